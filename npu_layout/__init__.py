@@ -1,0 +1,25 @@
+"""npu_layout: exactly the buffer that an accelerator wants, and a tensor that can be trusted back."""
+
+from . import kernels, specs
+from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
+from .gray import to_gray
+from .layout import Layout
+from .quantization import Quantization
+from .repack import repack
+from .tensor import TensorSpec
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BufferSizeError",
+    "Layout",
+    "LayoutError",
+    "NpuLayoutError",
+    "Quantization",
+    "RecordingError",
+    "TensorSpec",
+    "kernels",
+    "repack",
+    "specs",
+    "to_gray",
+]

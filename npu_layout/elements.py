@@ -1,0 +1,84 @@
+"""What a buffer's elements are: numpy's dtypes, and the two stored types that numpy has not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import LayoutError
+
+
+class Element(NamedTuple):
+    """A stored type: the dtype of its buffer, the one it unpacks to, and how the kernels call both.
+
+    `nibbles`: 0, or which half of a byte comes first: 1 the low one, 2 the high one.
+    """
+
+    name: str
+    buffer: np.dtype[Any]
+    unpacked: np.dtype[Any]
+    kernel: str
+    nibbles: int = 0
+
+    def buffer_size(self, elements: int) -> int:
+        """Length of the buffer, in elements of its dtype."""
+        return -(-elements // 2) if self.nibbles else elements
+
+
+_SPECIAL = {
+    "bfloat16": Element("bfloat16", np.dtype(np.uint16), np.dtype(np.float32), "bfloat16"),
+    **{
+        f"{base}4{suffix}": Element(
+            f"{base}4{suffix}", np.dtype(np.uint8), np.dtype(f"{base}8"), f"{base}4", 2 if suffix else 1
+        )
+        for base in ("int", "uint")
+        for suffix in ("", "_high")
+    },
+}
+
+
+def kernel_name(dtype: np.dtype[Any]) -> str:
+    """How the kernels call a numpy dtype: its name, with the byte order where that is foreign."""
+    return dtype.name if dtype.isnative else dtype.str
+
+
+def element(dtype: Any) -> Element:
+    """The stored type behind a numpy dtype or one of bfloat16, int4, uint4, int4_high, uint4_high. LayoutError
+    for what is no number."""
+    if isinstance(dtype, str) and dtype in _SPECIAL:
+        return _SPECIAL[dtype]
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = np.dtype(object)
+    if known.name in _SPECIAL:  # the ml_dtypes package registers bfloat16 and int4
+        return _SPECIAL[known.name]
+    if known.kind not in "iufb" or dtype is None:
+        raise LayoutError(
+            f"dtype {dtype!r}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}"
+        )
+    return Element(kernel_name(known), known, known.newbyteorder("="), kernel_name(known))
+
+
+def unpack_nibbles(packed: np.ndarray, kind: Element, count: int) -> np.ndarray:
+    """`count` int8 or uint8 values from bytes that hold two each; int4 is sign-extended. A copy."""
+    halves = np.empty((packed.size, 2), np.uint8)
+    first, second = (0, 1) if kind.nibbles == 1 else (1, 0)
+    np.bitwise_and(packed, 15, out=halves[:, first])
+    np.right_shift(packed, 4, out=halves[:, second])
+    values = halves.reshape(-1)[:count]
+    if kind.unpacked.kind == "i":
+        values ^= 8
+        signed: np.ndarray = values.view(np.int8)
+        signed -= 8
+        return signed
+    return values
+
+
+def pack_nibbles(values: np.ndarray, kind: Element, out: np.ndarray) -> None:
+    """The inverse of unpack_nibbles; the half byte behind an odd count becomes 0."""
+    halves = np.zeros((out.size, 2), np.uint8)
+    halves.reshape(-1)[: values.size] = values.view(np.uint8) & np.uint8(15)
+    first, second = (0, 1) if kind.nibbles == 1 else (1, 0)
+    out[...] = halves[:, first] | (halves[:, second] << np.uint8(4))

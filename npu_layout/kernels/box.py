@@ -1,0 +1,72 @@
+"""What crosses the door: a box of loops, and the arithmetic done on each element."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+
+_NIBBLES = {"int4": (-8, 7), "uint4": (0, 15)}
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """The lowest and highest value of an integer dtype, by name; int4 and uint4 too."""
+    if dtype in _NIBBLES:
+        return _NIBBLES[dtype]
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+class Box(NamedTuple):
+    """Nested loops (extent, source stride, destination stride, parameter stride), outermost first, in elements,
+    and the element at which each of the three starts. Coalesced, sorted by destination stride."""
+
+    loops: tuple[tuple[int, int, int, int], ...]
+    src: int
+    dst: int
+    param: int
+
+
+class Arithmetic(NamedTuple):
+    """Dtypes by name, and per-channel float32 parameters (all of one length) or None.
+
+    ``y = ((x - shift) * scale) / divisor`` in float32, subtract then multiply, never fused. An integer
+    destination with a zero point gets ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))``
+    where the zero point is a float; NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+    """
+
+    src_dtype: str
+    dst_dtype: str
+    shift: Optional[np.ndarray] = None
+    scale: Optional[np.ndarray] = None
+    divisor: Optional[np.ndarray] = None
+    zero_point: Optional[np.ndarray] = None
+    float_zero_point: bool = False
+
+    @classmethod
+    def make(
+        cls,
+        src_dtype: str,
+        dst_dtype: str,
+        fields: Optional[Sequence[Any]],
+        channels: int,
+    ) -> Arithmetic:
+        """From (shift, scale, divisor, zero_point, float_zero_point): tuples of 1 or `channels` values, or None."""
+        if fields is None:
+            return cls(src_dtype, dst_dtype)
+        arrays: list[Optional[np.ndarray]] = []
+        for values, dtype in zip(fields[:4], (np.float32, np.float32, np.float32, np.float64)):
+            if values is None:
+                arrays.append(None)
+                continue
+            array = np.empty(channels, dtype)
+            array[:] = values
+            array.flags.writeable = False
+            arrays.append(array)
+        return cls(src_dtype, dst_dtype, *arrays, fields[4])
+
+    @property
+    def moves_only(self) -> bool:
+        """Whether elements are moved as they are, whatever they mean."""
+        return self.src_dtype == self.dst_dtype and all(p is None for p in self[2:6])

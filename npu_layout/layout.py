@@ -1,0 +1,265 @@
+"""Where a layout is defined: a tag such as ``NCHW16c``, parsed once into data that everything else reads.
+
+A storage order splits some axes into (outer, inner block), pads the outer part up to whole blocks and permutes.
+The tag says it in the notation of TVM and oneDNN: an upper-case letter is what remains of an axis after its
+blocks, a number and a lower-case letter are an inner block of that axis, outermost first.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .errors import LayoutError
+from .names import FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
+
+Shape = Tuple[int, ...]
+
+_TOKEN = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+_CANONICAL = "NCDHW"
+
+
+class Dim(NamedTuple):
+    """One storage dimension: it counts ``(i // step) % block`` of logical index ``i`` of ``axis`` (block 0: no end)."""
+
+    axis: int
+    step: int
+    block: int
+
+
+def check_extents(what: str, extents: Sequence[Any]) -> Shape:
+    """Return `extents` as a tuple of positive ints, or raise LayoutError."""
+    try:
+        shape = tuple(operator.index(n) for n in extents)
+    except TypeError:
+        raise LayoutError(f"{what}: expected a sequence of integers, got {extents!r}") from None
+    if any(n < 1 for n in shape):
+        raise LayoutError(f"{what}: every extent must be 1 or more, got {shape}")
+    return shape
+
+
+def c_strides(shape: Shape) -> Shape:
+    """Strides in elements of a C-contiguous array of `shape`."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * shape[i + 1]
+    return tuple(strides)
+
+
+def _parse(tag: str) -> list[tuple[str, int]]:
+    """Tokens of `tag`: (axis letter, block), block 0 for an outer part."""
+    tokens: list[tuple[str, int]] = []
+    at = 0
+    while at < len(tag):
+        token = _TOKEN.match(tag, at)
+        if token is None:
+            raise LayoutError(
+                f"layout {tag!r}: cannot read {tag[at:]!r}; expected an upper-case letter (an axis) "
+                f"or a number and a lower-case letter (a block of it), as in NCHW16c"
+            )
+        outer, block, inner = token.groups()
+        tokens.append((outer, 0) if outer else (inner.upper(), int(block)))
+        at = token.end()
+    outers = [letter for letter, block in tokens if not block]
+    if not outers:
+        raise LayoutError(f"layout {tag!r}: expected at least one axis (an upper-case letter), as in NCHW")
+    for letter in outers:
+        if outers.count(letter) > 1:
+            raise LayoutError(f"layout {tag!r}: axis {letter} stands there twice")
+    for letter, block in tokens:
+        if letter not in outers:
+            raise LayoutError(
+                f"layout {tag!r}: block {block}{letter.lower()} has no axis; expected an upper-case {letter} in the tag"
+            )
+    return tokens
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Layout:
+    """A storage order, from its tag. Frozen, hashable; ``str()`` gives the tag.
+
+    Parameters
+    ----------
+    tag
+        Upper-case letter: an axis (what remains of it after its blocks). Number and lower-case letter: an inner
+        block of that axis. Outermost first. Any letters, any number of axes.
+    axes
+        The logical order of the axes, where it is not the default: N C D H W for tags made of those letters
+        (whatever the tag's own order), else the order of the tag's upper-case letters.
+
+    Raises
+    ------
+    LayoutError
+        On bad grammar; on WHCN and CWHN, which vendors list fastest first (see :meth:`named`).
+
+    Examples
+    --------
+    >>> layout = Layout("NCHW16c")
+    >>> layout.axes, layout.storage_shape((1, 57, 46, 46))
+    ('NCHW', (1, 4, 46, 46, 16))
+    >>> layout.offset((1, 57, 46, 46), 0, 17, 2, 3)
+    35377
+    """
+
+    tag: str
+    axes: str
+
+    def __init__(self, tag: str, axes: Optional[str] = None) -> None:
+        if not isinstance(tag, str):
+            raise LayoutError(f"layout: expected a tag such as 'NCHW' or 'NCHW16c', got {tag!r}")
+        if tag in FASTEST_FIRST:
+            raise LayoutError(
+                f"layout {tag!r}: vendors list these axes fastest first; use Layout.named({tag!r}), "
+                f"which is {FASTEST_FIRST[tag]} memory"
+            )
+        tokens = _parse(tag)
+        letters = "".join(letter for letter, block in tokens if not block)
+        if axes is None:
+            axes = "".join(sorted(letters, key=_CANONICAL.index)) if set(letters) <= set(_CANONICAL) else letters
+        elif not isinstance(axes, str) or sorted(axes) != sorted(letters):
+            raise LayoutError(f"layout {tag!r}: axes must be an order of the letters {letters!r}, got {axes!r}")
+        dims = []
+        steps = dict.fromkeys(letters, 1)
+        for letter, block in reversed(tokens):
+            if block:
+                dims.append(Dim(axes.index(letter), steps[letter], block))
+                steps[letter] *= block
+        blocks = list(reversed(dims))
+        dims = [blocks.pop(0) if block else Dim(axes.index(letter), steps[letter], 0) for letter, block in tokens]
+        object.__setattr__(self, "tag", tag)
+        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "_dims", tuple(dims))
+
+    @classmethod
+    def plain(cls, axes: str) -> Layout:
+        """The C-order layout of a tensor whose logical axes are `axes`, outermost first, whatever they spell."""
+        layout = cls.__new__(cls)
+        object.__setattr__(layout, "tag", axes)
+        object.__setattr__(layout, "axes", axes)
+        object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
+        return layout
+
+    def __str__(self) -> str:
+        return self.tag
+
+    def __repr__(self) -> str:
+        default = self.tag not in FASTEST_FIRST and Layout(self.tag).axes == self.axes
+        return f"Layout({self.tag!r})" if default else f"Layout({self.tag!r}, axes={self.axes!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Layout.plain, (self.tag,)) if self.tag in FASTEST_FIRST else (Layout, (self.tag, self.axes))
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The storage dimensions, outermost first: the record that every conversion reads."""
+        return self._dims  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def letters(self) -> str:
+        """The axes in storage order, blocks left out: ``NCHW`` for ``NCHW16c``."""
+        return "".join(self.axes[dim.axis] for dim in self.dims if not dim.block)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether any axis is split into blocks."""
+        return any(dim.block for dim in self.dims)
+
+    def check_shape(self, shape: Sequence[int]) -> Shape:
+        """Return the logical `shape` (in `axes` order) as a tuple, or raise LayoutError."""
+        checked = check_extents(f"shape of layout {self}", shape)
+        if len(checked) != len(self.axes):
+            raise LayoutError(
+                f"layout {self} has {len(self.axes)} axes ({self.axes}), got a shape with {len(checked)}: {checked}"
+            )
+        return checked
+
+    def storage_shape(self, shape: Sequence[int]) -> Shape:
+        """Shape of the C array that holds a tensor of logical `shape`, padding included.
+
+        >>> Layout("NHCW8w").storage_shape((1, 3, 5, 13))
+        (1, 5, 3, 2, 8)
+        """
+        checked = self.check_shape(shape)
+        return tuple(dim.block or -(-checked[dim.axis] // dim.step) for dim in self.dims)
+
+    def size(self, shape: Sequence[int]) -> int:
+        """Elements of that C array, padding included."""
+        return math.prod(self.storage_shape(shape))
+
+    def offset(self, shape: Sequence[int], *index: Any) -> Any:
+        """Element offset of a logical index: an int for ints, an int64 array for integer arrays (broadcast).
+
+        Raises IndexError where an index lies outside `shape` (negative ones too), LayoutError on a bad shape.
+
+        >>> Layout("CHWN").offset((8, 3, 4, 5), 1, 2, 3, 4)
+        473
+        """
+        checked = self.check_shape(shape)
+        return element_offset(self, checked, c_strides(self.storage_shape(checked)), 0, index)
+
+    @classmethod
+    def named(cls, name: str, block: Optional[int] = None) -> Layout:
+        """The layout behind a vendor's name; `block` for the names whose block depends on chip or dtype.
+
+        Raises LayoutError for an unknown name (it lists the known ones), for a missing or a superfluous `block`,
+        and for the forms that depend on shape or chip, which ``TensorSpec(storage_shape=, storage_strides=)`` takes.
+
+        >>> Layout.named("NC1HWC2", block=16), Layout.named("WHCN")
+        (Layout('NCHW16c'), Layout('NCHW'))
+        """
+        if not isinstance(name, str):
+            raise LayoutError(f"layout name: expected a string, got {name!r}")
+        key = re.sub(r"[\s_-]", "", name).upper()
+        if key in SHAPE_DEPENDENT:
+            raise LayoutError(
+                f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[key]}. "
+                f"Describe it with TensorSpec(..., storage_shape=...) or TensorSpec(..., storage_strides=...)"
+            )
+        entry = NAMED.get(key)
+        if entry is None:
+            known = ", ".join(sorted({e.name for e in NAMED.values()}))
+            raise LayoutError(
+                f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)"
+            )
+        needs_block = "{block}" in entry.tag
+        if needs_block and block is None and not entry.block:
+            raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
+        if block is not None and (not needs_block or operator.index(block) < 1):
+            wanted = "1 or more" if needs_block else f"none (the name itself says {entry.tag})"
+            raise LayoutError(f"layout name {name!r}: block must be {wanted}, got {block!r}")
+        return cls(entry.tag.format(block=block or entry.block), entry.axes)
+
+
+def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, index: Sequence[Any]) -> Any:
+    """The one offset formula: ``start + sum((i[axis] // step) % block * stride)`` over the storage dimensions."""
+    if len(index) != len(shape):
+        raise IndexError(f"layout {layout}: expected {len(shape)} indices ({layout.axes}), got {len(index)}")
+    values: list[Any] = []
+    for letter, extent, i in zip(layout.axes, shape, index):
+        if isinstance(i, (bool, np.bool_)):
+            raise IndexError(f"layout {layout}: index {letter} must be an integer, got {i!r}")
+        try:
+            value: Any = operator.index(i)
+        except TypeError:
+            value = np.asarray(i)
+            if value.dtype.kind not in "iu":
+                raise IndexError(
+                    f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}"
+                ) from None
+            inside = value.size == 0 or (value.min() >= 0 and value.max() < extent)
+            value = value.astype(np.int64)
+        else:
+            inside = 0 <= value < extent
+        if not inside:
+            raise IndexError(f"layout {layout}: index {letter} is outside 0..{extent - 1} of shape {shape}: {i!r}")
+        values.append(value)
+    total: Any = start
+    for dim, stride in zip(layout.dims, strides):
+        i = values[dim.axis] // dim.step
+        total = total + (i % dim.block if dim.block else i) * stride
+    return total

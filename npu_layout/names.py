@@ -1,0 +1,166 @@
+"""The vendors' names for layouts, as data: name -> tag. Sources are given with each group.
+
+Each help sentence says which C array the name stands for and which element of it is (n,c,h,w).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+# VeriSilicon (TIM-VX include/tim/vx/types.h) lists axes fastest first.
+FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
+
+# Forms whose split depends on the width or on the chip: no tag says them.
+SHAPE_DEPENDENT = {
+    "K210": "Kendryte's KPU packs 4, 2 or 1 channels into 64-byte rows by the width (nncase runtime_op_utility.h)",
+    "KDLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
+    "KDLAHWC4": "1, 3 or 4 channels become 1 or 4 and rows are padded to 64 bytes (TensorRT NvInferRuntimeBase.h)",
+    "KNERON": "16W1C8B is [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
+    "16W1C8B": "Kneron: [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
+    "8W1C16B": "Kneron: [H][C][W padded to 8] on KL520 and [C][H][W padded to 8] on KL630 and KL720",
+    "TIDL": "planes with a border: pitches come from the tensor's descriptor",
+}
+
+
+class Name(NamedTuple):
+    """One vendor name: its tag (``{block}`` where the name leaves it open), default block, axes, help."""
+
+    name: str
+    tag: str
+    help: str
+    block: Optional[int] = None
+    axes: Optional[str] = None
+
+
+def _help(array: str, element: str, where: str, index: str = "n,c,h,w") -> str:
+    return f"equivalent to a C array {array}; ({index}) is element {element} ({where})"
+
+
+def _channel_major(name: str, block: str, where: str, default: Optional[int] = None) -> Name:
+    array = f"[N][ceil(C/{block})][H][W][{block}]"
+    return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", where), default)
+
+
+_OPEN = "{block}"
+_ENTRIES = [
+    # Rockchip rknn_api.h; Huawei CANN aclFormat; C2 and C0 depend on chip and dtype.
+    _channel_major("NC1HWC2", _OPEN, "Rockchip RKNN; block is the native attr's dims[4]"),
+    _channel_major("NC1HWC0", _OPEN, "Ascend; block is the last extent of the storage shape"),
+    _channel_major("5HD", _OPEN, "Ascend NC1HWC0"),
+    # MNN source/backend/cpu/CPUTensorConvert.cpp: the channel block lies before N.
+    *(
+        Name(
+            name,
+            "CNHW{block}c",
+            _help("[ceil(C/4)][N][H][W][4]", "[c//4][n][h][w][c%4]", "MNN; session tensors may have block=8"),
+            4,
+        )
+        for name in ("NC4HW4", "C4NHW4")
+    ),
+    # oneDNN doc/advanced/understanding_memory_formats.md
+    *(_channel_major(f"nChw{b}c", str(b), "oneDNN") for b in (4, 8, 16, 32)),
+    *(_channel_major(f"aBcd{b}b", str(b), "oneDNN") for b in (4, 8, 16, 32)),
+    # TensorRT NvInferRuntimeBase.h
+    *(_channel_major(f"CHW{b}", str(b), "TensorRT") for b in (2, 4, 16, 32)),
+    *(
+        Name(
+            f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", f"[n][h][w][c//{b}*{b} + c%{b}]", "TensorRT")
+        )
+        for b in (8, 16)
+    ),
+    Name("DHWC8", "NDHWC8c", _help("[N][D][H][W][C padded to 8]", "[n][d][h][w][c]", "TensorRT", "n,c,d,h,w")),
+    Name(
+        "CDHW32",
+        "NCDHW32c",
+        _help("[N][ceil(C/32)][D][H][W][32]", "[n][c//32][d][h][w][c%32]", "TensorRT", "n,c,d,h,w"),
+    ),
+    # Arm Ethos-U: apache/tvm src/relay/op/contrib/ethosu/common.cc
+    Name(
+        "NHCWB16",
+        "NHCW16c",
+        _help("[N][H][ceil(C/16)][W][16]", "[n][h][c//16][w][c%16]", "Arm Ethos-U"),
+    ),
+    # Hailo: hailort src/transform/transform.cpp
+    Name("F8CR", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Hailo device order")),
+    # Sophgo BM1684 bmruntime: BM_STORE_2N for 16-bit, BM_STORE_4N for 8-bit types
+    *(
+        Name(f"{b}N", f"NCHW{b}n", _help(f"[ceil(N/{b})][C][H][W][{b}]", f"[n//{b}][c][h][w][n%{b}]", "Sophgo BM1684"))
+        for b in (2, 4)
+    ),
+    # Horizon hbdk_layout.h: outer order, then the tile always in the order N,H,W,C
+    Name(
+        "NHCW_8W4C",
+        "NHCW8w4c",
+        _help("[N][H][ceil(C/4)][ceil(W/8)][8][4]", "[n][h][c//4][w//8][w%8][c%4]", "Horizon"),
+    ),
+    Name(
+        "NHCW_4H4W8C",
+        "NHCW4h4w8c",
+        _help(
+            "[N][ceil(H/4)][ceil(C/8)][ceil(W/4)][4][4][8]", "[n][h//4][c//8][w//4][h%4][w%4][c%8]", "Horizon"
+        ),
+    ),
+    Name("NHCW_32C", "NHCW32c", _help("[N][H][ceil(C/32)][W][32]", "[n][h][c//32][w][c%32]", "Horizon")),
+    Name("NHCW_8C", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Horizon, int32")),
+    Name(
+        "NHCW_16W16C",
+        "NHCW16w16c",
+        _help("[N][H][ceil(C/16)][ceil(W/16)][16][16]", "[n][h][c//16][w//16][w%16][c%16]", "Horizon"),
+    ),
+    # Huawei CANN "Data Layout Formats": ND (m,k) and conv weights
+    Name(
+        "FRACTAL_NZ",
+        "KM16m{block}k",
+        _help("[ceil(K/16)][ceil(M/16)][16][16]", "[k//16][m//16][m%16][k%16]", "Ascend; block is C0", "m,k"),
+        16,
+        "MK",
+    ),
+    Name(
+        "FRACTAL_Z",
+        "CHWN16n{block}c",
+        _help(
+            "[ceil(C/16)][H][W][ceil(N/16)][16][16]",
+            "[c//16][h][w][n//16][n%16][c%16]",
+            "Ascend weights, group 1; block is C0",
+        ),
+        16,
+    ),
+    *(
+        Name(name, tag, _help("[N][C][H][W]" if tag == "NC" + "HW" else "[N][H][W][C]", at, "listed fastest first"))
+        for (name, tag), at in zip(FASTEST_FIRST.items(), ("[n][c][h][w]", "[n][h][w][c]"))
+    ),
+    # oneDNN and onnxruntime weights
+    *(
+        Name(
+            f"OIHW{b}o",
+            f"OIHW{b}o",
+            _help(f"[ceil(O/{b})][I][H][W][{b}]", f"[o//{b}][i][h][w][o%{b}]", "onnxruntime weights", "o,i,h,w"),
+        )
+        for b in (8, 16)
+    ),
+    *(
+        Name(
+            f"OIHW{b}i{b}o",
+            f"OIHW{b}i{b}o",
+            _help(
+                f"[ceil(O/{b})][ceil(I/{b})][H][W][{b}][{b}]",
+                f"[o//{b}][i//{b}][h][w][i%{b}][o%{b}]",
+                "onnxruntime and oneDNN weights",
+                "o,i,h,w",
+            ),
+        )
+        for b in (8, 16)
+    ),
+    Name(
+        "OIHW4i16o4i",
+        "OIHW4i16o4i",
+        _help(
+            "[ceil(O/16)][ceil(I/16)][H][W][4][16][4]",
+            "[o//16][i//16][h][w][i//4%4][o%16][i%4]",
+            "oneDNN OIhw4i16o4i weights",
+            "o,i,h,w",
+        ),
+    ),
+]
+
+NAMED = {entry.name.replace("_", "").upper(): entry for entry in _ENTRIES}

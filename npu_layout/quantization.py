@@ -1,0 +1,190 @@
+"""Quantization: what a stored integer means. One rule, ONNX's, and the vendors' conventions as ways to state it."""
+
+from __future__ import annotations
+
+import operator
+import string
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from .elements import element, kernel_name
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout
+from .repack import Affine, bind_array, plan
+
+Values = tuple[float, ...]
+
+
+def _values(what: str, given: Any, axis: Optional[int]) -> Values:
+    array = np.asarray(given)
+    if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
+        expected = "one number" if axis is None else "a number or a 1-D array of numbers"
+        raise LayoutError(
+            f"quantization {what}: expected {expected}, got {given!r}"
+            + ("; give axis= for one value per channel" if axis is None and array.ndim == 1 else "")
+        )
+    values: Values = tuple(array.reshape(-1).tolist())
+    if not np.isfinite(np.asarray(values, np.float64)).all():
+        raise LayoutError(f"quantization {what}: expected finite numbers, got {given!r}")
+    return values
+
+
+class Quantization:
+    """``real = (q - zero_point) * scale``, in float32. Frozen, hashable.
+
+    Parameters
+    ----------
+    scale
+        Positive number; with `axis` one for each index of that axis.
+    zero_point
+        Any integer, or a float (Hailo's are floats); with `axis` one for each index or one for all.
+    axis
+        Logical axis index that the values belong to; None: one value for the whole tensor.
+
+    Raises
+    ------
+    LayoutError
+        Where scale is zero, negative or not finite, or the values do not fit `axis`.
+
+    Examples
+    --------
+    >>> q = Quantization(0.5, 3)
+    >>> q.quantize([0.0, 0.25, 0.75, 100.0], "int8").tolist()
+    [3, 3, 5, 127]
+    >>> q.dequantize(np.array([3, 5], np.int8)).tolist()
+    [0.0, 1.0]
+    """
+
+    __slots__ = ("_scales", "_zero_points", "axis")
+    _scales: Values
+    _zero_points: Values
+    axis: Optional[int]
+
+    def __init__(self, scale: Any, zero_point: Any = 0, axis: Optional[int] = None) -> None:
+        set_ = object.__setattr__
+        try:
+            set_(self, "axis", None if axis is None else operator.index(axis))
+        except TypeError:
+            raise LayoutError(f"quantization axis: expected an axis index or None, got {axis!r}") from None
+        scales = _values("scale", scale, axis)
+        zero_points = _values("zero_point", zero_point, axis)
+        if any(np.float32(s) <= 0 or not np.isfinite(np.float32(s)) for s in scales):
+            raise LayoutError(
+                f"quantization scale: expected positive numbers that float32 can hold, got {scale!r}; "
+                f"a tensor without scale is not quantised: leave quantization out"
+            )
+        if len(zero_points) not in (1, len(scales)):
+            raise LayoutError(
+                f"quantization zero_point: expected 1 or {len(scales)} values, as scale has, got {len(zero_points)}"
+            )
+        if axis is not None and len(zero_points) == 1:
+            zero_points *= len(scales)
+        set_(self, "_scales", scales)
+        set_(self, "_zero_points", zero_points)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Quantization is frozen; make another one instead of setting {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.axis is None:
+            return Quantization, (self._scales[0], self._zero_points[0])
+        return Quantization, (self._scales, self._zero_points, self.axis)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantization) and self.__reduce__() == other.__reduce__()
+
+    def __hash__(self) -> int:
+        return hash((self._scales, self._zero_points, self.axis))
+
+    def __repr__(self) -> str:
+        if self.axis is None:
+            return f"Quantization({self._scales[0]!r}, {self._zero_points[0]!r})"
+        return f"Quantization({list(self._scales)!r}, {list(self._zero_points)!r}, axis={self.axis})"
+
+    @property
+    def scale(self) -> Union[float, np.ndarray]:
+        """A number, or a float32 array along `axis`."""
+        return self._scales[0] if self.axis is None else np.array(self._scales, np.float32)
+
+    @property
+    def zero_point(self) -> Union[float, np.ndarray]:
+        """A number, or an array along `axis`."""
+        return self._zero_points[0] if self.axis is None else np.array(self._zero_points)
+
+    @property
+    def count(self) -> int:
+        """How many scales there are."""
+        return len(self._scales)
+
+    @classmethod
+    def from_dfp(cls, fl: Any, axis: Optional[int] = None) -> Quantization:
+        """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32)."""
+        return cls(np.ldexp(1.0, -np.asarray(fl, np.int64)), 0, axis)
+
+    @classmethod
+    def from_offset(cls, scale: Any, offset: Any, axis: Optional[int] = None) -> Quantization:
+        """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point."""
+        given = np.asarray(offset)
+        return cls(scale, -(given.astype(np.int64) if given.dtype.kind in "iu" else given), axis)
+
+    @classmethod
+    def from_multiplier(cls, m: Any, axis: Optional[int] = None) -> Quantization:
+        """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is 0."""
+        multiplier = np.asarray(m, np.float64)
+        if not (multiplier > 0).all():
+            raise LayoutError(f"quantization multiplier: expected positive numbers, got {m!r}")
+        return cls(1.0 / multiplier, 0, axis)
+
+    def affine(self, axis: str, *, to_stored: bool) -> Affine:
+        """The kernel's arithmetic: to stored integers, or to real values; `axis` is the letter of self.axis."""
+        fractional = any(float(z) != int(z) for z in self._zero_points)
+        if to_stored:
+            return Affine(axis, None, None, self._scales, self._zero_points, fractional)
+        return Affine(axis, self._zero_points, self._scales, None, None)
+
+    def _apply(self, x: np.ndarray, dtype: np.dtype[Any], name: str, to_stored: bool) -> np.ndarray:
+        if x.ndim > 26:
+            raise NpuLayoutError(f"quantization: expected at most 26 axes, got {x.ndim}")
+        letter = "A"
+        if self.axis is not None:
+            if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != self.count:
+                raise NpuLayoutError(
+                    f"quantization has {self.count} scales along axis {self.axis}; got an array of shape {x.shape}"
+                )
+            letter = string.ascii_uppercase[self.axis % x.ndim]
+        result = np.empty(x.shape, dtype)
+        if x.size:
+            shape = x.shape or (1,)
+            layout = Layout.plain(string.ascii_uppercase[: len(shape)])
+            src, src_flat = bind_array(layout, shape, x.reshape(shape))
+            dst, dst_flat = bind_array(layout, shape, result.reshape(shape))
+            plan(src, dst, kernel_name(x.dtype), name, self.affine(letter, to_stored=to_stored))(src_flat, dst_flat)
+        return result
+
+    def quantize(self, x: Any, dtype: Any) -> np.ndarray:
+        """``saturate(rint(float32(x) / scale) + zero_point)``, half to even, as ONNX QuantizeLinear.
+
+        x: numbers of any shape; dtype: an integer dtype, or int4 / uint4 (values in int8 / uint8). A copy. A float
+        zero point is added before rint. NaN becomes the lowest value. NpuLayoutError where shapes do not fit.
+        """
+        kind = element(dtype)
+        array = np.asarray(x)
+        if kind.unpacked.kind not in "iu":
+            raise NpuLayoutError(f"quantize: expected an integer dtype, got {dtype!r}")
+        if array.dtype.kind not in "iuf":
+            raise NpuLayoutError(f"quantize: expected real numbers, got dtype {array.dtype}")
+        return self._apply(array, kind.unpacked, kernel_name(kind.unpacked) if not kind.nibbles else kind.kernel, True)
+
+    def dequantize(self, q: Any) -> np.ndarray:
+        """float32 ``(q - zero_point) * scale`` of the same shape. A copy. NpuLayoutError where shapes do not fit."""
+        array = np.asarray(q)
+        if array.dtype.kind not in "iu":
+            raise NpuLayoutError(f"dequantize: expected stored integers, got dtype {array.dtype}")
+        return self._apply(array, np.dtype(np.float32), "float32", False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; Quantization(**d) makes it again."""
+        if self.axis is None:
+            return {"scale": self._scales[0], "zero_point": self._zero_points[0], "axis": None}
+        return {"scale": list(self._scales), "zero_point": list(self._zero_points), "axis": self.axis}

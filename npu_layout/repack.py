@@ -1,0 +1,314 @@
+"""The plan: two stored layouts become loops, once; the loops go to a kernel. And repack.
+
+A plan is a list of parts. A part is a box of loops (extent, source stride, destination stride, parameter stride);
+blocks that an axis does not fill give parts of their own, so a pad lane is never read. Pad elements of the
+destination are boxes too, filled with zeros.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import kernels
+from .errors import LayoutError, NpuLayoutError
+from .kernels import Arithmetic, Box
+from .layout import Layout, Shape
+from .storage import Chain, Storage, overlaps
+
+LayoutLike = Union[str, Layout]
+
+
+class Affine(NamedTuple):
+    """``((x - shift) * scale) / divisor`` in float32; an integer destination takes ``rint(. + zero_point)``.
+
+    Each of shift, scale and divisor: None, or a tuple of 1 or of as many values as `axis` has. An integer zero
+    point is added after rint, a float one before; None for a destination that is no integer.
+    """
+
+    axis: str = "C"
+    shift: Optional[tuple[float, ...]] = None
+    scale: Optional[tuple[float, ...]] = None
+    divisor: Optional[tuple[float, ...]] = None
+    zero_point: Optional[tuple[float, ...]] = None
+    float_zero_point: bool = False
+
+
+class _Run(NamedTuple):
+    """A stretch of one axis that is affine in both layouts: its loops, and where it starts in each."""
+
+    loops: tuple[tuple[int, int, int, int], ...]
+    src: int
+    dst: int
+    param: int
+
+
+def _move(chain: Chain, index: int) -> int:
+    return sum((index // k.step % k.block if k.block else index // k.step) * k.stride for k in chain)
+
+
+def _runs(extent: int, src: Chain, dst: Chain) -> list[_Run]:
+    """Cut an axis of `extent` elements into stretches that nested loops can walk in both layouts."""
+    steps = sorted({k.step for k in src + dst}, reverse=True)
+    if any(big % small for big, small in zip(steps, steps[1:])):
+        cuts = sorted({i for step in steps for i in range(0, extent, step) if step > 1} | {0, extent})
+        steps = [1]
+    else:
+        cuts = [0, extent]
+
+    def loop(step: int, count: int, at: int) -> tuple[int, int, int, int]:
+        return count, _move(src, at + step) - _move(src, at), _move(dst, at + step) - _move(dst, at), step
+
+    def walk(at: int, count: int, steps: Sequence[int]) -> Iterator[_Run]:
+        step, rest = steps[0], count % steps[0]
+        if count >= step:
+            outer = loop(step, count // step, at) if count >= 2 * step else (1, 0, 0, 0)
+            inner = next(walk(at, step, steps[1:])) if len(steps) > 1 else _Run((), 0, 0, 0)
+            yield _Run((outer, *inner.loops), _move(src, at), _move(dst, at), at)
+        if rest:
+            yield from walk(at + count - rest, rest, steps[1:])
+
+    return [run for lo, hi in zip(cuts, cuts[1:]) for run in walk(lo, hi - lo, steps)]
+
+
+def _coalesce(loops: Sequence[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:
+    """Drop loops of one, order by destination stride, merge neighbours that are one walk in every stride."""
+    merged: list[tuple[int, int, int, int]] = []
+    for loop in sorted((k for k in loops if k[0] > 1), key=lambda k: (-abs(k[2]), -abs(k[1]))):
+        if merged and all(outer == loop[0] * inner for outer, inner in zip(merged[-1][1:], loop[1:])):
+            loop = (merged.pop()[0] * loop[0], *loop[1:])
+        merged.append(loop)
+    return tuple(merged)
+
+
+def _boxes(src: Storage, dst: Storage, param_axis: Optional[str]) -> Iterator[Box]:
+    letters = dst.layout.letters
+    per_axis = [_runs(dst.extent(a), src.chain(a), dst.chain(a)) for a in letters]
+    for combination in itertools.product(*per_axis):
+        loops = [
+            (n, s, d, p if letter == param_axis else 0)
+            for letter, run in zip(letters, combination)
+            for n, s, d, p in run.loops
+        ]
+        yield Box(
+            _coalesce(loops),
+            src.start + sum(run.src for run in combination),
+            dst.start + sum(run.dst for run in combination),
+            next((run.param for letter, run in zip(letters, combination) if letter == param_axis), 0),
+        )
+
+
+def _pad_runs(extent: int, chain: Chain) -> list[_Run]:
+    """The stretches of an axis that lie in its storage but beyond its extent."""
+    runs, at = [], 0
+    left = extent
+    for i, link in enumerate(chain):
+        used = left // link.step
+        left -= used * link.step
+        first = used + (1 if left else 0)
+        if first < link.extent:
+            rest = tuple((k.extent, k.stride, k.stride, 0) for k in chain[i + 1 :])
+            start = at + first * link.stride
+            runs.append(_Run(((link.extent - first, link.stride, link.stride, 0), *rest), start, start, 0))
+        at += used * link.stride
+        if not left:
+            break
+    return runs
+
+
+def _fills(dst: Storage) -> Iterator[Box]:
+    """The pad lanes of `dst`: what its storage shape holds beyond the logical shape."""
+    axes = [(dst.extent(a), dst.chain(a)) for a in dst.layout.letters]
+    valid = [_runs(extent, chain, chain) for extent, chain in axes]
+    whole = [[_Run(tuple((k.extent, k.stride, k.stride, 0) for k in chain), 0, 0, 0)] for _, chain in axes]
+    for i, (extent, chain) in enumerate(axes):
+        for runs in itertools.product(*valid[:i], _pad_runs(extent, chain), *whole[i + 1 :]):
+            loops = [(n, 0, d, 0) for run in runs for n, _, d, _ in run.loops]
+            yield Box(_coalesce(loops), 0, dst.start + sum(run.dst for run in runs), 0)
+
+
+class Plan:
+    """A conversion between two stored layouts, made once; calling it moves the elements of one buffer."""
+
+    def __init__(
+        self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Optional[Affine], owns_gaps: bool
+    ) -> None:
+        per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine[1:5])
+        axis = affine.axis if affine and per_channel else None
+        self.src, self.dst = src, dst
+        self.boxes = tuple(_boxes(src, dst, axis))
+        gaps = owns_gaps and dst.size != dst.count
+        self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
+        channels = src.extent(axis) if axis else 1
+        self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> None:
+        """Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src)."""
+        for box in self.fills:
+            kernels.fill_zero(dst, box)
+        for box in self.boxes:
+            kernels.affine_copy(src, dst, box, self.arithmetic)
+
+
+@lru_cache(maxsize=512)
+def plan(
+    src: Storage,
+    dst: Storage,
+    src_dtype: str,
+    dst_dtype: str,
+    affine: Optional[Affine] = None,
+    owns_gaps: bool = True,
+) -> Plan:
+    """The cached plan for a conversion; dtypes are numpy's names or ``bfloat16``.
+
+    Pad lanes of the destination become zeros, and its gaps too where it owns them (a strided `out` does not).
+    """
+    if sorted(src.layout.axes) != sorted(dst.layout.axes):
+        raise LayoutError(
+            f"layouts {src.layout} and {dst.layout} have different axes: {src.layout.axes} and {dst.layout.axes}"
+        )
+    return Plan(src, dst, src_dtype, dst_dtype, affine, owns_gaps)
+
+
+def as_layout(layout: LayoutLike, axes: Optional[str] = None) -> Layout:
+    """A Layout from a tag or a Layout, with another logical order where `axes` is given."""
+    if isinstance(layout, Layout):
+        return layout if axes is None or axes == layout.axes else Layout(layout.tag, axes)
+    return Layout(layout, axes)
+
+
+def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:
+    """The logical shape whose storage is exactly full: every stored element is taken as real."""
+    if len(storage_shape) != len(layout.dims):
+        raise LayoutError(
+            f"layout {layout} has {len(layout.dims)} storage dimensions, got an array with {len(storage_shape)}: "
+            f"{tuple(storage_shape)}"
+        )
+    shape = [1] * len(layout.axes)
+    for dim, extent in zip(layout.dims, storage_shape):
+        shape[dim.axis] *= extent
+    return tuple(shape)
+
+
+def flat_memory(x: np.ndarray) -> tuple[np.ndarray, int, Shape]:
+    """`x` as (1-D array over the memory it spans, element of its index 0, element strides); a copy only where
+    its strides are no multiple of its itemsize or some are zero."""
+    if x.flags.c_contiguous:
+        return x.reshape(-1), 0, ()
+    if any(s % x.itemsize or s == 0 for s, n in zip(x.strides, x.shape) if n > 1):
+        return np.ascontiguousarray(x).reshape(-1), 0, ()
+    strides = tuple(s // x.itemsize if n > 1 else 1 for s, n in zip(x.strides, x.shape))
+    start = sum((1 - n) * s for n, s in zip(x.shape, strides) if s < 0)
+    ascending = x[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
+    span = 1 + sum((n - 1) * abs(s) for n, s in zip(x.shape, strides))
+    return np.lib.stride_tricks.as_strided(ascending, (span,), (x.itemsize,)), start, strides
+
+
+def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np.ndarray]:
+    """The storage of `layout` as the array `x` really lies in memory, and that memory as a flat array (of a copy
+    where its elements overlap)."""
+    flat, start, strides = flat_memory(x)
+    if strides and overlaps(x.shape, strides) is not False:
+        flat, start, strides = np.ascontiguousarray(x).reshape(-1), 0, ()
+    return Storage.bind(layout, shape, x.shape, strides or None, start, flat.size), flat
+
+
+def check_out(out: Any, shape: Shape, dtype: np.dtype, source: Optional[np.ndarray], what: str) -> np.ndarray:
+    """Return `out` if results can be written there, else raise NpuLayoutError."""
+    if not isinstance(out, np.ndarray):
+        raise NpuLayoutError(f"out for {what}: expected a numpy array, got {type(out).__name__}")
+    if out.dtype != dtype:
+        raise NpuLayoutError(f"out for {what}: expected dtype {dtype}, got {out.dtype}")
+    if out.shape != shape:
+        raise NpuLayoutError(f"out for {what}: expected shape {shape}, got {out.shape}")
+    if not out.flags.writeable:
+        raise NpuLayoutError(f"out for {what} is read-only; expected a writable array of {shape}")
+    if source is not None and overlap(out, source):
+        raise NpuLayoutError(f"out for {what} shares memory with the input; expected an array of its own")
+    return out
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share memory; True where that is too costly to tell."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=100_000)
+    except Exception:  # numpy 2 moved TooHardError; whatever it is called, the answer is "perhaps"
+        return True
+
+
+def repack(
+    x: Any,
+    src: LayoutLike,
+    dst: LayoutLike,
+    *,
+    shape: Optional[Sequence[int]] = None,
+    out: Optional[np.ndarray] = None,
+) -> np.ndarray:
+    """Move a storage array from one layout to another: always a copy, same dtype.
+
+    Parameters
+    ----------
+    x
+        Storage array of `src`, any dtype and any strides; its shape is ``Layout(src).storage_shape(shape)``.
+    src, dst
+        Tags or Layouts with the same axes, matched by letter.
+    shape
+        Logical shape in the order of `src`'s axes. Without it every stored element is taken as real.
+    out
+        Storage array of `dst` to write to; pad elements are set to zero.
+
+    Returns
+    -------
+    The storage array of `dst`: C-contiguous, or `out`.
+
+    Raises
+    ------
+    LayoutError
+        Where layouts, shape and x do not fit.
+    NpuLayoutError
+        Where out has another shape or dtype, is read-only or overlaps x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
+    [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
+    """
+    source, target = as_layout(src), as_layout(dst)
+    if sorted(source.axes) != sorted(target.axes):
+        raise LayoutError(
+            f"cannot repack layout {source} to {target}: axes {source.axes} and {target.axes} differ; "
+            f"expected the same letters"
+        )
+    array = np.asarray(x)
+    if array.dtype.hasobject:
+        raise LayoutError(f"cannot repack dtype {array.dtype}: expected numbers")
+    stored = logical_shape(source, array.shape)
+    if 0 in array.shape:
+        raise LayoutError(f"layout {source}: every extent must be 1 or more, got an array of {array.shape}")
+    logical = stored if shape is None else source.check_shape(shape)
+    if shape is not None and array.shape != source.storage_shape(logical):
+        raise LayoutError(
+            f"layout {source} of {logical} is stored as {source.storage_shape(logical)}, got an array of {array.shape}"
+        )
+    by_letter = dict(zip(source.axes, logical))
+    target_logical = tuple(by_letter[letter] for letter in target.axes)
+    target_shape = target.storage_shape(target_logical)
+    if out is None:
+        result = np.empty(target_shape, array.dtype)
+    else:
+        hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
+        result = check_out(out, target_shape, array.dtype, array, f"layout {target} of {target_logical}{hint}")
+    src_storage, src_flat = bind_array(source, logical, array)
+    dst_storage, dst_flat = bind_array(target, target_logical, result)
+    if not np.may_share_memory(dst_flat, result):
+        raise NpuLayoutError(f"out for layout {target}: strides {result.strides} cannot be written element by element")
+    key = f"V{array.dtype.itemsize}"
+    plan(src_storage, dst_storage, key, key, None, False)(src_flat, dst_flat)
+    return result

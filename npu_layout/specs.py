@@ -1,0 +1,269 @@
+"""A runtime's own metadata -> TensorSpec. Pure functions on mappings, or on objects with the runtime's field names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout, c_strides
+from .quantization import Quantization
+from .tensor import TensorSpec
+
+_MISSING = object()
+_PLAIN_LETTERS = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
+
+# rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
+_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4")
+_RKNN_DTYPES = {
+    "FP32": "float32",
+    "FLOAT32": "float32",
+    "FP16": "float16",
+    "FLOAT16": "float16",
+    "BF16": "bfloat16",
+    "BFLOAT16": "bfloat16",
+    "BOOL": "bool",
+    **{name: name.lower() for name in _RKNN_TYPES if "INT" in name},
+}
+_RKNN_FORMATS = ("NCHW", "NHWC", "NC1HWC2", "UNDEFINED")
+_RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
+
+
+class _Atom(NamedTuple):
+    """Channels of one block, channels that a plane count is rounded up to, pixels a 3-channel row is padded to."""
+
+    c2: int
+    align: int
+    row: int
+
+
+# By chip and bytes of an element, as the vendor's compiler (rknn-toolkit2 2.5.0, build(verbose=True)) prints its
+# native shapes and sizes. A plane is padded to a multiple of 4 pixels on every chip.
+_LARGE = {1: _Atom(16, 32, 16), 2: _Atom(8, 16, 8)}
+_RK3566 = {1: _Atom(8, 16, 8), 2: _Atom(4, 8, 8)}
+_RV1106 = {1: _Atom(16, 16, 16)}
+_ATOMS = {
+    "rk3588": _LARGE,
+    "rk3576": _LARGE,
+    "rv1126b": _LARGE,
+    "rk3562": {1: _Atom(16, 16, 16), 2: _Atom(8, 8, 8)},
+    "rk3566": _RK3566,
+    "rk3568": _RK3566,
+    "rv1106": _RV1106,
+    "rv1103": _RV1106,
+}
+_PLANE = 4
+
+
+def _field(source: Any, name: str, default: Any = _MISSING) -> Any:
+    value = source.get(name, _MISSING) if hasattr(source, "get") else getattr(source, name, _MISSING)
+    if value is not _MISSING and value is not None:
+        return value
+    if default is _MISSING:
+        raise NpuLayoutError(f"metadata has no field {name!r}: got {source!r}")
+    return default
+
+
+def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
+    """The name behind an enum's number, or a name as vendors spell it, upper case and without prefix."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if 0 <= int(value) < len(names):
+            return names[int(value)]
+        raise NpuLayoutError(f"RKNN {what} {value}: expected 0..{len(names) - 1} ({', '.join(names)})")
+    text = str(getattr(value, "name", value)).upper()
+    return text[len(prefix) :] if text.startswith(prefix) else text
+
+
+def _dims(attr: Any) -> tuple[int, ...]:
+    dims = [int(n) for n in _field(attr, "dims")]
+    return tuple(dims[: int(_field(attr, "n_dims", len(dims)))])
+
+
+def _text(name: Any) -> str:
+    return name.split(b"\0")[0].decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _rknn_dtype(attr: Any) -> str:
+    kind = _enum("type", _field(attr, "type"), _RKNN_TYPES, "RKNN_TENSOR_")
+    if kind not in _RKNN_DTYPES:
+        raise NpuLayoutError(f"RKNN type {kind!r}: expected one of {', '.join(sorted(_RKNN_DTYPES))}")
+    return _RKNN_DTYPES[kind]
+
+
+def _rknn_quantization(attr: Any, dtype: str) -> Optional[Quantization]:
+    kind = _enum("qnt_type", _field(attr, "qnt_type", "NONE"), _RKNN_QUANTIZATIONS, "RKNN_TENSOR_QNT_")
+    if kind == "NONE" or "float" in dtype or dtype in ("bool", "int64"):
+        return None
+    if kind == "DFP":
+        return Quantization.from_dfp(int(_field(attr, "fl")))
+    if kind in ("AFFINE_ASYMMETRIC", "AFFINE"):
+        return Quantization(float(_field(attr, "scale")), int(_field(attr, "zp", 0)))
+    raise NpuLayoutError(f"RKNN qnt_type {kind!r}: expected NONE, DFP or AFFINE_ASYMMETRIC")
+
+
+def _up(n: int, to: int) -> int:
+    return -(-n // to) * to
+
+
+def from_rknn(attr: Any, native_attr: Any = None, *, target: Optional[str] = None) -> TensorSpec:
+    """The spec of a tensor from Rockchip's rknn_tensor_attr.
+
+    Parameters
+    ----------
+    attr
+        The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
+        w_stride, size_with_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8").
+    native_attr
+        The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
+        from `attr`, C2 from its dims[4], the plane pitch from size_with_stride.
+    target
+        The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
+        compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width.
+
+    Returns
+    -------
+    TensorSpec with the shape and axes of `attr` (NCHW or NHWC; other ranks: N, NC, NCW, NCDHW).
+
+    Raises
+    ------
+    NpuLayoutError
+        On a missing field, an unknown enum, chip or dtype, and sizes that contradict each other.
+
+    Examples
+    --------
+    >>> attr = dict(name="heat", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE", zp=-3, scale=0.1)
+    >>> from_rknn(attr, target="rk3588").storage_shape
+    (1, 2, 3, 3, 16)
+    """
+    source = attr if native_attr is None else native_attr
+    dims = _dims(attr)
+    fmt = _enum("fmt", _field(attr, "fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
+    if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
+        raise NpuLayoutError(
+            f"RKNN attr {_text(_field(attr, 'name', ''))!r} has fmt {fmt}: expected the logical attribute (NCHW or "
+            f"NHWC), because C cannot be told from the native dims; give the native one as native_attr"
+        )
+    axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else _PLAIN_LETTERS.get(len(dims), "")
+    if not axes:
+        raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
+    dtype = _rknn_dtype(source)
+    common: dict[str, Any] = {
+        "axes": axes,
+        "dtype": dtype,
+        "name": _text(_field(attr, "name", "")),
+        "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
+    }
+    extent = dict(zip(axes, dims))
+    nbytes = int(_field(source, "size_with_stride", 0))
+    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
+    size = nbytes // itemsize
+    if native_attr is not None:
+        native = _dims(native_attr)
+        blocked = _enum("fmt", _field(native_attr, "fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_") == "NC1HWC2"
+        if blocked and len(native) != 5:
+            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+        if blocked and native[4] == extent.get("C") == 3:
+            row = _atom(target, itemsize).row if target and not size else (8 if itemsize == 2 else 16)
+            return _rows(dims, extent, common, size, 0, row)
+        if blocked:
+            align = _atom(target, itemsize).align if target else native[4]
+            return _blocks(dims, extent, common, native[4], size, align if size or target else native[4] * native[1])
+        return _rows(dims, extent, common, size, int(_field(native_attr, "w_stride", 0)), 1)
+    if target is not None:
+        atom = _atom(target, itemsize)
+        if axes == "NHWC" and extent["C"] == 3:
+            return _rows(dims, extent, common, size, int(_field(attr, "w_stride", 0)), atom.row)
+        return _blocks(dims, extent, common, atom.c2, 0, atom.align)
+    if axes == "NHWC":
+        return _rows(dims, extent, common, size, int(_field(attr, "w_stride", 0)), 1)
+    return TensorSpec(dims, Layout.plain(axes), size=size or None, **common)
+
+
+def _atom(target: str, itemsize: int) -> _Atom:
+    atoms = _ATOMS.get(str(target).lower())
+    if atoms is None:
+        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted(_ATOMS))}")
+    if itemsize not in atoms:
+        raise NpuLayoutError(
+            f"RKNN target {target!r}: no native rule is known for elements of {itemsize} bytes "
+            f"(known: {sorted(atoms)}); give native_attr"
+        )
+    return atoms[itemsize]
+
+
+def _rows(
+    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], size: int, w_stride: int, row: int
+) -> TensorSpec:
+    """NHWC with a row pitch of `w_stride` pixels, or what `size` elements leave, or W rounded up to `row`."""
+    n, h, w, c = (extent.get(a, 1) for a in "NHWC")
+    pitch = w_stride or size // (n * h * c) or _up(w, row)
+    if pitch < w:
+        raise LayoutError(
+            f"RKNN {common['name']!r}: rows of {pitch} pixels (w_stride {w_stride}, size_with_stride {size} elements) "
+            f"cannot hold NHWC of width {w}"
+        )
+    layout = Layout("NHWC", common.pop("axes"))
+    return TensorSpec(dims, layout, storage_shape=(n, h, pitch, c), size=max(size, n * h * pitch * c), **common)
+
+
+def _blocks(
+    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], c2: int, size: int, align: int
+) -> TensorSpec:
+    """NC1HWC2 with its planes padded to 4 pixels; `size` elements, where known, tell how many C1 planes there are."""
+    n, c, h, w = (extent.get(a, 1) for a in "NCHW")
+    axes = common.pop("axes")
+    plane = _up(h * w, _PLANE)
+    least, c1 = -(-c // c2), _up(c, align) // c2
+    if size:
+        if size % (n * c2) == 0 and size // (n * c2) % plane == 0 and size // (n * c2 * plane) >= least:
+            c1 = size // (n * c2 * plane)
+        elif size % (n * c2 * least) == 0 and size // (n * c2 * least) >= h * w:
+            c1, plane = least, size // (n * c2 * least)
+        else:
+            raise LayoutError(
+                f"RKNN {common['name']!r}: size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} "
+                f"needs {n}*C1*plane*{c2} with C1 >= {least} and plane >= {h * w}"
+            )
+    tag = "NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c"
+    layout = Layout(tag, axes)
+    storage = [c1 if letter == "C" else extent[letter] for letter in layout.letters] + [c2]
+    strides = list(c_strides(storage))
+    strides[1] = plane * c2
+    strides[0] = c1 * strides[1]
+    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=n * c1 * plane * c2, **common)
+
+
+def from_tflite(details: Any) -> TensorSpec:
+    """The spec of a tensor from ``interpreter.get_input_details()`` / ``get_output_details()`` of TFLite, LiteRT or
+    Coral: dense, 4-D ones NHWC, in that axes order.
+
+    details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
+    the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
+    QuantizationParameters). Raises NpuLayoutError on missing fields and dynamic shapes.
+
+    >>> import numpy as np
+    >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})
+    >>> spec.axes, spec.quantization
+    ('NHWC', Quantization(0.5, 128))
+    """
+    shape = tuple(int(n) for n in _field(details, "shape"))
+    axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
+    if not shape or len(axes) != len(shape):
+        raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
+    dtype = np.dtype(_field(details, "dtype"))
+    parameters = _field(details, "quantization_parameters", {})
+    scales = np.asarray(_field(parameters, "scales", ()), np.float64).reshape(-1)
+    zero_points = np.asarray(_field(parameters, "zero_points", ()), np.int64).reshape(-1)
+    if not scales.size:
+        scale, zero_point = _field(details, "quantization", (0.0, 0))
+        scales, zero_points = np.array([scale], np.float64), np.array([zero_point], np.int64)
+    quantization = None
+    if dtype.kind in "iu" and scales.any():
+        if scales.size == 1:
+            quantization = Quantization(float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
+        else:
+            axis = int(_field(parameters, "quantized_dimension", len(shape) - 1))
+            quantization = Quantization(scales, zero_points if zero_points.size else 0, axis)
+    name = _text(_field(details, "name", ""))
+    return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)

@@ -1,0 +1,188 @@
+"""A layout bound to a logical shape: storage shape, strides and size, and the loops that walk it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from .errors import LayoutError
+from .layout import Layout, Shape, c_strides, check_extents, element_offset
+
+_ENUMERABLE = 1 << 22
+
+
+class Link(NamedTuple):
+    """One storage dimension of one axis: it counts ``(i // step) % block`` (block 0: no end) at `stride`."""
+
+    step: int
+    block: int
+    extent: int
+    stride: int
+
+
+Chain = tuple[Link, ...]
+
+
+def overlaps(extents: Shape, strides: Shape) -> Optional[bool]:
+    """Whether two storage indices share an element; None where that is too large to tell."""
+    dims = sorted((abs(s), n) for n, s in zip(extents, strides) if n > 1)
+    reach = 0
+    for stride, extent in dims:
+        if stride <= reach:
+            break
+        reach += stride * (extent - 1)
+    else:
+        return False
+    if math.prod(n for _, n in dims) > _ENUMERABLE:
+        return None
+    offsets = np.zeros(1, np.int64)
+    for stride, extent in dims:
+        offsets = (offsets[:, None] + np.arange(extent, dtype=np.int64) * stride).ravel()
+    offsets.sort()
+    return bool((offsets[1:] == offsets[:-1]).any())
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where each element of a tensor of logical `shape` lies in a flat buffer of `size` elements.
+
+    `strides` are in elements, one for each dimension of `storage_shape`; `start` is the element of index 0.
+    """
+
+    layout: Layout
+    shape: Shape
+    storage_shape: Shape
+    strides: Shape
+    start: int
+    size: int
+
+    @classmethod
+    def bind(
+        cls,
+        layout: Layout,
+        shape: Sequence[int],
+        storage_shape: Optional[Sequence[int]] = None,
+        storage_strides: Optional[Sequence[int]] = None,
+        storage_offset: int = 0,
+        size: Optional[int] = None,
+    ) -> Storage:
+        """Check and complete a description. Raises LayoutError, naming the layout and what was expected."""
+        logical = layout.check_shape(shape)
+        needed = layout.storage_shape(logical)
+        stored = needed
+        if storage_shape is not None:
+            stored = check_extents(f"storage_shape of layout {layout}", storage_shape)
+            if len(stored) != len(needed) or any(
+                n < least or (dim.block and n != least) for n, least, dim in zip(stored, needed, layout.dims)
+            ):
+                raise LayoutError(
+                    f"storage_shape {stored} does not hold layout {layout} of {logical}: "
+                    f"expected {needed}, or more in a dimension that is no inner block"
+                )
+        strides = c_strides(stored)
+        if storage_strides is not None:
+            try:
+                strides = tuple(operator.index(s) for s in storage_strides)
+            except TypeError:
+                raise LayoutError(
+                    f"storage_strides of layout {layout}: expected integers, got {storage_strides!r}"
+                ) from None
+            if len(strides) != len(stored):
+                raise LayoutError(
+                    f"storage_strides {strides} of layout {layout}: expected {len(stored)}, one for each dimension "
+                    f"of the storage shape {stored}, got {len(strides)}"
+                )
+            clash = 0 in strides or overlaps(stored, strides)
+            if clash is not False:
+                why = "elements overlap" if clash else "too irregular to prove that no elements overlap"
+                raise LayoutError(
+                    f"storage_strides {strides} of layout {layout}, storage shape {stored}: {why}; "
+                    f"expected strides that give each element a place of its own, such as {c_strides(stored)}"
+                )
+        try:
+            start = operator.index(storage_offset)
+        except TypeError:
+            raise LayoutError(
+                f"storage_offset of layout {layout}: expected an integer, got {storage_offset!r}"
+            ) from None
+        lowest = start + sum((n - 1) * s for n, s in zip(stored, strides) if s < 0)
+        if lowest < 0:
+            raise LayoutError(
+                f"layout {layout} of {logical} reaches {-lowest} elements before the buffer: "
+                f"storage_offset {start}, strides {strides}"
+            )
+        end = start + sum((n - 1) * s for n, s in zip(stored, strides) if s > 0) + 1
+        if size is None:
+            size = end
+        elif operator.index(size) < end:
+            raise LayoutError(f"size {size} is too small: layout {layout} of {logical} needs {end} elements")
+        if size > np.iinfo(np.int64).max:
+            raise LayoutError(f"layout {layout} of {logical} needs {size} elements, more than int64 can count")
+        return cls(layout, logical, stored, strides, start, operator.index(size))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the buffer is exactly the C array `storage_shape`: no gaps, no other order."""
+        return self.start == 0 and self.strides == c_strides(self.storage_shape) and self.size == self.count
+
+    @property
+    def count(self) -> int:
+        """Elements of the storage shape, pad lanes included, gaps not."""
+        return math.prod(self.storage_shape)
+
+    @property
+    def padding(self) -> int:
+        """Elements of the buffer that hold no logical element."""
+        return self.size - math.prod(self.shape)
+
+    def offset(self, *index: Any) -> Any:
+        """As Layout.offset, in this buffer."""
+        return element_offset(self.layout, self.shape, self.strides, self.start, index)
+
+    def chain(self, letter: str) -> Chain:
+        """The storage dimensions of one axis, largest step first."""
+        axis = self.layout.axes.index(letter)
+        links = [
+            Link(dim.step, dim.block, extent, stride)
+            for dim, extent, stride in zip(self.layout.dims, self.storage_shape, self.strides)
+            if dim.axis == axis
+        ]
+        # A block of 1 shares its step with the dimension around it and never moves.
+        return tuple(sorted(links, key=lambda link: (-link.step, link.block > 0)))
+
+    def extent(self, letter: str) -> int:
+        """Logical extent of one axis."""
+        return self.shape[self.layout.axes.index(letter)]
+
+    def view_strides(self) -> Shape:
+        """Element strides of the logical axes in the buffer. Raises LayoutError where no single stride exists."""
+        result = []
+        for letter, extent in zip(self.layout.axes, self.shape):
+            links = [link for link in self.chain(letter) if link.step < extent and link.extent > 1]
+            stride = links[-1].stride if links else 1
+            if any(link.stride * links[-1].step != stride * link.step for link in links):
+                raise LayoutError(
+                    f"layout {self.layout} of {self.shape}: axis {letter} has no single stride, "
+                    f"so it cannot be viewed without a copy; use unpack"
+                )
+            result.append(stride // links[-1].step if links else 1)
+        return tuple(result)
+
+    def describe(self) -> str:
+        """``layout NCHW16c of (1,17,5,4)`` and, in brackets, what is padded."""
+        return f"layout {self.layout} of {str(self.shape).replace(' ', '')}"
+
+    def padding_words(self) -> str:
+        """What is padded, in words; empty where nothing is."""
+        words = []
+        for letter, extent in zip(self.layout.axes, self.shape):
+            room = math.prod(link.extent for link in self.chain(letter))
+            if room > extent:
+                words.append(f"{letter} padded from {extent} to {room}")
+        if self.size > self.count:
+            words.append(f"{self.size - self.count} elements of gaps")
+        return f" ({', '.join(words)})" if words else ""

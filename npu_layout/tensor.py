@@ -1,0 +1,439 @@
+"""TensorSpec: a layout bound to a shape and a dtype. It checks every buffer, and views, unpacks and packs it."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
+from .errors import BufferSizeError, LayoutError, NpuLayoutError
+from .layout import Layout, Shape
+from .quantization import Quantization
+from .repack import Affine, LayoutLike, Plan, as_layout, bind_array, check_out, plan
+from .storage import Storage
+
+_FIELDS = (
+    "shape",
+    "layout",
+    "dtype",
+    "axes",
+    "quantization",
+    "storage_shape",
+    "storage_strides",
+    "storage_offset",
+    "size",
+    "name",
+)
+
+
+class TensorSpec:
+    """What a flat buffer is: a tensor of logical `shape`, stored by `layout` in elements of `dtype`. Frozen.
+
+    Parameters
+    ----------
+    shape
+        Logical shape, in the order of the axes.
+    layout
+        Storage order: a tag or a Layout.
+    dtype
+        A numpy integer or float dtype (a foreign byte order too), or "bfloat16" (buffer: uint16), or "int4" /
+        "uint4" (buffer: uint8, two elements a byte, the low half first; "int4_high" / "uint4_high": the high half).
+    axes
+        Order of `shape`, where it is not the layout's default (N C D H W).
+    quantization
+        What stored integers mean; None: they mean themselves.
+    storage_shape, storage_strides, storage_offset
+        What the tag cannot say, in elements: more outer blocks or a padded extent; row and plane pitches (one
+        stride for each storage dimension); where element 0 lies.
+    size
+        Elements of the whole buffer; default: up to and with the last storage element, pad lanes too. Give it
+        where a gap follows.
+    name
+        The tensor's name in the model.
+
+    Raises
+    ------
+    LayoutError
+        Where the parts do not fit each other; strides that overlap or are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spec = TensorSpec((1, 5, 1, 2), "NCHW4c", "int8", quantization=Quantization(0.5, 1))
+    >>> spec.storage_shape, spec.size
+    ((1, 2, 1, 2, 4), 16)
+    >>> flat = np.arange(16, dtype=np.int8)
+    >>> spec.unpack(flat)[0, :, 0].tolist()
+    [[-0.5, 1.5], [0.0, 2.0], [0.5, 2.5], [1.0, 3.0], [3.5, 5.5]]
+    >>> spec.unpack(flat[:-1])
+    Traceback (most recent call last):
+    npu_layout.errors.BufferSizeError: buffer has 15 bytes; layout NCHW4c of (1,5,1,2) int8 needs 16 (C padded from 5 to 8)
+    """
+
+    shape: Shape
+    layout: Layout
+    dtype: str
+    axes: str
+    quantization: Optional[Quantization]
+    storage_shape: Shape
+    storage_strides: Shape
+    storage_offset: int
+    size: int
+    name: str
+    storage: Storage
+    element: Element
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        layout: LayoutLike = "NCHW",
+        dtype: Any = "float32",
+        *,
+        axes: Optional[str] = None,
+        quantization: Optional[Quantization] = None,
+        storage_shape: Optional[Sequence[int]] = None,
+        storage_strides: Optional[Sequence[int]] = None,
+        storage_offset: int = 0,
+        size: Optional[int] = None,
+        name: str = "",
+    ) -> None:
+        kind = element(dtype)
+        order = as_layout(layout, axes)
+        storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
+        if quantization is not None:
+            _check_quantization(quantization, kind, storage)
+        self.__dict__.update(
+            shape=storage.shape,
+            layout=order,
+            dtype=kind.name,
+            axes=order.axes,
+            quantization=quantization,
+            storage_shape=storage.storage_shape,
+            storage_strides=storage.strides,
+            storage_offset=storage.start,
+            size=storage.size,
+            name=name,
+            storage=storage,
+            element=kind,
+            _plans={},
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"TensorSpec is frozen; make another one instead of setting {name}")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.storage, self.dtype, self.quantization, self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec.from_dict, (self.to_dict(),)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.shape), repr(str(self.layout)), repr(self.dtype)]
+        if as_layout(self.layout.tag if self.layout.tag != self.axes else self.layout).axes != self.axes:
+            parts.append(f"axes={self.axes!r}")
+        if self.quantization is not None:
+            parts.append(f"quantization={self.quantization!r}")
+        plain = Storage.bind(self.layout, self.shape)
+        for field, mine, default in (
+            ("storage_shape", self.storage_shape, plain.storage_shape),
+            ("storage_strides", self.storage_strides, plain.strides),
+            ("storage_offset", self.storage_offset, 0),
+            ("size", self.size, plain.size),
+        ):
+            if mine != default:
+                parts.append(f"{field}={mine!r}")
+        if self.name:
+            parts.append(f"name={self.name!r}")
+        return f"TensorSpec({', '.join(parts)})"
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        """The numpy dtype of the buffer."""
+        return self.element.buffer
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.element.buffer_size(self.size) * self.stored.itemsize
+
+    def describe(self) -> str:
+        """``layout NCHW16c of (1,17,5,4) uint8``."""
+        name = f"{self.name!r}: " if self.name else ""
+        return f"{name}{self.storage.describe()} {self.dtype}"
+
+    def offset(self, *index: Any) -> Any:
+        """Element offset in the buffer of a logical index: int for ints, int64 array for integer arrays.
+        IndexError outside the shape."""
+        return self.storage.offset(*index)
+
+    def flat(self, buffer: Any) -> np.ndarray:
+        """`buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
+
+        bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or an
+        ndarray of the stored dtype (any C-contiguous shape). Raises BufferSizeError on another size,
+        NpuLayoutError on another dtype or a non-contiguous array.
+        """
+        if isinstance(buffer, np.ndarray):
+            if buffer.dtype != self.stored:
+                raise NpuLayoutError(
+                    f"buffer has dtype {buffer.dtype}; {self.describe()} expects {self.stored}"
+                    + ("" if buffer.dtype.itemsize != 1 else f" (raw bytes: give buffer.view({str(self.stored)!r}))")
+                )
+            if not buffer.flags.c_contiguous:
+                raise NpuLayoutError(
+                    f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
+                    f"{self.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
+                )
+            array = np.asarray(buffer).reshape(-1)
+        else:
+            try:
+                array = np.frombuffer(buffer, np.uint8)
+            except (TypeError, ValueError, AttributeError, BufferError) as error:
+                if not hasattr(buffer, "__len__") or len(buffer) or isinstance(buffer, (str, list, tuple)):
+                    raise NpuLayoutError(
+                        f"buffer: expected bytes, a contiguous buffer or an ndarray for {self.describe()}, "
+                        f"got {type(buffer).__name__} ({error})"
+                    ) from None
+                array = np.empty(0, np.uint8)
+        if array.nbytes != self.nbytes:
+            raise BufferSizeError(
+                f"buffer has {array.nbytes} bytes; {self.describe()} needs {self.nbytes}{self.storage.padding_words()}"
+            )
+        return array if array.dtype == self.stored else array.view(self.stored)
+
+    def view(self, flat: Any) -> np.ndarray:
+        """The buffer as a strided array with the logical axes: no copy, stored values (bfloat16: its bits), read-only
+        if the buffer is. Raises LayoutError where no single view exists; for the rest see flat()."""
+        if self.element.nibbles:
+            raise LayoutError(f"{self.describe()}: half bytes cannot be viewed without a copy; use unpack")
+        strides = self.storage.view_strides()
+        array = self.flat(flat)
+        size = array.itemsize
+        return np.ndarray(
+            self.shape,
+            array.dtype,
+            array,  # type: ignore[arg-type]
+            self.storage_offset * size,
+            tuple(s * size for s in strides),
+        )
+
+    def unpack(
+        self,
+        flat: Any,
+        *,
+        to: Optional[LayoutLike] = None,
+        dtype: Any = None,
+        out: Optional[np.ndarray] = None,
+        copy: Optional[bool] = None,
+    ) -> np.ndarray:
+        """The tensor that the buffer holds, C-contiguous in logical axes order, or the storage array of `to`.
+
+        Parameters
+        ----------
+        flat
+            See :meth:`flat`.
+        to
+            Storage order of the result; pad elements are zero.
+        dtype
+            None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
+            A float dtype of a quantised spec gives real values, an integer one that holds the stored one, stored
+            values.
+        out
+            Array to write to, of the result's shape and dtype.
+        copy
+            None: memory is shared where the buffer already is that array. False: NpuLayoutError (a ValueError) if
+            a copy is needed. True: always a copy.
+
+        Raises
+        ------
+        BufferSizeError, NpuLayoutError, LayoutError
+            On a buffer that does not fit, an out that does not, a dtype that would lose values.
+        """
+        move, shape, wanted, shares = self._unpacking(to, dtype)
+        array = self.flat(flat)
+        if out is None and copy is not True and shares:
+            return array[self.storage_offset : self.storage_offset + move.dst.size].reshape(shape)
+        if copy is False:
+            why = "out= is given" if out is not None else f"result {move.dst.layout} of {wanted} differs from storage"
+            raise NpuLayoutError(f"{self.describe()} cannot be unpacked without a copy: {why}")
+        if self.element.nibbles:
+            array = unpack_nibbles(array, self.element, self.size)
+        if out is None:
+            result = np.empty(shape, wanted)
+            move(array, result.reshape(-1))
+            return result
+        check_out(out, shape, wanted, array, f"unpack of {self.describe()}")
+        if out.flags.c_contiguous:
+            move(array, out.reshape(-1))
+        else:
+            target, memory = bind_array(move.dst.layout, move.dst.shape, out)
+            if not np.may_share_memory(memory, out):
+                raise NpuLayoutError(f"out for unpack of {self.describe()}: strides {out.strides} overlap")
+            affine = self._affine(wanted)
+            plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False)(array, memory)
+        return out
+
+    def _affine(self, wanted: np.dtype[Any]) -> Optional[Affine]:
+        if self.quantization is None or wanted.kind != "f":
+            return None
+        return self.quantization.affine(self._channel(), to_stored=False)
+
+    def _channel(self) -> str:
+        assert self.quantization is not None
+        return self.axes[self.quantization.axis] if self.quantization.axis is not None else self.axes[0]
+
+    def _unpacking(self, to: Optional[LayoutLike], dtype: Any) -> tuple[Plan, Shape, np.dtype[Any], bool]:
+        key = (to, dtype)
+        try:
+            cached: Optional[tuple[Plan, Shape, np.dtype[Any], bool]] = self.__dict__["_plans"].get(key)
+        except TypeError:
+            cached, key = None, (None, ())
+        if cached is not None:
+            return cached
+        kind, quantised = self.element, self.quantization is not None
+        wanted = np.dtype(np.float32 if quantised else kind.unpacked) if dtype is None else element(dtype).unpacked
+        if isinstance(dtype, str) and element(dtype).name != element(dtype).unpacked.name:
+            raise NpuLayoutError(f"{self.describe()}: cannot unpack to {dtype!r}; expected a numpy dtype")
+        if wanted.kind != "f" and not np.can_cast(kind.unpacked, wanted, "safe"):
+            raise NpuLayoutError(
+                f"{self.describe()}: cannot unpack to {wanted} without losing values; "
+                f"expected {kind.unpacked} or a float dtype"
+            )
+        layout = Layout.plain(self.axes) if to is None else as_layout(to)
+        if sorted(layout.axes) != sorted(self.axes):
+            raise LayoutError(f"{self.describe()}: to={layout} has axes {layout.axes}, expected the letters {self.axes}")
+        if layout.axes != self.axes:
+            layout = Layout(layout.tag, self.axes)
+        target = Storage.bind(layout, self.shape)
+        kernel = kind.kernel if not kind.nibbles else kind.unpacked.name
+        move = plan(self.storage, target, kernel, kernel_name(wanted), self._affine(wanted))
+        loops = move.boxes[0].loops
+        moved = len(move.boxes) == 1 and not move.fills and (not loops or loops == ((loops[0][0], 1, 1, 0),))
+        moved = moved or (self.storage == target)
+        shares = moved and wanted == self.stored and move.arithmetic.moves_only and not kind.nibbles
+        result = move, target.storage_shape, wanted, shares
+        if dtype is None or isinstance(dtype, (str, type)):
+            self.__dict__["_plans"][key] = result
+        return result
+
+    def pack(self, tensor: Any, *, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """The buffer that holds `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
+
+        Parameters
+        ----------
+        tensor
+            Numbers of the logical shape, any strides. Floats are quantised where the spec is (as
+            Quantization.quantize), and refused where it stores integers that are not; integers are taken as stored
+            values, and refused where they do not fit.
+        out
+            1-D array of the buffer's dtype and length to write to.
+
+        Raises
+        ------
+        LayoutError
+            On another shape.
+        NpuLayoutError
+            On values that the stored dtype cannot hold, and on an out that does not fit.
+        """
+        array = np.asarray(tensor)
+        kind = self.element
+        if array.shape != self.shape:
+            raise LayoutError(f"tensor has shape {array.shape}; {self.describe()} expects {self.shape} ({self.axes})")
+        if array.dtype.kind not in "iufb":
+            raise NpuLayoutError(f"tensor has dtype {array.dtype}; {self.describe()} expects real numbers")
+        affine = None
+        if array.dtype.kind == "f" and kind.unpacked.kind != "f":
+            if self.quantization is None:
+                raise NpuLayoutError(
+                    f"tensor has dtype {array.dtype}; {self.describe()} stores integers and is not quantised: "
+                    f"give the spec a quantization, or integers"
+                )
+            affine = self.quantization.affine(self._channel(), to_stored=True)
+        elif kind.unpacked.kind in "iub":
+            self._check_range(array)
+        length = kind.buffer_size(self.size)
+        if out is None:
+            result = np.empty(length, self.stored)
+        else:
+            result = check_out(out, (length,), self.stored, array, f"pack of {self.describe()}")
+            if not result.flags.c_contiguous:
+                raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
+        memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
+        src, flat = bind_array(Layout.plain(self.axes), self.shape, array)
+        plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine)(flat, memory)
+        if kind.nibbles:
+            pack_nibbles(memory, kind, result)
+        return result
+
+    def _check_range(self, array: np.ndarray) -> None:
+        kind = self.element
+        if kind.nibbles:
+            lowest, highest = (-8, 7) if kind.unpacked.kind == "i" else (0, 15)
+        elif np.can_cast(array.dtype, kind.unpacked, "safe"):
+            return
+        elif kind.unpacked.kind == "b":
+            lowest, highest = 0, 1
+        else:
+            info = np.iinfo(kind.unpacked)
+            lowest, highest = int(info.min), int(info.max)
+        if array.size and (int(array.min()) < lowest or int(array.max()) > highest):
+            raise NpuLayoutError(
+                f"tensor has values {array.min()}..{array.max()}; {self.describe()} holds {lowest}..{highest}"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; from_dict makes an equal spec of it."""
+        quantization = None if self.quantization is None else self.quantization.to_dict()
+        return {
+            "shape": list(self.shape),
+            "layout": str(self.layout),
+            "dtype": self.dtype,
+            "axes": self.axes,
+            "quantization": quantization,
+            "storage_shape": list(self.storage_shape),
+            "storage_strides": list(self.storage_strides),
+            "storage_offset": self.storage_offset,
+            "size": self.size,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_dict(cls, d: Any) -> TensorSpec:
+        """The spec of to_dict's result; what is missing is default. NpuLayoutError on an unknown or missing key."""
+        if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
+            got = sorted(d, key=str) if isinstance(d, dict) else d
+            raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
+        given = dict(d)
+        if isinstance(given.get("quantization"), dict):
+            try:
+                given["quantization"] = Quantization(**given["quantization"])
+            except TypeError as error:
+                raise NpuLayoutError(f"TensorSpec quantization: {error}") from None
+        if isinstance(given.get("layout"), str) and given["layout"] == given.get("axes"):
+            given["layout"] = Layout.plain(given["axes"])
+        return cls(given.pop("shape"), given.pop("layout", "NCHW"), given.pop("dtype", "float32"), **given)
+
+
+def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:
+    if not isinstance(quantization, Quantization):
+        raise LayoutError(f"quantization: expected a Quantization or None, got {quantization!r}")
+    if kind.unpacked.kind not in "iu":
+        raise LayoutError(f"{storage.describe()}: dtype {kind.name} cannot be quantised; expected an integer dtype")
+    axis = quantization.axis
+    if axis is None:
+        return
+    rank = len(storage.shape)
+    if not -rank <= axis < rank:
+        raise LayoutError(f"{storage.describe()}: quantization axis {axis} is outside -{rank}..{rank - 1}")
+    if quantization.count != storage.shape[axis]:
+        raise LayoutError(
+            f"{storage.describe()}: axis {axis} ({storage.layout.axes[axis]}) has {storage.shape[axis]} elements, "
+            f"but quantization has {quantization.count} scales"
+        )
