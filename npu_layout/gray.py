@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,8 @@ def to_gray(
     layout: LayoutLike,
     *,
     order: str = "BGR",
-    to: Optional[LayoutLike] = None,
-    out: Optional[np.ndarray] = None,
+    to: LayoutLike | None = None,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Grayscale of an image stored in any layout: a copy, same dtype.
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .errors import LayoutError
 from .names import FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
 
-Shape = Tuple[int, ...]
+Shape = tuple[int, ...]
 
 _TOKEN = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 _CANONICAL = "NCDHW"
@@ -43,7 +44,7 @@ def check_extents(what: str, extents: Sequence[Any]) -> Shape:
     return shape
 
 
-def c_strides(shape: Shape) -> Shape:
+def c_strides(shape: Sequence[int]) -> Shape:
     """Strides in elements of a C-contiguous array of `shape`."""
     strides = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
@@ -109,7 +110,7 @@ class Layout:
     tag: str
     axes: str
 
-    def __init__(self, tag: str, axes: Optional[str] = None) -> None:
+    def __init__(self, tag: str, axes: str | None = None) -> None:
         if not isinstance(tag, str):
             raise LayoutError(f"layout: expected a tag such as 'NCHW' or 'NCHW16c', got {tag!r}")
         if tag in FASTEST_FIRST:
@@ -203,7 +204,7 @@ class Layout:
         return element_offset(self, checked, c_strides(self.storage_shape(checked)), 0, index)
 
     @classmethod
-    def named(cls, name: str, block: Optional[int] = None) -> Layout:
+    def named(cls, name: str, block: int | None = None) -> Layout:
         """The layout behind a vendor's name; `block` for the names whose block depends on chip or dtype.
 
         Raises LayoutError for an unknown name (it lists the known ones), for a missing or a superfluous `block`,
@@ -229,10 +230,15 @@ class Layout:
         needs_block = "{block}" in entry.tag
         if needs_block and block is None and not entry.block:
             raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
-        if block is not None and (not needs_block or operator.index(block) < 1):
-            wanted = "1 or more" if needs_block else f"none (the name itself says {entry.tag})"
+        fits = operator.index(block) >= 1 if needs_block and block is not None else f"{block}" in _blocks(entry.tag)
+        if block is not None and not fits:
+            wanted = "1 or more" if needs_block else f"left out (the name itself says {entry.tag})"
             raise LayoutError(f"layout name {name!r}: block must be {wanted}, got {block!r}")
         return cls(entry.tag.format(block=block or entry.block), entry.axes)
+
+
+def _blocks(tag: str) -> list[str]:
+    return re.findall(r"[0-9]+", tag)
 
 
 def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, index: Sequence[Any]) -> Any:
@@ -248,9 +254,7 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         except TypeError:
             value = np.asarray(i)
             if value.dtype.kind not in "iu":
-                raise IndexError(
-                    f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}"
-                ) from None
+                raise IndexError(f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}") from None
             inside = value.size == 0 or (value.min() >= 0 and value.max() < extent)
             value = value.astype(np.int64)
         else:

@@ -5,7 +5,7 @@ Each help sentence says which C array the name stands for and which element of i
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 # VeriSilicon (TIM-VX include/tim/vx/types.h) lists axes fastest first.
 FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
@@ -28,15 +28,15 @@ class Name(NamedTuple):
     name: str
     tag: str
     help: str
-    block: Optional[int] = None
-    axes: Optional[str] = None
+    block: int | None = None
+    axes: str | None = None
 
 
 def _help(array: str, element: str, where: str, index: str = "n,c,h,w") -> str:
     return f"equivalent to a C array {array}; ({index}) is element {element} ({where})"
 
 
-def _channel_major(name: str, block: str, where: str, default: Optional[int] = None) -> Name:
+def _channel_major(name: str, block: str, where: str, default: int | None = None) -> Name:
     array = f"[N][ceil(C/{block})][H][W][{block}]"
     return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", where), default)
 
@@ -63,9 +63,7 @@ _ENTRIES = [
     # TensorRT NvInferRuntimeBase.h
     *(_channel_major(f"CHW{b}", str(b), "TensorRT") for b in (2, 4, 16, 32)),
     *(
-        Name(
-            f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", f"[n][h][w][c//{b}*{b} + c%{b}]", "TensorRT")
-        )
+        Name(f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", f"[n][h][w][c//{b}*{b} + c%{b}]", "TensorRT"))
         for b in (8, 16)
     ),
     Name("DHWC8", "NDHWC8c", _help("[N][D][H][W][C padded to 8]", "[n][d][h][w][c]", "TensorRT", "n,c,d,h,w")),
@@ -96,9 +94,7 @@ _ENTRIES = [
     Name(
         "NHCW_4H4W8C",
         "NHCW4h4w8c",
-        _help(
-            "[N][ceil(H/4)][ceil(C/8)][ceil(W/4)][4][4][8]", "[n][h//4][c//8][w//4][h%4][w%4][c%8]", "Horizon"
-        ),
+        _help("[N][ceil(H/4)][ceil(C/8)][ceil(W/4)][4][4][8]", "[n][h//4][c//8][w//4][h%4][w%4][c%8]", "Horizon"),
     ),
     Name("NHCW_32C", "NHCW32c", _help("[N][H][ceil(C/32)][W][32]", "[n][h][c//32][w][c%32]", "Horizon")),
     Name("NHCW_8C", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Horizon, int32")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import string
-from typing import Any, Optional, Union
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .repack import Affine, bind_array, plan
 Values = tuple[float, ...]
 
 
-def _values(what: str, given: Any, axis: Optional[int]) -> Values:
+def _values(what: str, given: Any, axis: int | None) -> Values:
     array = np.asarray(given)
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
         expected = "one number" if axis is None else "a number or a 1-D array of numbers"
@@ -59,9 +59,9 @@ class Quantization:
     __slots__ = ("_scales", "_zero_points", "axis")
     _scales: Values
     _zero_points: Values
-    axis: Optional[int]
+    axis: int | None
 
-    def __init__(self, scale: Any, zero_point: Any = 0, axis: Optional[int] = None) -> None:
+    def __init__(self, scale: Any, zero_point: Any = 0, axis: int | None = None) -> None:
         set_ = object.__setattr__
         try:
             set_(self, "axis", None if axis is None else operator.index(axis))
@@ -103,12 +103,12 @@ class Quantization:
         return f"Quantization({list(self._scales)!r}, {list(self._zero_points)!r}, axis={self.axis})"
 
     @property
-    def scale(self) -> Union[float, np.ndarray]:
+    def scale(self) -> float | np.ndarray:
         """A number, or a float32 array along `axis`."""
         return self._scales[0] if self.axis is None else np.array(self._scales, np.float32)
 
     @property
-    def zero_point(self) -> Union[float, np.ndarray]:
+    def zero_point(self) -> float | np.ndarray:
         """A number, or an array along `axis`."""
         return self._zero_points[0] if self.axis is None else np.array(self._zero_points)
 
@@ -118,18 +118,18 @@ class Quantization:
         return len(self._scales)
 
     @classmethod
-    def from_dfp(cls, fl: Any, axis: Optional[int] = None) -> Quantization:
+    def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
         """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32)."""
         return cls(np.ldexp(1.0, -np.asarray(fl, np.int64)), 0, axis)
 
     @classmethod
-    def from_offset(cls, scale: Any, offset: Any, axis: Optional[int] = None) -> Quantization:
+    def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point."""
         given = np.asarray(offset)
         return cls(scale, -(given.astype(np.int64) if given.dtype.kind in "iu" else given), axis)
 
     @classmethod
-    def from_multiplier(cls, m: Any, axis: Optional[int] = None) -> Quantization:
+    def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
         """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is 0."""
         multiplier = np.asarray(m, np.float64)
         if not (multiplier > 0).all():

@@ -8,9 +8,9 @@ destination are boxes too, filled with zeros.
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -31,10 +31,10 @@ class Affine(NamedTuple):
     """
 
     axis: str = "C"
-    shift: Optional[tuple[float, ...]] = None
-    scale: Optional[tuple[float, ...]] = None
-    divisor: Optional[tuple[float, ...]] = None
-    zero_point: Optional[tuple[float, ...]] = None
+    shift: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
+    divisor: tuple[float, ...] | None = None
+    zero_point: tuple[float, ...] | None = None
     float_zero_point: bool = False
 
 
@@ -85,7 +85,7 @@ def _coalesce(loops: Sequence[tuple[int, int, int, int]]) -> tuple[tuple[int, in
     return tuple(merged)
 
 
-def _boxes(src: Storage, dst: Storage, param_axis: Optional[str]) -> Iterator[Box]:
+def _boxes(src: Storage, dst: Storage, param_axis: str | None) -> Iterator[Box]:
     letters = dst.layout.letters
     per_axis = [_runs(dst.extent(a), src.chain(a), dst.chain(a)) for a in letters]
     for combination in itertools.product(*per_axis):
@@ -135,7 +135,7 @@ class Plan:
     """A conversion between two stored layouts, made once; calling it moves the elements of one buffer."""
 
     def __init__(
-        self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Optional[Affine], owns_gaps: bool
+        self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Affine | None, owns_gaps: bool
     ) -> None:
         per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine[1:5])
         axis = affine.axis if affine and per_channel else None
@@ -160,7 +160,7 @@ def plan(
     dst: Storage,
     src_dtype: str,
     dst_dtype: str,
-    affine: Optional[Affine] = None,
+    affine: Affine | None = None,
     owns_gaps: bool = True,
 ) -> Plan:
     """The cached plan for a conversion; dtypes are numpy's names or ``bfloat16``.
@@ -174,7 +174,7 @@ def plan(
     return Plan(src, dst, src_dtype, dst_dtype, affine, owns_gaps)
 
 
-def as_layout(layout: LayoutLike, axes: Optional[str] = None) -> Layout:
+def as_layout(layout: LayoutLike, axes: str | None = None) -> Layout:
     """A Layout from a tag or a Layout, with another logical order where `axes` is given."""
     if isinstance(layout, Layout):
         return layout if axes is None or axes == layout.axes else Layout(layout.tag, axes)
@@ -217,7 +217,7 @@ def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np
     return Storage.bind(layout, shape, x.shape, strides or None, start, flat.size), flat
 
 
-def check_out(out: Any, shape: Shape, dtype: np.dtype, source: Optional[np.ndarray], what: str) -> np.ndarray:
+def check_out(out: Any, shape: Shape, dtype: np.dtype, source: np.ndarray | None, what: str) -> np.ndarray:
     """Return `out` if results can be written there, else raise NpuLayoutError."""
     if not isinstance(out, np.ndarray):
         raise NpuLayoutError(f"out for {what}: expected a numpy array, got {type(out).__name__}")
@@ -237,7 +237,7 @@ def overlap(a: np.ndarray, b: np.ndarray) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=100_000)
+        return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type]
     except Exception:  # numpy 2 moved TooHardError; whatever it is called, the answer is "perhaps"
         return True
 
@@ -247,8 +247,8 @@ def repack(
     src: LayoutLike,
     dst: LayoutLike,
     *,
-    shape: Optional[Sequence[int]] = None,
-    out: Optional[np.ndarray] = None,
+    shape: Sequence[int] | None = None,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Move a storage array from one layout to another: always a copy, same dtype.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,7 +92,7 @@ def _rknn_dtype(attr: Any) -> str:
     return _RKNN_DTYPES[kind]
 
 
-def _rknn_quantization(attr: Any, dtype: str) -> Optional[Quantization]:
+def _rknn_quantization(attr: Any, dtype: str) -> Quantization | None:
     kind = _enum("qnt_type", _field(attr, "qnt_type", "NONE"), _RKNN_QUANTIZATIONS, "RKNN_TENSOR_QNT_")
     if kind == "NONE" or "float" in dtype or dtype in ("bool", "int64"):
         return None
@@ -106,7 +107,7 @@ def _up(n: int, to: int) -> int:
     return -(-n // to) * to
 
 
-def from_rknn(attr: Any, native_attr: Any = None, *, target: Optional[str] = None) -> TensorSpec:
+def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) -> TensorSpec:
     """The spec of a tensor from Rockchip's rknn_tensor_attr.
 
     Parameters

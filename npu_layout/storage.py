@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Link(NamedTuple):
 Chain = tuple[Link, ...]
 
 
-def overlaps(extents: Shape, strides: Shape) -> Optional[bool]:
+def overlaps(extents: Shape, strides: Shape) -> bool | None:
     """Whether two storage indices share an element; None where that is too large to tell."""
     dims = sorted((abs(s), n) for n, s in zip(extents, strides) if n > 1)
     reach = 0
@@ -65,10 +66,10 @@ class Storage:
         cls,
         layout: Layout,
         shape: Sequence[int],
-        storage_shape: Optional[Sequence[int]] = None,
-        storage_strides: Optional[Sequence[int]] = None,
+        storage_shape: Sequence[int] | None = None,
+        storage_strides: Sequence[int] | None = None,
         storage_offset: int = 0,
-        size: Optional[int] = None,
+        size: int | None = None,
     ) -> Storage:
         """Check and complete a description. Raises LayoutError, naming the layout and what was expected."""
         logical = layout.check_shape(shape)

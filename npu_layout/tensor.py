@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,16 +67,16 @@ class TensorSpec:
     >>> flat = np.arange(16, dtype=np.int8)
     >>> spec.unpack(flat)[0, :, 0].tolist()
     [[-0.5, 1.5], [0.0, 2.0], [0.5, 2.5], [1.0, 3.0], [3.5, 5.5]]
-    >>> spec.unpack(flat[:-1])
+    >>> spec.unpack(flat[:-1])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    npu_layout.errors.BufferSizeError: buffer has 15 bytes; layout NCHW4c of (1,5,1,2) int8 needs 16 (C padded from 5 to 8)
+    npu_layout.errors.BufferSizeError: buffer has 15 bytes; layout NCHW4c of (1,5,1,2) int8 needs 16 (C padded ...
     """
 
     shape: Shape
     layout: Layout
     dtype: str
     axes: str
-    quantization: Optional[Quantization]
+    quantization: Quantization | None
     storage_shape: Shape
     storage_strides: Shape
     storage_offset: int
@@ -90,12 +91,12 @@ class TensorSpec:
         layout: LayoutLike = "NCHW",
         dtype: Any = "float32",
         *,
-        axes: Optional[str] = None,
-        quantization: Optional[Quantization] = None,
-        storage_shape: Optional[Sequence[int]] = None,
-        storage_strides: Optional[Sequence[int]] = None,
+        axes: str | None = None,
+        quantization: Quantization | None = None,
+        storage_shape: Sequence[int] | None = None,
+        storage_strides: Sequence[int] | None = None,
         storage_offset: int = 0,
-        size: Optional[int] = None,
+        size: int | None = None,
         name: str = "",
     ) -> None:
         kind = element(dtype)
@@ -219,7 +220,7 @@ class TensorSpec:
         return np.ndarray(
             self.shape,
             array.dtype,
-            array,  # type: ignore[arg-type]
+            array,
             self.storage_offset * size,
             tuple(s * size for s in strides),
         )
@@ -228,10 +229,10 @@ class TensorSpec:
         self,
         flat: Any,
         *,
-        to: Optional[LayoutLike] = None,
+        to: LayoutLike | None = None,
         dtype: Any = None,
-        out: Optional[np.ndarray] = None,
-        copy: Optional[bool] = None,
+        out: np.ndarray | None = None,
+        copy: bool | None = None,
     ) -> np.ndarray:
         """The tensor that the buffer holds, C-contiguous in logical axes order, or the storage array of `to`.
 
@@ -280,7 +281,7 @@ class TensorSpec:
             plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False)(array, memory)
         return out
 
-    def _affine(self, wanted: np.dtype[Any]) -> Optional[Affine]:
+    def _affine(self, wanted: np.dtype[Any]) -> Affine | None:
         if self.quantization is None or wanted.kind != "f":
             return None
         return self.quantization.affine(self._channel(), to_stored=False)
@@ -289,10 +290,10 @@ class TensorSpec:
         assert self.quantization is not None
         return self.axes[self.quantization.axis] if self.quantization.axis is not None else self.axes[0]
 
-    def _unpacking(self, to: Optional[LayoutLike], dtype: Any) -> tuple[Plan, Shape, np.dtype[Any], bool]:
+    def _unpacking(self, to: LayoutLike | None, dtype: Any) -> tuple[Plan, Shape, np.dtype[Any], bool]:
         key = (to, dtype)
         try:
-            cached: Optional[tuple[Plan, Shape, np.dtype[Any], bool]] = self.__dict__["_plans"].get(key)
+            cached: tuple[Plan, Shape, np.dtype[Any], bool] | None = self.__dict__["_plans"].get(key)
         except TypeError:
             cached, key = None, (None, ())
         if cached is not None:
@@ -308,7 +309,9 @@ class TensorSpec:
             )
         layout = Layout.plain(self.axes) if to is None else as_layout(to)
         if sorted(layout.axes) != sorted(self.axes):
-            raise LayoutError(f"{self.describe()}: to={layout} has axes {layout.axes}, expected the letters {self.axes}")
+            raise LayoutError(
+                f"{self.describe()}: to={layout} has axes {layout.axes}, expected the letters {self.axes}"
+            )
         if layout.axes != self.axes:
             layout = Layout(layout.tag, self.axes)
         target = Storage.bind(layout, self.shape)
@@ -323,7 +326,7 @@ class TensorSpec:
             self.__dict__["_plans"][key] = result
         return result
 
-    def pack(self, tensor: Any, *, out: Optional[np.ndarray] = None) -> np.ndarray:
+    def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
         """The buffer that holds `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
 
         Parameters

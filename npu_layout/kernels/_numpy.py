@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _CV2_TYPES = {1: ("u1", 1), 2: ("u2", 1), 4: ("f4", 1), 8: ("f8", 1), 16: ("f8",
 
 def _view(flat: np.ndarray, dtype: Any, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
     size = flat.itemsize
-    return np.ndarray(shape, dtype, flat, start * size, tuple(s * size for s in strides))  # type: ignore[arg-type]
+    return np.ndarray(shape, dtype, flat, start * size, tuple(s * size for s in strides))
 
 
 def fill_zero(dst: np.ndarray, box: Box) -> None:
@@ -94,7 +95,7 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: np.ndarray, a: Arithme
         y += zero_point.astype(np.float32)
     np.rint(y, out=y)
     wide = y.astype(np.float64) if a.float_zero_point else y + zero_point
-    wide = np.fmax(wide, float(lowest))
+    wide = np.asarray(np.fmax(wide, float(lowest)))
     top = wide >= float(highest)  # float64 has no 2**63 - 1: the highest value is written by itself
     wide[top] = 0
     dst[...] = wide
@@ -125,8 +126,8 @@ def _move(src: np.ndarray, dst: np.ndarray, box: Box) -> None:
     shape = tuple(w[0] for w in walks)
     kind = f"u{size}" if size in (1, 2, 4, 8) else f"V{size}"
     np.copyto(
-        np.ndarray(shape, kind, raw_dst, at[1], tuple(w[2] for w in walks)),  # type: ignore[arg-type]
-        np.ndarray(shape, kind, raw_src, at[0], tuple(w[1] for w in walks)),  # type: ignore[arg-type]
+        np.ndarray(shape, kind, raw_dst, at[1], tuple(w[2] for w in walks)),
+        np.ndarray(shape, kind, raw_src, at[0], tuple(w[1] for w in walks)),
     )
 
 
@@ -134,9 +135,7 @@ def _steps(walks: list[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(step for w in walks for step in w[1:])
 
 
-def _transposable(
-    outer: tuple[int, int, int], inner: tuple[int, int, int], size: int, steps: tuple[int, ...]
-) -> bool:
+def _transposable(outer: tuple[int, int, int], inner: tuple[int, int, int], size: int, steps: tuple[int, ...]) -> bool:
     return (
         outer[0] * inner[0] * size >= _WORTH_CV2
         and inner[1] >= outer[0] * size
@@ -157,13 +156,13 @@ def _transposes(
     import cv2
 
     kind, lanes = _CV2_TYPES[size]
-    lane: Optional[tuple[int, ...]] = (lanes,) if lanes > 1 else ()
+    lane: tuple[int, ...] = (lanes,) if lanes > 1 else ()
     for index in np.ndindex(*(w[0] for w in rest)):
         src_at = at[0] + sum(i * w[1] for i, w in zip(index, rest))
         dst_at = at[1] + sum(i * w[2] for i, w in zip(index, rest))
         wide = (8,) if lanes > 1 else ()
-        matrix: Any = np.ndarray((inner[0], outer[0], *lane), kind, src, src_at, (inner[1], size, *wide))  # type: ignore[arg-type,misc]
-        result: Any = np.ndarray((outer[0], inner[0], *lane), kind, dst, dst_at, (outer[2], size, *wide))  # type: ignore[arg-type,misc]
+        matrix: Any = np.ndarray((inner[0], outer[0], *lane), kind, src, src_at, (inner[1], size, *wide))
+        result: Any = np.ndarray((outer[0], inner[0], *lane), kind, dst, dst_at, (outer[2], size, *wide))
         written = cv2.transpose(matrix, result)
         if written.ctypes.data != result.ctypes.data:
             result[...] = written

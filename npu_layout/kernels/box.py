@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-
 
 _NIBBLES = {"int4": (-8, 7), "uint4": (0, 15)}
 
@@ -38,10 +38,10 @@ class Arithmetic(NamedTuple):
 
     src_dtype: str
     dst_dtype: str
-    shift: Optional[np.ndarray] = None
-    scale: Optional[np.ndarray] = None
-    divisor: Optional[np.ndarray] = None
-    zero_point: Optional[np.ndarray] = None
+    shift: np.ndarray | None = None
+    scale: np.ndarray | None = None
+    divisor: np.ndarray | None = None
+    zero_point: np.ndarray | None = None
     float_zero_point: bool = False
 
     @classmethod
@@ -49,13 +49,13 @@ class Arithmetic(NamedTuple):
         cls,
         src_dtype: str,
         dst_dtype: str,
-        fields: Optional[Sequence[Any]],
+        fields: Sequence[Any] | None,
         channels: int,
     ) -> Arithmetic:
         """From (shift, scale, divisor, zero_point, float_zero_point): tuples of 1 or `channels` values, or None."""
         if fields is None:
             return cls(src_dtype, dst_dtype)
-        arrays: list[Optional[np.ndarray]] = []
+        arrays: list[np.ndarray | None] = []
         for values, dtype in zip(fields[:4], (np.float32, np.float32, np.float32, np.float64)):
             if values is None:
                 arrays.append(None)
@@ -64,7 +64,8 @@ class Arithmetic(NamedTuple):
             array[:] = values
             array.flags.writeable = False
             arrays.append(array)
-        return cls(src_dtype, dst_dtype, *arrays, fields[4])
+        shift, scale, divisor, zero_point = arrays
+        return cls(src_dtype, dst_dtype, shift, scale, divisor, zero_point, bool(fields[4]))
 
     @property
     def moves_only(self) -> bool:
