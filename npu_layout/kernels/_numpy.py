@@ -168,15 +168,16 @@ def _transposes(
             result[...] = written
 
 
-_GRAY_BITS = {"uint8": (15, (3735, 19235, 9798)), "uint16": (14, (1868, 9617, 4899))}
+_GRAY_BITS = 15
+_GRAY_WEIGHTS = (3735, 19235, 9798)
 _GRAY_FLOATS = (0.114, 0.587, 0.299)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
     """Grayscale of three equally shaped strided views into `out`: OpenCV's rule, chunk by chunk.
 
-    uint8: (3735 B + 19235 G + 9798 R + 2**14) >> 15; uint16: (1868 B + 9617 G + 4899 R + 2**13) >> 14; float32:
-    (0.114 B + 0.587 G) + 0.299 R (OpenCV modules/imgproc/src/color_rgb.simd.hpp).
+    uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15; float32: (0.114 B + 0.587 G) + 0.299 R (OpenCV
+    modules/imgproc/src/color_rgb.simd.hpp).
     """
     planes = (blue, green, red)
     if out.ndim == 0:
@@ -193,12 +194,11 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) 
 
 
 def _gray_chunk(planes: list[np.ndarray], out: np.ndarray) -> None:
-    if out.dtype.name in _GRAY_BITS:
-        bits, weights = _GRAY_BITS[out.dtype.name]
-        total = np.full(out.shape, 1 << (bits - 1), np.uint32)
-        for plane, weight in zip(planes, weights):
+    if out.dtype.kind == "u":
+        total = np.full(out.shape, 1 << (_GRAY_BITS - 1), np.uint32)
+        for plane, weight in zip(planes, _GRAY_WEIGHTS):
             total += plane.astype(np.uint32) * np.uint32(weight)
-        out[...] = total >> np.uint32(bits)
+        out[...] = total >> np.uint32(_GRAY_BITS)
         return
     accumulated = planes[0] * np.float32(_GRAY_FLOATS[0])
     accumulated += planes[1] * np.float32(_GRAY_FLOATS[1])

@@ -1,0 +1,47 @@
+# Sourced by scripts/demo and scripts/test: a virtual environment with the package in it, ready when its stamp says so.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+die() { printf '%s\n' "$*" >&2; exit 2; }
+
+find_python() {  # the interpreter to use: the first of python3, python3.13 ... python3.9 that is 3.9 or newer
+    local candidate
+    for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 9))' >/dev/null 2>&1; then
+            printf '%s' "$candidate"
+            return
+        fi
+    done
+    die "No Python 3.9 or newer was found. On Debian and Ubuntu: apt install python3 python3-venv"
+}
+
+# make_venv FOLDER PYTHON EXTRAS [PIN ...]: sets $python to the environment's interpreter.
+make_venv() {
+    local folder=$1 interpreter=$2 extras=$3
+    shift 3
+    local stamp wanted
+    stamp="$folder/.ready"
+    wanted="$("$interpreter" -c 'import sys; print(sys.version, sys.executable)') $extras $* $(cat "$root"/setup.* "$root"/pyproject.toml | cksum) $root"
+    python="$folder/bin/python"
+    exec 9>"$folder.lock"
+    if command -v flock >/dev/null; then flock 9; fi
+    if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+        printf 'Preparing %s (once) ...\n' "$folder"
+        rm -rf "$folder"
+        "$interpreter" -m venv "$folder" || die "Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv"
+        "$python" -m pip install --quiet --disable-pip-version-check -e "$root$extras" "$@" || die "pip could not install npu_layout and what it needs; see above"
+        check_cv2
+        printf '%s' "$wanted" >"$stamp"
+    fi
+    exec 9>&-
+}
+
+check_cv2() {  # opencv-python needs system libraries that pip cannot bring
+    local message
+    message=$("$python" -c 'import cv2' 2>&1) && return
+    case "$message" in
+        *libGL*) die "opencv-python needs libGL.so.1: apt install libgl1" ;;
+        *libgthread*|*libglib*) die "opencv-python needs libglib-2.0.so.0: apt install libglib2.0-0" ;;
+        *) die "opencv-python does not import: ${message##*$'\n'}" ;;
+    esac
+}

@@ -1,0 +1,20 @@
+"""Which kernels run is shown in the header; property tests are the same in every run of CI."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+import npu_layout as nl
+
+settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
+settings.register_profile(
+    "slow", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+def pytest_report_header() -> str:
+    return f"npu_layout {nl.__version__}, kernels: {nl.kernels.active()}"
