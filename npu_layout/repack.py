@@ -280,35 +280,49 @@ def repack(
     >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
     [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
     """
+    array = np.asarray(x)
+    asked = None if shape is None else tuple(shape)
+    move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
+    if out is None:
+        result = np.empty(target_shape, array.dtype)
+    else:
+        result = check_out(out, target_shape, array.dtype, array, described)
+    if array.flags.c_contiguous and result.flags.c_contiguous:
+        move(array.reshape(-1), result.reshape(-1))
+        return result
+    src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
+    dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
+    if not np.may_share_memory(dst_flat, result):
+        raise NpuLayoutError(f"out for {described}: strides {result.strides} cannot be written element by element")
+    name = move.arithmetic.src_dtype
+    plan(src_storage, dst_storage, name, name, None, False)(src_flat, dst_flat)
+    return result
+
+
+@lru_cache(maxsize=512)
+def _repacking(
+    src: LayoutLike, dst: LayoutLike, stored: Shape, shape: Shape | None, dtype: np.dtype[Any]
+) -> tuple[Plan, Shape, str]:
+    """The plan for dense arrays, the result's storage shape, and what it is in words."""
     source, target = as_layout(src), as_layout(dst)
     if sorted(source.axes) != sorted(target.axes):
         raise LayoutError(
             f"cannot repack layout {source} to {target}: axes {source.axes} and {target.axes} differ; "
             f"expected the same letters"
         )
-    array = np.asarray(x)
-    if array.dtype.hasobject:
-        raise LayoutError(f"cannot repack dtype {array.dtype}: expected numbers")
-    stored = logical_shape(source, array.shape)
-    if 0 in array.shape:
-        raise LayoutError(f"layout {source}: every extent must be 1 or more, got an array of {array.shape}")
-    logical = stored if shape is None else source.check_shape(shape)
-    if shape is not None and array.shape != source.storage_shape(logical):
+    if dtype.hasobject:
+        raise LayoutError(f"cannot repack dtype {dtype}: expected numbers")
+    full = logical_shape(source, stored)
+    if 0 in stored:
+        raise LayoutError(f"layout {source}: every extent must be 1 or more, got an array of {stored}")
+    logical = full if shape is None else source.check_shape(shape)
+    if shape is not None and stored != source.storage_shape(logical):
         raise LayoutError(
-            f"layout {source} of {logical} is stored as {source.storage_shape(logical)}, got an array of {array.shape}"
+            f"layout {source} of {logical} is stored as {source.storage_shape(logical)}, got an array of {stored}"
         )
     by_letter = dict(zip(source.axes, logical))
     target_logical = tuple(by_letter[letter] for letter in target.axes)
-    target_shape = target.storage_shape(target_logical)
-    if out is None:
-        result = np.empty(target_shape, array.dtype)
-    else:
-        hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
-        result = check_out(out, target_shape, array.dtype, array, f"layout {target} of {target_logical}{hint}")
-    src_storage, src_flat = bind_array(source, logical, array)
-    dst_storage, dst_flat = bind_array(target, target_logical, result)
-    if not np.may_share_memory(dst_flat, result):
-        raise NpuLayoutError(f"out for layout {target}: strides {result.strides} cannot be written element by element")
-    key = f"V{array.dtype.itemsize}"
-    plan(src_storage, dst_storage, key, key, None, False)(src_flat, dst_flat)
-    return result
+    hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
+    name = f"V{dtype.itemsize}"
+    move = plan(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
+    return move, target.storage_shape(target_logical), f"layout {target} of {target_logical}{hint}"

@@ -241,7 +241,7 @@ class TensorSpec:
         flat
             See :meth:`flat`.
         to
-            Storage order of the result; pad elements are zero.
+            Storage order of the result; pad elements are zero (where memory is shared: as the buffer has them).
         dtype
             None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
             A float dtype of a quantised spec gives real values, an integer one that holds the stored one, stored

@@ -12,7 +12,8 @@ from .box import Arithmetic, Box, limits
 
 Loops = tuple[tuple[int, int, int, int], ...]
 
-_CHUNK = 1 << 15  # elements that stay in L2 while they are converted
+_CHUNK = 1 << 17  # elements that stay in L2 while they are converted
+_ROW = 4096  # pixels that one thread of OpenCV takes at a time
 _WORTH_CV2 = 1 << 12  # bytes below which a call of OpenCV costs more than it saves
 _CV2_TYPES = {1: ("u1", 1), 2: ("u2", 1), 4: ("f4", 1), 8: ("f8", 1), 16: ("f8", 2)}
 
@@ -48,51 +49,48 @@ def affine_copy(src: np.ndarray, dst: np.ndarray, box: Box, arithmetic: Arithmet
 
 
 def _chunks(loops: Loops, src: int, dst: int, param: int) -> Iterator[Box]:
-    inner = math.prod(k[0] for k in loops[1:])
-    if not loops or loops[0][0] * inner <= _CHUNK:
+    """Pieces of at most _CHUNK elements, cut where the source is furthest apart, so that each reads whole lines."""
+    total = math.prod(k[0] for k in loops)
+    if total <= _CHUNK:
         yield Box(loops, src, dst, param)
         return
-    n, s, d, p = loops[0]
-    step = max(1, _CHUNK // inner)
+    cut = max(range(len(loops)), key=lambda i: abs(loops[i][1]))
+    n, s, d, p = loops[cut]
+    step = max(1, _CHUNK * n // total)
     for i in range(0, n, step):
-        at = (src + i * s, dst + i * d, param + i * p)
-        if inner > _CHUNK:
-            yield from _chunks(loops[1:], *at)
-        else:
-            yield Box(((min(step, n - i), s, d, p), *loops[1:]), *at)
+        piece = (*loops[:cut], (min(step, n - i), s, d, p), *loops[cut + 1 :])
+        if step == 1:
+            piece = loops[:cut] + loops[cut + 1 :]
+        yield from _chunks(piece, src + i * s, dst + i * d, param + i * p)
 
 
 def _convert(x: np.ndarray, dst: np.ndarray, part: Box, a: Arithmetic) -> None:
-    def parameter(values: np.ndarray) -> np.ndarray:
-        return _view(values, values.dtype, part.param, x.shape, tuple(k[3] for k in part.loops))
+    def parameter(values: np.ndarray) -> Any:
+        strides = tuple(k[3] for k in part.loops)
+        return _view(values, values.dtype, part.param, x.shape, strides) if any(strides) else values[part.param]
 
     if a.src_dtype == "bfloat16":
         x = (x.astype(np.uint32) << 16).view(np.float32)
-    if a.shift is None and a.scale is None and a.divisor is None and a.zero_point is None:
-        if a.dst_dtype == "bfloat16":
-            dst[...] = _to_bfloat16(x.astype(np.float32))
-        else:
-            dst[...] = x
+    steps = [
+        (f, p) for f, p in ((np.subtract, a.shift), (np.multiply, a.scale), (np.divide, a.divisor)) if p is not None
+    ]
+    if not steps and a.zero_point is None:
+        dst[...] = _to_bfloat16(x.astype(np.float32)) if a.dst_dtype == "bfloat16" else x
         return
     y = x.astype(np.float32)
-    if a.shift is not None:
-        y -= parameter(a.shift)
-    if a.scale is not None:
-        y *= parameter(a.scale)
-    if a.divisor is not None:
-        y /= parameter(a.divisor)
+    for i, (function, values) in enumerate(steps, 1):
+        last = i == len(steps) and a.dst_dtype == "float32"
+        function(y, parameter(values), out=dst if last else y)
     if a.zero_point is not None:
         _saturate(y, dst, parameter(a.zero_point), a)
-    elif a.dst_dtype == "bfloat16":
-        dst[...] = _to_bfloat16(y)
-    else:
-        dst[...] = y
+    elif a.dst_dtype != "float32":
+        dst[...] = _to_bfloat16(y) if a.dst_dtype == "bfloat16" else y
 
 
-def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: np.ndarray, a: Arithmetic) -> None:
+def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) -> None:
     lowest, highest = limits(a.dst_dtype)
     if a.float_zero_point:
-        y += zero_point.astype(np.float32)
+        y += np.asarray(zero_point, np.float32)
     np.rint(y, out=y)
     wide = y.astype(np.float64) if a.float_zero_point else y + zero_point
     wide = np.asarray(np.fmax(wide, float(lowest)))
@@ -117,6 +115,8 @@ def _move(src: np.ndarray, dst: np.ndarray, box: Box) -> None:
     if walks and walks[-1][1:] == (size, size) and walks[-1][0] * size in (2, 4, 8, 16):
         size *= walks.pop()[0]
     raw_src, raw_dst = src.view("u1"), dst.view("u1")
+    if len(walks) >= 2 and _interleaves(raw_src, raw_dst, size, at, walks):
+        return
     if len(walks) >= 2 and size in _CV2_TYPES:
         inner = walks[-1]
         for i, outer in enumerate(walks[:-1]):
@@ -129,6 +129,35 @@ def _move(src: np.ndarray, dst: np.ndarray, box: Box) -> None:
         np.ndarray(shape, kind, raw_dst, at[1], tuple(w[2] for w in walks)),
         np.ndarray(shape, kind, raw_src, at[0], tuple(w[1] for w in walks)),
     )
+
+
+def _interleaves(
+    src: np.ndarray, dst: np.ndarray, size: int, at: tuple[int, int], walks: list[tuple[int, int, int]]
+) -> bool:
+    """2 to 4 channels between interleaved pixels and planes, by OpenCV's split and merge; False where it is not that."""
+    channel = next((w for w in walks if size in w[1:] and 2 <= w[0] <= 4), None)
+    if channel is None or size not in (1, 2, 4):
+        return False
+    rest = [w for w in walks if w is not channel]
+    count, pixels = channel[0], rest[-1]
+    apart, together = ((2, 1), (1, 2))[channel[2] == size]
+    fits = channel[together] == size and pixels[together] == count * size and pixels[apart] == size
+    if not fits or pixels[0] * size < _WORTH_CV2 or channel[apart] < pixels[0] * size:
+        return False
+    import cv2
+
+    kind = _CV2_TYPES[size][0]
+    for index in np.ndindex(*(w[0] for w in rest[:-1])):
+        start = [at[side] + sum(i * w[side + 1] for i, w in zip(index, rest)) for side in (0, 1)]
+        memory = (src, dst)
+        mixed = np.ndarray((1, pixels[0], count), kind, memory[together - 1], start[together - 1])
+        first, step = start[apart - 1], channel[apart]
+        planes = [np.ndarray((1, pixels[0]), kind, memory[apart - 1], first + c * step) for c in range(count)]
+        if apart == 2:
+            cv2.split(mixed, planes)
+        else:
+            cv2.merge(planes, mixed)
+    return True
 
 
 def _steps(walks: list[tuple[int, int, int]]) -> tuple[int, ...]:
@@ -168,38 +197,103 @@ def _transposes(
             result[...] = written
 
 
-_GRAY_BITS = 15
-_GRAY_WEIGHTS = (3735, 19235, 9798)
 _GRAY_FLOATS = (0.114, 0.587, 0.299)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
-    """Grayscale of three equally shaped strided views into `out`: OpenCV's rule, chunk by chunk.
+    """Grayscale of three views of one shape and the same strides into `out`, by OpenCV's rule, chunk by chunk.
 
-    uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15; float32: (0.114 B + 0.587 G) + 0.299 R (OpenCV
-    modules/imgproc/src/color_rgb.simd.hpp).
+    uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15, which is cv2.cvtColor itself; float32:
+    (0.114 B + 0.587 G) + 0.299 R, never fused (OpenCV modules/imgproc/src/color_rgb.simd.hpp).
     """
-    planes = (blue, green, red)
-    if out.ndim == 0:
-        _gray_chunk([p.reshape(1) for p in planes], out.reshape(1))
+    *planes, result = _flattened(blue, green, red, out)
+    inner = math.prod(result.shape[1:])
+    if result.ndim > 2 or inner > _CHUNK:
+        for i in range(result.shape[0]):
+            gray(planes[0][i], planes[1][i], planes[2][i], result[i])
         return
-    inner = math.prod(out.shape[1:])
-    if inner > _CHUNK and out.ndim > 1:
-        for i in range(out.shape[0]):
-            gray(blue[i], green[i], red[i], out[i])
+    if out.dtype.kind == "u" and _gray_interleaved(planes, result):
         return
-    step = max(1, _CHUNK // max(1, inner))
-    for i in range(0, out.shape[0], step):
-        _gray_chunk([p[i : i + step] for p in planes], out[i : i + step])
+    step = max(1, _CHUNK // inner)
+    convert = _gray_integers if out.dtype.kind == "u" else _gray_floats
+    for i in range(0, result.shape[0], step):
+        convert([p[i : i + step] for p in planes], result[i : i + step])
 
 
-def _gray_chunk(planes: list[np.ndarray], out: np.ndarray) -> None:
-    if out.dtype.kind == "u":
-        total = np.full(out.shape, 1 << (_GRAY_BITS - 1), np.uint32)
-        for plane, weight in zip(planes, _GRAY_WEIGHTS):
-            total += plane.astype(np.uint32) * np.uint32(weight)
-        out[...] = total >> np.uint32(_GRAY_BITS)
-        return
+def _flattened(*views: np.ndarray) -> list[np.ndarray]:
+    """The same elements with every pair of neighbouring dimensions merged that is one walk in all views."""
+    shape: list[int] = []
+    strides: list[list[int]] = [[] for _ in views]
+    for axis, n in enumerate(views[0].shape):
+        if n == 1:
+            continue
+        if shape and all(mine[-1] == n * v.strides[axis] for mine, v in zip(strides, views)):
+            shape[-1] *= n
+            for mine, v in zip(strides, views):
+                mine[-1] = v.strides[axis]
+            continue
+        shape.append(n)
+        for mine, v in zip(strides, views):
+            mine.append(v.strides[axis])
+    shape = shape or [1]
+    strided = np.lib.stride_tricks.as_strided
+    return [strided(v, shape, mine or [v.itemsize]) for v, mine in zip(views, strides)]
+
+
+def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:
+    """Pixels of 3 or 4 neighbouring channels go to OpenCV as they lie; False where they are not that."""
+    import cv2
+
+    size, first = out.itemsize, min(planes, key=lambda p: p.ctypes.data)
+    pixel = first.strides[-1] // size
+    if (
+        pixel not in (3, 4)
+        or planes[1].ctypes.data != first.ctypes.data + size
+        or any(s <= 0 or s % size for s in first.strides)
+        or not out.flags.c_contiguous
+    ):
+        return False
+    if out.ndim == 1 and out.size > _ROW:  # rows, so that OpenCV can share them out
+        whole = out.size // _ROW * _ROW
+        for part in (slice(0, whole), slice(whole, out.size)):
+            columns = min(_ROW, out[part].size)
+            if columns and not _gray_interleaved(
+                [
+                    np.lib.stride_tricks.as_strided(
+                        p[part], (p[part].size // columns, columns), (columns * p.strides[0], p.strides[0])
+                    )
+                    for p in planes
+                ],
+                out[part].reshape(-1, columns),
+            ):
+                return False
+        return True
+    shape = out.shape if out.ndim == 2 else (1, *out.shape)
+    rows = first.strides[0] if out.ndim == 2 else out.size * pixel * size
+    pixels = np.lib.stride_tricks.as_strided(first, (*shape, pixel), (rows, pixel * size, size))
+    rules = (
+        (cv2.COLOR_BGR2GRAY, cv2.COLOR_BGRA2GRAY) if first is planes[0] else (cv2.COLOR_RGB2GRAY, cv2.COLOR_RGBA2GRAY)
+    )
+    target = out.reshape(shape)
+    written = cv2.cvtColor(pixels, rules[pixel - 3], target)
+    if written.ctypes.data != target.ctypes.data:
+        target[...] = written
+    return True
+
+
+def _gray_integers(planes: list[np.ndarray], out: np.ndarray) -> None:
+    import cv2
+
+    pixels = np.empty((1, out.size, 3), out.dtype)
+    if planes[0].flags.c_contiguous:
+        cv2.merge([p.reshape(1, -1) for p in planes], pixels)
+    else:
+        for i, plane in enumerate(planes):
+            pixels[..., i].reshape(out.shape)[...] = plane
+    out[...] = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY).reshape(out.shape)
+
+
+def _gray_floats(planes: list[np.ndarray], out: np.ndarray) -> None:
     accumulated = planes[0] * np.float32(_GRAY_FLOATS[0])
     accumulated += planes[1] * np.float32(_GRAY_FLOATS[1])
     accumulated += planes[2] * np.float32(_GRAY_FLOATS[2])
