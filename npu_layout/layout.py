@@ -267,3 +267,16 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         i = values[dim.axis] // dim.step
         total = total + (i % dim.block if dim.block else i) * stride
     return total
+
+
+def _help_of_names() -> str:
+    lines = "\n".join(f"        {e.name}: layout {e.tag}; {e.help}.".format(block="B") for e in NAMED.values())
+    return f"""
+        Names (B is `block`)
+        --------------------
+{lines}
+        """
+
+
+# help(Layout.named) is where a person looks for what a vendor's name means.
+Layout.named.__func__.__doc__ = (Layout.named.__doc__ or "") + _help_of_names()  # type: ignore[attr-defined]

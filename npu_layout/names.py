@@ -52,7 +52,11 @@ _ENTRIES = [
         Name(
             name,
             "CNHW{block}c",
-            _help("[ceil(C/4)][N][H][W][4]", "[c//4][n][h][w][c%4]", "MNN; session tensors may have block=8"),
+            _help(
+                "[ceil(C/{block})][N][H][W][{block}]",
+                "[c//{block}][n][h][w][c%{block}]",
+                "MNN; block is 4 unless given",
+            ),
             4,
         )
         for name in ("NC4HW4", "C4NHW4")
@@ -62,10 +66,7 @@ _ENTRIES = [
     *(_channel_major(f"aBcd{b}b", str(b), "oneDNN") for b in (4, 8, 16, 32)),
     # TensorRT NvInferRuntimeBase.h
     *(_channel_major(f"CHW{b}", str(b), "TensorRT") for b in (2, 4, 16, 32)),
-    *(
-        Name(f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", f"[n][h][w][c//{b}*{b} + c%{b}]", "TensorRT"))
-        for b in (8, 16)
-    ),
+    *(Name(f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", "[n][h][w][c]", "TensorRT")) for b in (8, 16)),
     Name("DHWC8", "NDHWC8c", _help("[N][D][H][W][C padded to 8]", "[n][d][h][w][c]", "TensorRT", "n,c,d,h,w")),
     Name(
         "CDHW32",
@@ -107,7 +108,12 @@ _ENTRIES = [
     Name(
         "FRACTAL_NZ",
         "KM16m{block}k",
-        _help("[ceil(K/16)][ceil(M/16)][16][16]", "[k//16][m//16][m%16][k%16]", "Ascend; block is C0", "m,k"),
+        _help(
+            "[ceil(K/{block})][ceil(M/16)][16][{block}]",
+            "[k//{block}][m//16][m%16][k%{block}]",
+            "Ascend; block is C0",
+            "m,k",
+        ),
         16,
         "MK",
     ),
@@ -115,8 +121,8 @@ _ENTRIES = [
         "FRACTAL_Z",
         "CHWN16n{block}c",
         _help(
-            "[ceil(C/16)][H][W][ceil(N/16)][16][16]",
-            "[c//16][h][w][n//16][n%16][c%16]",
+            "[ceil(C/{block})][H][W][ceil(N/16)][16][{block}]",
+            "[c//{block}][h][w][n//16][n%16][c%{block}]",
             "Ascend weights, group 1; block is C0",
         ),
         16,
