@@ -2,6 +2,8 @@
 
 from . import kernels, specs
 from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
+from .frames import Preprocessor
+from .geometry import Geometry
 from .gray import to_gray
 from .layout import Layout
 from .quantization import Quantization
@@ -12,9 +14,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BufferSizeError",
+    "Geometry",
     "Layout",
     "LayoutError",
     "NpuLayoutError",
+    "Preprocessor",
     "Quantization",
     "RecordingError",
     "TensorSpec",

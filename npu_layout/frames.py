@@ -1,0 +1,288 @@
+"""Preprocessor: a camera frame becomes exactly the buffer that the accelerator wants."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Sequence
+
+import numpy as np
+
+from .elements import kernel_name
+from .errors import NpuLayoutError
+from .geometry import MODES, Geometry
+from .layout import Layout
+from .repack import Affine, check_out, overlap, plan
+from .storage import Storage
+from .tensor import TensorSpec
+
+# Channels of each order, and where red, green and blue are.
+_ORDERS = {
+    "BGR": (3, (2, 1, 0)),
+    "RGB": (3, (0, 1, 2)),
+    "BGRA": (4, (2, 1, 0)),
+    "RGBA": (4, (0, 1, 2)),
+    "GRAY": (1, ()),
+}
+_TARGETS = ("BGR", "RGB", "GRAY")
+_INTERPOLATIONS = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
+
+
+class Preprocessor:
+    """Resize, colour, normalise, quantise and reorder a frame in one pass.
+
+    Parameters
+    ----------
+    target
+        TensorSpec of the accelerator's input: axes H, W and C, and N where it has one; 1 or 3 channels.
+    resize
+        "letterbox" (the whole frame, bordered), "stretch", or "crop" (the largest centred part of the frame with the
+        input's aspect, in whole frame pixels).
+    interpolation
+        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels.
+    source
+        Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
+    color
+        Channel order that the model takes: RGB, BGR or GRAY (cv2.cvtColor's).
+    mean, std
+        In pixel units (0..255), one or one for each channel of the model, in its order: ``(x - mean) * (1 / std)``
+        in float32.
+    pad_value
+        The letterbox's border, in pixel units, one or one for each channel of the model.
+
+    Raises
+    ------
+    NpuLayoutError
+        Where the parts do not fit each other. An integer target that is not quantised takes pixels as they are:
+        dtype uint8, mean 0, std 1.
+
+    A Preprocessor may be shared by threads: each has scratch memory of its own.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 3, 4, 4), "NCHW4c", "uint8")
+    >>> buffer, geometry = Preprocessor(spec)(np.full((2, 4, 3), 7, np.uint8))
+    >>> buffer.shape, buffer[0, 0, :, 0].tolist(), geometry.pad_ltrb
+    ((1, 1, 4, 4, 4), [[114, 114, 114, 0], [7, 7, 7, 0], [7, 7, 7, 0], [114, 114, 114, 0]], (0, 1, 0, 1))
+    """
+
+    def __init__(
+        self,
+        target: TensorSpec,
+        *,
+        resize: str = "letterbox",
+        interpolation: str = "linear",
+        source: str = "BGR",
+        color: str = "RGB",
+        mean: Any = 0,
+        std: Any = 1,
+        pad_value: Any = 114,
+    ) -> None:
+        if not isinstance(target, TensorSpec):
+            raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
+        for what, value, known in (
+            ("resize", resize, tuple(MODES)),
+            ("interpolation", interpolation, tuple(_INTERPOLATIONS)),
+            ("source", source, tuple(_ORDERS)),
+            ("color", color, _TARGETS),
+        ):
+            if value not in known:
+                raise NpuLayoutError(f"{what}: expected one of {', '.join(known)}, got {value!r}")
+        extents = dict(zip(target.axes, target.shape))
+        channels = _ORDERS[color][0]
+        if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
+            raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
+        if extents["C"] != channels:
+            raise NpuLayoutError(
+                f"target {target.describe()} has {extents['C']} channels; color {color} expects {channels}"
+            )
+        if target.element.nibbles:
+            raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
+        self.target, self.resize, self.interpolation = target, resize, interpolation
+        self.source, self.color = source, color
+        self._mean = _per_channel("mean", mean, channels)
+        self._std = _per_channel("std", std, channels)
+        self._pad = _per_channel("pad_value", pad_value, channels)
+        if any(s == 0 for s in self._std):
+            raise NpuLayoutError(f"std: expected numbers other than 0, got {std!r}")
+        if any(not 0 <= p <= 255 for p in self._pad):
+            raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
+        plain = not any(self._mean) and all(s == 1 for s in self._std)
+        if target.element.unpacked.kind != "f" and target.quantization is None:
+            if target.dtype != "uint8":
+                raise NpuLayoutError(
+                    f"target {target.describe()} is not quantised, so it takes pixels as they are: expected dtype "
+                    f"uint8, or give the TensorSpec a quantization"
+                )
+            if not plain:
+                raise NpuLayoutError(
+                    f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
+                    f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
+                )
+        self._affine = self._arithmetic(plain)
+        self._input_wh = (extents["W"], extents["H"])
+        self._batch = extents.get("N", 1)
+        self._local = threading.local()
+
+    def __repr__(self) -> str:
+        return (
+            f"Preprocessor({self.target!r}, resize={self.resize!r}, interpolation={self.interpolation!r}, "
+            f"source={self.source!r}, color={self.color!r}, mean={self._mean}, std={self._std}, pad_value={self._pad})"
+        )
+
+    def _arithmetic(self, plain: bool) -> Affine | None:
+        shift = None if not any(self._mean) else self._mean
+        scale = (
+            None if all(s == 1 for s in self._std) else tuple(float(np.float32(1) / np.float32(s)) for s in self._std)
+        )
+        quantization = self.target.quantization
+        if quantization is None:
+            return None if plain else Affine("C", shift, scale, None, None)
+        stored = quantization.affine("C", to_stored=True)
+        axis = quantization.axis
+        if axis is not None and self.target.axes[axis] != "C":
+            raise NpuLayoutError(
+                f"target {self.target.describe()}: a preprocessor takes quantization per tensor or per C, "
+                f"got axis {axis} ({self.target.axes[axis]})"
+            )
+        return stored._replace(shift=shift, scale=scale)
+
+    def __call__(self, frame: Any, out: np.ndarray | None = None) -> tuple[np.ndarray, Geometry]:
+        """One frame -> (buffer, Geometry).
+
+        frame: uint8, (H, W, channels of `source`) or, for GRAY, (H, W) too; any strides, never changed. buffer: the
+        storage array of `target` (1-D of target.size where its storage has gaps), pad elements zero; `out` if
+        given, and then nothing that grows with the image is allocated from the second call on.
+
+        Raises NpuLayoutError on a frame or an out that does not fit; then nothing has been written.
+        """
+        buffer, geometries = self.batch([frame], out)
+        return buffer, geometries[0]
+
+    def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
+        """As many frames as `target` has N -> (buffer, a Geometry for each); frames may differ in size."""
+        if isinstance(frames, np.ndarray) and frames.ndim < 3:
+            raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
+        if len(frames) != self._batch:
+            raise NpuLayoutError(
+                f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"
+            )
+        images = [self._frame(frame) for frame in frames]
+        dense = self.target.storage.is_dense
+        shape = self.target.storage_shape if dense else (self.target.size,)
+        if out is None:
+            buffer = np.empty(shape, self.target.stored)
+        else:
+            buffer = check_out(out, shape, self.target.stored, None, f"target {self.target.describe()}")
+            if not buffer.flags.c_contiguous:
+                raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
+            if any(overlap(buffer, image) for image in images):
+                raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
+        canvas = self._canvas()
+        geometries = [self._fit(image, part) for image, part in zip(images, canvas)]
+        self._plan()(canvas.reshape(-1), buffer.reshape(-1))
+        return buffer, geometries
+
+    def _frame(self, frame: Any) -> np.ndarray:
+        channels = _ORDERS[self.source][0]
+        expected = f"expected a uint8 array (height, width, {channels}) for source {self.source}"
+        if not isinstance(frame, np.ndarray):
+            reason = "got None (did the camera deliver a frame?)" if frame is None else f"got {type(frame).__name__}"
+            raise NpuLayoutError(f"frame: {expected}, {reason}")
+        image = frame[..., None] if frame.ndim == 2 and channels == 1 else frame
+        if frame.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != channels or 0 in image.shape:
+            raise NpuLayoutError(f"frame: {expected}, got {frame.dtype} of shape {frame.shape}")
+        return image
+
+    @property
+    def _canvas_channels(self) -> int:
+        return 1 if self.color == "GRAY" else _ORDERS[self._canvas_order][0]
+
+    @property
+    def _canvas_order(self) -> str:
+        return "BGR" if self.source == "GRAY" else self.source
+
+    def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """Memory of this thread for `name`, kept while its size stays."""
+        kept: np.ndarray | None = getattr(self._local, name, None)
+        if kept is None or kept.shape != shape:
+            kept = np.empty(shape, np.uint8)
+            setattr(self._local, name, kept)
+        return kept
+
+    def _canvas(self) -> np.ndarray:
+        return self._scratch("canvas", (self._batch, *self._input_wh[::-1], self._canvas_channels))
+
+    def _fit(self, image: np.ndarray, canvas: np.ndarray) -> Geometry:
+        """Crop, resize and border `image` into `canvas` (H, W, channels)."""
+        import cv2
+
+        geometry = MODES[self.resize]((image.shape[1], image.shape[0]), self._input_wh)
+        x0, y0, x1, y1 = geometry.crop_xyxy
+        part = image[y0:y1, x0:x1]
+        left, top = geometry.pad_ltrb[:2]
+        width, height = geometry.resized_wh
+        if (width, height) != self._input_wh:
+            canvas[...] = self._border()
+        inner = canvas[top : top + height, left : left + width]
+        if min(part.strides) <= 0 or part.strides[2] != 1 or part.strides[1] != part.shape[2]:
+            copied = self._scratch("frame", part.shape)
+            copied[...] = part
+            part = copied
+        if self.color == "GRAY" and part.shape[2] > 1:
+            gray = self._scratch("gray", part.shape[:2])
+            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{self.source}2GRAY"), gray)[..., None]
+        elif part.shape[2] == 1 and canvas.shape[2] > 1:
+            part = cv2.cvtColor(part, cv2.COLOR_GRAY2BGR, self._scratch("colour", (*part.shape[:2], 3)))
+        if part.shape[:2] == (height, width):
+            inner[...] = part
+            return geometry
+        resized = inner[..., 0] if inner.shape[2] == 1 else inner
+        pixels = part[..., 0] if part.shape[2] == 1 else part
+        target = resized if resized.strides[1] == inner.shape[2] else self._scratch("resized", resized.shape)
+        written = cv2.resize(
+            pixels, (width, height), dst=target, interpolation=getattr(cv2, _INTERPOLATIONS[self.interpolation])
+        )
+        if written.ctypes.data != resized.ctypes.data:
+            resized[...] = written
+        return geometry
+
+    def _border(self) -> np.ndarray:
+        """pad_value in the canvas's channels."""
+        border = np.zeros(self._canvas_channels, np.uint8)
+        for model, canvas in enumerate(self._channel_map()):
+            border[canvas] = round(self._pad[model])
+        return border
+
+    def _channel_map(self) -> tuple[int, ...]:
+        """For each channel of the model, the canvas's channel that it comes from."""
+        if self._canvas_channels == 1:
+            return (0,) * _ORDERS[self.color][0]
+        colours = _ORDERS[self._canvas_order][1]
+        order = _ORDERS[self.color][1]
+        by_model = sorted(range(3), key=lambda rgb: order[rgb])
+        return tuple(colours[rgb] for rgb in by_model)
+
+    def _plan(self) -> Any:
+        height, width = self._input_wh[::-1]
+        pixel, mapping = self._canvas_channels, self._channel_map()
+        step = mapping[1] - mapping[0] if len(mapping) > 1 else 1
+        axes = self.target.axes
+        layout = Layout("NHWC") if "N" in axes else Layout("HWC")
+        extents = dict(zip(axes, self.target.shape))
+        strides = (height * width * pixel, width * pixel, pixel, step)[-len(axes) :]
+        source = Storage.bind(
+            layout,
+            [extents[a] for a in layout.axes],
+            None,
+            strides,
+            mapping[0],
+            self._batch * height * width * pixel,
+        )
+        return plan(source, self.target.storage, "uint8", kernel_name(self.target.stored), self._affine)
+
+
+def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    values = np.asarray(given)
+    if values.dtype.kind not in "iuf" or values.size not in (1, channels) or not np.isfinite(values).all():
+        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
+    return tuple(np.broadcast_to(values.astype(np.float64).reshape(-1), (channels,)).tolist())

@@ -1,0 +1,358 @@
+"""The way back to the frame: what resizing, padding and cropping really did, and its exact inverse."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, fields
+from typing import Any, Callable, Dict, Tuple
+
+import numpy as np
+
+from .errors import NpuLayoutError
+
+Pair = Tuple[int, int]
+Quad = Tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What was done to a frame to make a network's input, in whole pixels; frozen and hashable.
+
+    The part `crop_xyxy` of the frame is resized to `resized_wh` and then padded by `pad_ltrb` to `input_wh`.
+    What does not apply holds the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), resized_wh = input_wh.
+
+    **Points are pixel centres**, as in `cv2.resize`: the point (3, 5) is the middle of column 3, row 5, and the frame
+    covers -0.5 to frame_w - 0.5::
+
+        x_frame = crop_x0 + (x_input - pad_l + 0.5) * crop_w / resized_w - 0.5
+
+    **Boxes are edges**: column 3 covers 3 to 4, and the box of the whole frame is (0, 0, frame_w, frame_h)::
+
+        x_frame = crop_x0 + (x_input - pad_l) * crop_w / resized_w
+
+    Hence edge = point + 0.5: the box of the pixels i to j, both included, is (i, j + 1), half a pixel outside their
+    centres. Corners of a network that regresses pixel centres are points; those of one that divides by the input's
+    size (YOLO, SSD, DETR) are boxes.
+
+    Parameters
+    ----------
+    frame_wh, input_wh, resized_wh
+        Width and height in pixels, whole numbers of at least 1.
+    pad_ltrb
+        Pixels of padding at the left, top, right and bottom; pad_l + resized_w + pad_r == input_w, and so downwards.
+    crop_xyxy
+        Edges x0, y0, x1, y1 in the frame: columns x0 to x1 - 1.
+
+    Raises
+    ------
+    NpuLayoutError
+        On numbers that are not whole, or that do not fit each other.
+
+    Examples
+    --------
+    >>> g = Geometry.letterbox((1920, 1080), (640, 640))
+    >>> g.resized_wh, g.pad_ltrb
+    ((640, 360), (0, 140, 0, 140))
+    >>> g.boxes_to_frame([0, 140, 640, 500]).tolist()
+    [0.0, 0.0, 1920.0, 1080.0]
+    >>> g.points_to_frame([[0, 140], [639, 499]]).tolist()
+    [[1.0, 1.0], [1918.0, 1078.0]]
+    """
+
+    frame_wh: Pair
+    input_wh: Pair
+    resized_wh: Pair
+    pad_ltrb: Quad
+    crop_xyxy: Quad
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            size = field.name.endswith("_wh")
+            whole = _whole(field.name, getattr(self, field.name), 2 if size else 4, 1 if size else 0)
+            object.__setattr__(self, field.name, whole)
+        left, top, right, bottom = self.pad_ltrb
+        total = (left + self.resized_wh[0] + right, top + self.resized_wh[1] + bottom)
+        if total != self.input_wh:
+            raise NpuLayoutError(
+                f"resized_wh {self.resized_wh} with pad_ltrb {self.pad_ltrb}: "
+                f"expected input_wh {self.input_wh}, got {total}"
+            )
+        x0, y0, x1, y1 = self.crop_xyxy
+        if not (x0 < x1 <= self.frame_wh[0] and y0 < y1 <= self.frame_wh[1]):
+            raise NpuLayoutError(
+                f"crop_xyxy: expected x0 < x1 and y0 < y1 inside frame_wh {self.frame_wh}, got {self.crop_xyxy}"
+            )
+
+    @classmethod
+    def letterbox(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
+        """The whole frame in its own aspect, as large as fits, centred in padding.
+
+        The scale is min(input_w / frame_w, input_h / frame_h): one side fits exactly, the other is rounded to the
+        nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
+        and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
+
+        >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
+        ((320, 214), (0, 53, 0, 53))
+        """
+        (frame_w, frame_h), (input_w, input_h) = _sizes(frame_wh, input_wh)
+        if input_w * frame_h <= input_h * frame_w:
+            resized = (input_w, max(1, _round_div(frame_h * input_w, frame_w)))
+        else:
+            resized = (max(1, _round_div(frame_w * input_h, frame_h)), input_h)
+        free_w, free_h = input_w - resized[0], input_h - resized[1]
+        pad = (free_w // 2, free_h // 2, free_w - free_w // 2, free_h - free_h // 2)
+        return cls((frame_w, frame_h), (input_w, input_h), resized, pad, (0, 0, frame_w, frame_h))
+
+    @classmethod
+    def stretch(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
+        """The whole frame, resized to the whole input whatever the aspect.
+
+        >>> Geometry.stretch((640, 480), (300, 300)).boxes_to_frame([0, 0, 300, 300]).tolist()
+        [0.0, 0.0, 640.0, 480.0]
+        """
+        frame, size = _sizes(frame_wh, input_wh)
+        return cls(frame, size, size, (0, 0, 0, 0), (0, 0) + frame)
+
+    @classmethod
+    def crop(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
+        """The largest centred part of the frame with the input's aspect, resized to the whole input.
+
+        One side is the frame's, the other the most whole frame pixels (at least 1) that do not exceed the aspect. Of
+        an odd number of pixels left out, the larger part is at the right and bottom.
+
+        >>> Geometry.crop((1920, 1080), (224, 224)).crop_xyxy
+        (420, 0, 1500, 1080)
+        """
+        (frame_w, frame_h), (input_w, input_h) = _sizes(frame_wh, input_wh)
+        if frame_w * input_h >= frame_h * input_w:
+            crop_w, crop_h = max(1, frame_h * input_w // input_h), frame_h
+        else:
+            crop_w, crop_h = frame_w, max(1, frame_w * input_h // input_w)
+        x0, y0 = (frame_w - crop_w) // 2, (frame_h - crop_h) // 2
+        size = (input_w, input_h)
+        return cls((frame_w, frame_h), size, size, (0, 0, 0, 0), (x0, y0, x0 + crop_w, y0 + crop_h))
+
+    def points_to_frame(self, points_xy: Any) -> np.ndarray:
+        """Pixel centres of the input -> pixel centres of the frame.
+
+        Parameters
+        ----------
+        points_xy
+            (..., 2) real numbers, array or lists; no point is clipped, NaN stays NaN. [] counts as (0, 2).
+
+        Returns
+        -------
+        New array of that shape: float32 if the points are, else float64. Computed in float64.
+
+        Raises
+        ------
+        NpuLayoutError
+            On another shape, or a dtype that is not an integer or float.
+        """
+        return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False)
+
+    def points_to_input(self, points_xy: Any) -> np.ndarray:
+        """Pixel centres of the frame -> pixel centres of the input; else as points_to_frame, whose inverse it is."""
+        return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
+
+    def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
+        """Edges x0, y0, x1, y1 in the input -> edges in the frame.
+
+        Parameters
+        ----------
+        boxes_xyxy
+            (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4).
+        clip
+            Clip to the frame, (0, 0, frame_w, frame_h).
+
+        Returns
+        -------
+        New array of that shape: float32 if the boxes are, else float64. Computed in float64.
+
+        Raises
+        ------
+        NpuLayoutError
+            On another shape, or a dtype that is not an integer or float.
+        """
+        return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
+
+    def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
+        """Edges in the frame -> edges in the input (clip: to the input); else as boxes_to_frame, whose inverse it is."""
+        return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
+
+    def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
+        """A mask or map over the whole input, padding included -> the frame; 0 outside crop_xyxy.
+
+        Parameters
+        ----------
+        mask
+            (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells are taken to share the whole input
+            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first.
+        interpolation
+            "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
+            "linear": between cell centres, the outermost ones repeated; cells whose centre lies in the padding are
+            left out. Integers are rounded half to even, bools are True from 0.5; at most 32 bits.
+
+        Returns
+        -------
+        New C-contiguous array (frame_h, frame_w) or (frame_h, frame_w, C) of the mask's dtype.
+
+        Raises
+        ------
+        NpuLayoutError
+            On another shape, an empty mask, a dtype or interpolation that is not listed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Geometry.letterbox((4, 2), (2, 2)).mask_to_frame(np.array([[1, 2], [0, 0]], np.uint8)).tolist()
+        [[1, 1, 2, 2], [1, 1, 2, 2]]
+        """
+        return self._resampled(mask, interpolation, to_frame=True)
+
+    def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
+        """A mask over the whole frame -> the input, 0 in the padding; else as mask_to_frame.
+
+        "linear" leaves out the mask's cells whose centre lies outside crop_xyxy.
+        """
+        return self._resampled(mask, interpolation, to_frame=False)
+
+    def _parts(self, axis: int, to_frame: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """(start, extent, whole size) of what corresponds: in the source, in the destination."""
+        start = self.crop_xyxy[axis]
+        in_frame = (start, self.crop_xyxy[axis + 2] - start, self.frame_wh[axis])
+        in_input = (self.pad_ltrb[axis], self.resized_wh[axis], self.input_wh[axis])
+        return (in_input, in_frame) if to_frame else (in_frame, in_input)
+
+    def _mapped(self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool) -> np.ndarray:
+        array, dtype = _numbers(name, values, last)
+        for axis in range(2):
+            (start, extent, _), (new_start, new_extent, new_size) = self._parts(axis, to_frame)
+            # multiplied before it is divided, by the reduced ratio: whole edges stay whole, scale 1 is exact
+            common = math.gcd(extent, new_extent)
+            up, down = float(new_extent // common), float(extent // common)
+            half = (up - down) / 2 if last == 2 else 0.0
+            part = array[..., axis::2]
+            with np.errstate(over="ignore"):
+                part[...] = ((part - start) * up + half) / down + new_start
+            if clip:
+                np.clip(part, 0, new_size, out=part)
+        with np.errstate(over="ignore"):
+            return array.astype(dtype, copy=False)
+
+    def _resampled(self, mask: Any, interpolation: str, to_frame: bool) -> np.ndarray:
+        if interpolation not in ("nearest", "linear"):
+            raise NpuLayoutError(f"interpolation: expected nearest or linear, got {interpolation!r}")
+        linear = interpolation == "linear"
+        array = _mask(mask, linear)
+        (source_x, (x0, width, whole_w)), (source_y, (y0, height, whole_h)) = (
+            self._parts(axis, to_frame) for axis in range(2)
+        )
+        lines = {1: (width, *source_x), 0: (height, *source_y)}
+        cells = array.shape
+        order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
+        work = array
+        if linear:
+            work = array.astype(
+                np.float32 if array.itemsize <= 2 or array.dtype.kind == "f" and array.itemsize <= 4 else float
+            )
+        for axis in order:
+            work = (_lerp if linear else _gather)(work, axis, *lines[axis])
+        if linear:
+            work = work >= 0.5 if array.dtype == bool else np.rint(work) if array.dtype.kind in "iu" else work
+            work = work.astype(array.dtype, copy=False)
+        if (width, height) == (whole_w, whole_h):
+            return work
+        result = np.zeros((whole_h, whole_w) + cells[2:], array.dtype)
+        result[y0 : y0 + height, x0 : x0 + width] = work
+        return result
+
+
+MODES: Dict[str, Callable[[Pair, Pair], Geometry]] = {
+    "letterbox": Geometry.letterbox,
+    "stretch": Geometry.stretch,
+    "crop": Geometry.crop,
+}
+
+
+def _whole(name: str, values: Any, count: int, least: int) -> tuple[int, ...]:
+    try:
+        numbers = tuple(operator.index(v) for v in values)
+    except TypeError:
+        numbers = ()
+    if len(numbers) != count or min(numbers) < least or any(isinstance(v, bool) for v in values):
+        raise NpuLayoutError(f"{name}: expected {count} whole numbers of at least {least}, got {values!r}")
+    return numbers
+
+
+def _sizes(frame_wh: Any, input_wh: Any) -> tuple[Pair, Pair]:
+    frame_w, frame_h = _whole("frame_wh", frame_wh, 2, 1)
+    input_w, input_h = _whole("input_wh", input_wh, 2, 1)
+    return (frame_w, frame_h), (input_w, input_h)
+
+
+def _round_div(a: int, b: int) -> int:
+    """a / b to the nearest whole number, half to even, for any size of a and b."""
+    quotient, rest = divmod(a, b)
+    return quotient + (2 * rest > b or (2 * rest == b and quotient % 2))
+
+
+def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[Any]]:
+    """A float64 copy, and the dtype of the result."""
+    expected = f"{name}: expected integers or floats of shape (..., {last})"
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    if array.shape == (0,):
+        array = array.reshape(0, last)
+    if array.ndim == 0 or array.shape[-1] != last or array.dtype.kind not in "iuf":
+        raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
+    single = array.dtype.kind == "f" and array.itemsize == 4
+    return array.astype(np.float64, order="C"), np.dtype(np.float32 if single else np.float64)
+
+
+def _mask(mask: Any, linear: bool) -> np.ndarray:
+    expected = "mask: expected a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
+    try:
+        array = np.asarray(mask)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
+        raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
+    if linear and array.dtype.kind in "iu" and array.itemsize > 4:
+        raise NpuLayoutError(f"mask: linear interpolation takes integers of at most 32 bits, got {array.dtype}")
+    return array
+
+
+def _positions(count: int, start: int, extent: int, size: int, cells: int) -> tuple[np.ndarray, int]:
+    """Edge positions, in cells, of `count` pixel centres spread over start..start + extent of `size`: numerators and
+    their denominator, all even, exact."""
+    denominator = 4 * count * size
+    kind: Any = np.int64 if denominator * (cells + 1) < 2**62 else object
+    pixels = np.arange(count).astype(kind)
+    return (2 * pixels + 1) * (2 * extent * cells) + 4 * start * count * cells, denominator
+
+
+def _gather(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
+    numerators, denominator = _positions(count, start, extent, size, array.shape[axis])
+    return np.take(array, (numerators // denominator).astype(np.intp), axis=axis)
+
+
+def _lerp(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
+    cells = array.shape[axis]
+    numerators, denominator = _positions(count, start, extent, size, cells)
+    numerators = numerators - denominator // 2
+    floor = (numerators // denominator).astype(np.int64)
+    weights = ((numerators % denominator) / denominator).astype(array.dtype)
+    # the cells whose centres lie inside the part; where there is none, the two around it
+    first = -((size - 2 * start * cells) // (2 * size))
+    final = (2 * (start + extent) * cells - size) // (2 * size)
+    first, final = max(0, min(first, final)), min(cells - 1, max(first, final))
+    lower = np.take(array, np.clip(floor, first, final), axis=axis)
+    upper = np.take(array, np.clip(floor + 1, first, final), axis=axis)
+    upper -= lower
+    upper *= weights.reshape((-1,) + (1,) * (array.ndim - 1 - axis))
+    upper += lower
+    return upper

@@ -1,0 +1,178 @@
+"""Preprocessor against a canvas made with cv2 and a loop over pixels; errors; no growing allocation."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+RNG = np.random.default_rng(7)
+CHANNELS = {"BGR": 3, "RGB": 3, "BGRA": 4, "RGBA": 4, "GRAY": 1}
+TO_RGB = {
+    "BGR": cv2.COLOR_BGR2RGB,
+    "RGB": None,
+    "BGRA": cv2.COLOR_BGRA2RGB,
+    "RGBA": cv2.COLOR_RGBA2RGB,
+    "GRAY": cv2.COLOR_GRAY2RGB,
+}
+
+
+def frame_of(width: int, height: int, source: str) -> np.ndarray:
+    shape = (height, width) if CHANNELS[source] == 1 else (height, width, CHANNELS[source])
+    return RNG.integers(0, 256, shape, np.uint8)
+
+
+def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry, pad: int, flag: int) -> np.ndarray:
+    """(H, W, channels of the model) uint8, by cv2 alone."""
+    x0, y0, x1, y1 = geometry.crop_xyxy
+    part = np.ascontiguousarray(frame[y0:y1, x0:x1])
+    if color == "GRAY":
+        code = getattr(cv2, f"COLOR_{source}2GRAY", None)
+        part = part if code is None else cv2.cvtColor(part, code)
+    elif source == "GRAY":
+        part = cv2.cvtColor(part, cv2.COLOR_GRAY2BGR)
+    if part.shape[1::-1] != geometry.resized_wh:
+        part = cv2.resize(part, geometry.resized_wh, interpolation=flag)
+    if color != "GRAY":
+        seen = "BGR" if source == "GRAY" else source
+        part = part if TO_RGB[seen] is None else cv2.cvtColor(part, TO_RGB[seen])
+        part = part[..., ::-1] if color == "BGR" else part
+    left, top, right, bottom = geometry.pad_ltrb
+    part = np.atleast_3d(part)
+    return np.pad(part, ((top, bottom), (left, right), (0, 0)), constant_values=pad)
+
+
+@pytest.mark.parametrize("resize", ["letterbox", "stretch", "crop"])
+@pytest.mark.parametrize("source", list(CHANNELS))
+@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY"])
+@pytest.mark.parametrize("size", [(13, 9), (5, 31), (16, 12), (8, 8)])
+def test_pixels_colours_and_modes(resize: str, source: str, color: str, size: tuple[int, int]) -> None:
+    channels = CHANNELS[color]
+    spec = nl.TensorSpec((1, channels, 12, 16), "NHWC", "uint8")
+    frame = frame_of(*size, source)
+    before = frame.copy()
+    buffer, geometry = nl.Preprocessor(spec, resize=resize, source=source, color=color)(frame)
+    expected = canvas_of(frame, source, color, geometry, 114, cv2.INTER_LINEAR)
+    np.testing.assert_array_equal(buffer[0], expected)
+    np.testing.assert_array_equal(frame, before)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "CHWN", "NCHW4c", "NCHW16c", "NHCW8w", "NHWC8c"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int8", "int16"])
+@pytest.mark.parametrize("interpolation", ["linear", "cubic", "area", "nearest"])
+def test_layouts_dtypes_and_arithmetic(layout: str, dtype: str, interpolation: str) -> None:
+    quantization = None if dtype in ("float32", "float16", "uint8") else nl.Quantization(0.03, -5)
+    mean, std = ((0, 0, 0), (1, 1, 1)) if dtype == "uint8" else ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))
+    spec = nl.TensorSpec((2, 3, 10, 14), layout, dtype, quantization=quantization)
+    frames = [frame_of(21, 17, "BGR"), frame_of(9, 30, "BGR")]
+    out = np.full(spec.storage_shape, 99, spec.stored)
+    preprocess = nl.Preprocessor(spec, mean=mean, std=std, interpolation=interpolation)
+    buffer, geometries = preprocess.batch(frames, out)
+    assert buffer is out
+    flag = getattr(cv2, f"INTER_{interpolation.upper()}")
+    expected = np.zeros(spec.size, spec.stored)
+    for n, (frame, geometry) in enumerate(zip(frames, geometries)):
+        canvas = canvas_of(frame, "BGR", "RGB", geometry, 114, flag)
+        for y, x, c in np.ndindex(*canvas.shape):
+            value: Any = np.float32(canvas[y, x, c])
+            if dtype != "uint8":
+                value = (value - np.float32(mean[c])) * (np.float32(1) / np.float32(std[c]))
+            if quantization is not None:
+                info = np.iinfo(dtype)
+                value = min(max(int(np.rint(value / np.float32(0.03))) - 5, info.min), info.max)
+            expected[spec.offset(n, c, y, x)] = value
+    np.testing.assert_array_equal(buffer.reshape(-1), expected)
+
+
+def test_rows_with_a_pitch_are_one_flat_buffer_with_zero_gaps() -> None:
+    spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", "uint8", storage_strides=(96, 24, 3, 1), size=96)
+    frame = frame_of(5, 4, "RGB")
+    buffer, _ = nl.Preprocessor(spec, source="RGB")(frame, np.full(96, 9, np.uint8))
+    rows = buffer.reshape(4, 24)
+    np.testing.assert_array_equal(rows[:, :15].reshape(4, 5, 3), frame)
+    assert not rows[:, 15:].any()
+
+
+def test_strided_frames() -> None:
+    spec = nl.TensorSpec((1, 3, 12, 16), "NCHW", "float32")
+    preprocess = nl.Preprocessor(spec)
+    big = frame_of(40, 30, "BGR")
+    for view in (big[3:20, 5:31], big[::-1, ::-1], big[:, :, ::-1], big[::2, ::3], np.asfortranarray(big)):
+        expected, _ = preprocess(np.ascontiguousarray(view))
+        np.testing.assert_array_equal(preprocess(view)[0], expected)
+    four = frame_of(20, 20, "BGRA")
+    np.testing.assert_array_equal(preprocess(four[..., :3])[0], preprocess(four[..., :3].copy())[0])
+
+
+def test_out_allocates_nothing_that_grows_with_the_image() -> None:
+    peaks = []
+    for side in (64, 512):
+        spec = nl.TensorSpec((1, 3, side, side), "NCHW", "float32")
+        preprocess = nl.Preprocessor(spec, mean=3, std=4)
+        frame, out = frame_of(2 * side, side, "BGR"), np.empty(spec.storage_shape, np.float32)
+        preprocess(frame, out)
+        tracemalloc.start()
+        preprocess(frame, out)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 3 << 20, f"scratch of conversion chunks is bounded, got {peaks}"
+
+
+BAD_FRAMES = [
+    (None, "camera"),
+    (np.zeros((0, 4, 3), np.uint8), r"\(0, 4, 3\)"),
+    (np.zeros((4, 4, 3), np.float64), "float64"),
+    (np.zeros((4, 4, 5), np.uint8), r"\(4, 4, 5\)"),
+    (np.zeros((4, 4), np.uint8), r"\(4, 4\)"),
+    ([[1, 2]], "list"),
+]
+
+
+@pytest.mark.parametrize(("frame", "says"), BAD_FRAMES)
+def test_bad_frames_leave_out_alone(frame: Any, says: str) -> None:
+    spec = nl.TensorSpec((1, 3, 4, 4), "NCHW", "uint8")
+    out = np.full(spec.storage_shape, 5, np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.Preprocessor(spec)(frame, out)
+    assert (out == 5).all()
+
+
+def test_bad_out() -> None:
+    spec = nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")
+    frame = frame_of(4, 4, "BGR")
+    readonly = np.zeros((1, 4, 4, 3), np.uint8)
+    readonly.flags.writeable = False
+    for out, says in (
+        (np.zeros((1, 4, 4, 4), np.uint8), "shape"),
+        (np.zeros((1, 4, 4, 3), np.int8), "dtype"),
+        (readonly, "read-only"),
+        (np.zeros((2, 4, 4, 3), np.uint8)[::2].transpose(0, 2, 1, 3), "contiguous"),
+        (frame[None], "shares memory"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.Preprocessor(spec)(frame, out)
+
+
+def test_bad_arguments() -> None:
+    uint8, int8 = nl.TensorSpec((1, 3, 4, 4), dtype="uint8"), nl.TensorSpec((1, 3, 4, 4), dtype="int8")
+    for spec, arguments, says in (
+        (int8, {}, "not quantised"),
+        (uint8, {"mean": 1}, "mean and std"),
+        (uint8, {"resize": "fit"}, "letterbox"),
+        (uint8, {"color": "GRAY"}, "channels"),
+        (uint8, {"std": 0}, "std"),
+        (uint8, {"pad_value": 300}, "pad_value"),
+        (nl.TensorSpec((1, 3), "NC", "uint8"), {}, "axes"),
+        (nl.TensorSpec((2, 3, 4, 4), dtype="uint8"), {}, None),
+    ):
+        if says is None:
+            with pytest.raises(nl.NpuLayoutError, match="expects 2"):
+                nl.Preprocessor(spec)(frame_of(4, 4, "BGR"))
+        else:
+            with pytest.raises(nl.NpuLayoutError, match=says):
+                nl.Preprocessor(spec, **arguments)  # type: ignore[arg-type]
