@@ -1,6 +1,7 @@
 """npu_layout: exactly the buffer that an accelerator wants, and a tensor that can be trusted back."""
 
 from . import kernels, specs
+from .engines import OnnxRuntimeEngine, SimulatedNpu
 from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
 from .frames import Preprocessor
 from .geometry import Geometry
@@ -18,9 +19,11 @@ __all__ = [
     "Layout",
     "LayoutError",
     "NpuLayoutError",
+    "OnnxRuntimeEngine",
     "Preprocessor",
     "Quantization",
     "RecordingError",
+    "SimulatedNpu",
     "TensorSpec",
     "kernels",
     "repack",

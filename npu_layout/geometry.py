@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Callable, Dict, Tuple
+from typing import Any
 
 import numpy as np
 
 from .errors import NpuLayoutError
 
-Pair = Tuple[int, int]
-Quad = Tuple[int, int, int, int]
+Pair = tuple[int, int]
+Quad = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Geometry:
     """What was done to a frame to make a network's input, in whole pixels; frozen and hashable.
 
     The part `crop_xyxy` of the frame is resized to `resized_wh` and then padded by `pad_ltrb` to `input_wh`.
-    What does not apply holds the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), resized_wh = input_wh.
+    What does not apply holds the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), and resized_wh
+    = input_wh.
 
     **Points are pixel centres**, as in `cv2.resize`: the point (3, 5) is the middle of column 3, row 5, and the frame
     covers -0.5 to frame_w - 0.5::
@@ -112,7 +114,7 @@ class Geometry:
         [0.0, 0.0, 640.0, 480.0]
         """
         frame, size = _sizes(frame_wh, input_wh)
-        return cls(frame, size, size, (0, 0, 0, 0), (0, 0) + frame)
+        return cls(frame, size, size, (0, 0, 0, 0), (0, 0, *frame))
 
     @classmethod
     def crop(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
@@ -178,7 +180,7 @@ class Geometry:
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
-        """Edges in the frame -> edges in the input (clip: to the input); else as boxes_to_frame, whose inverse it is."""
+        """Edges in the frame -> edges in the input (clip: to the input); the inverse of boxes_to_frame."""
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
@@ -255,7 +257,7 @@ class Geometry:
         work = array
         if linear:
             work = array.astype(
-                np.float32 if array.itemsize <= 2 or array.dtype.kind == "f" and array.itemsize <= 4 else float
+                np.float32 if array.itemsize <= 2 or (array.dtype.kind == "f" and array.itemsize <= 4) else float
             )
         for axis in order:
             work = (_lerp if linear else _gather)(work, axis, *lines[axis])
@@ -264,12 +266,12 @@ class Geometry:
             work = work.astype(array.dtype, copy=False)
         if (width, height) == (whole_w, whole_h):
             return work
-        result = np.zeros((whole_h, whole_w) + cells[2:], array.dtype)
+        result = np.zeros((whole_h, whole_w, *cells[2:]), array.dtype)
         result[y0 : y0 + height, x0 : x0 + width] = work
         return result
 
 
-MODES: Dict[str, Callable[[Pair, Pair], Geometry]] = {
+MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
     "letterbox": Geometry.letterbox,
     "stretch": Geometry.stretch,
     "crop": Geometry.crop,

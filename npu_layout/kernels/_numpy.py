@@ -134,7 +134,7 @@ def _move(src: np.ndarray, dst: np.ndarray, box: Box) -> None:
 def _interleaves(
     src: np.ndarray, dst: np.ndarray, size: int, at: tuple[int, int], walks: list[tuple[int, int, int]]
 ) -> bool:
-    """2 to 4 channels between interleaved pixels and planes, by OpenCV's split and merge; False where it is not that."""
+    """2 to 4 channels between pixels and planes, by OpenCV's split and merge; False where it is not that."""
     channel = next((w for w in walks if size in w[1:] and 2 <= w[0] <= 4), None)
     if channel is None or size not in (1, 2, 4):
         return False
