@@ -1,0 +1,250 @@
+"""What is shared and what is copied, the stored types that numpy has not, and every refusal with its words."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+SPEC = nl.TensorSpec((1, 17, 5, 4), "NCHW16c", "uint8")
+PLAIN = nl.TensorSpec((1, 3, 4, 5), "NCHW", "float32")
+
+
+def test_the_designs_own_sentence() -> None:
+    with pytest.raises(nl.BufferSizeError) as caught:
+        SPEC.unpack(bytes(340))
+    assert (
+        str(caught.value)
+        == "buffer has 340 bytes; layout NCHW16c of (1,17,5,4) uint8 needs 640 (C padded from 17 to 32)"
+    )
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_one_byte_short_or_long(change: int) -> None:
+    for spec in (SPEC, PLAIN):
+        with pytest.raises(nl.BufferSizeError, match=str(spec.nbytes)):
+            spec.unpack(bytes(spec.nbytes + change))
+
+
+def test_every_kind_of_buffer() -> None:
+    values = np.arange(60, dtype=np.float32)
+    raw = values.tobytes()
+    mapped = mmap.mmap(-1, len(raw))
+    mapped.write(raw)
+    sources: list[Any] = [
+        raw,
+        bytearray(raw),
+        memoryview(raw),
+        mapped,
+        (ctypes.c_float * 60).from_buffer_copy(raw),
+        values,
+        values.reshape(6, 10),
+        memoryview(values.reshape(3, 20)),
+        np.frombuffer(b"x" + raw, np.uint8)[1:].view(np.float32),
+    ]
+    for source in sources:
+        np.testing.assert_array_equal(PLAIN.unpack(source), values.reshape(PLAIN.shape))
+    for bad, says in (
+        (values.astype(np.float64), "float64"),
+        (values.astype(">f4"), ">f4"),
+        (np.zeros(120, np.float32)[::2], "C-contiguous"),
+        ("text", "str"),
+        (None, "NoneType"),
+        ([1.0] * 60, "list"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            PLAIN.unpack(bad)
+
+
+def test_what_is_shared_and_what_is_copied() -> None:
+    flat = np.arange(60, dtype=np.float32)
+    assert np.shares_memory(PLAIN.unpack(flat), flat)
+    assert np.shares_memory(PLAIN.unpack(flat, copy=False), flat)
+    assert not np.shares_memory(PLAIN.unpack(flat, copy=True), flat)
+    assert not np.shares_memory(PLAIN.unpack(flat, to="NHWC"), flat)
+    with pytest.raises(ValueError, match="without a copy"):
+        PLAIN.unpack(flat, to="NHWC", copy=False)
+    inside = nl.TensorSpec((2, 3), "NC", "float32", storage_offset=4, size=60)
+    assert np.shares_memory(inside.unpack(flat, copy=False), flat)
+    np.testing.assert_array_equal(inside.unpack(flat), [[4, 5, 6], [7, 8, 9]])
+    assert not PLAIN.unpack(flat.tobytes()).flags.writeable
+    assert not PLAIN.view(flat.tobytes()).flags.writeable
+    assert PLAIN.view(flat).flags.writeable
+
+
+def test_view() -> None:
+    nhwc = nl.TensorSpec((1, 3, 4, 5), "NHWC", "float32")
+    flat = np.arange(60, dtype=np.float32)
+    view = nhwc.view(flat)
+    assert np.shares_memory(view, flat) and view.shape == (1, 3, 4, 5)
+    np.testing.assert_array_equal(view, nhwc.unpack(flat))
+    padded = nl.TensorSpec((1, 3, 4, 5), "NHWC8c", "int8")
+    np.testing.assert_array_equal(
+        padded.view(np.arange(160, dtype=np.int8)), padded.unpack(np.arange(160, dtype=np.int8))
+    )
+    one_block = nl.TensorSpec((1, 9, 4, 5), "NCHW16c", "uint8")
+    one = np.arange(one_block.size, dtype=np.uint16).astype(np.uint8)
+    np.testing.assert_array_equal(one_block.view(one), one_block.unpack(one))
+    with pytest.raises(nl.LayoutError, match="axis C has no single stride"):
+        SPEC.view(bytes(SPEC.nbytes))
+
+
+def test_out_is_checked_before_anything_is_written() -> None:
+    flat = np.ones(60, np.float32)
+    readonly = np.zeros(PLAIN.shape, np.float32)
+    readonly.flags.writeable = False
+    for out, says in (
+        (np.zeros(PLAIN.shape, np.float64), "float32, got float64"),
+        (np.zeros((1, 3, 5, 4), np.float32), r"\(1, 3, 4, 5\), got \(1, 3, 5, 4\)"),
+        (readonly, "read-only"),
+        (flat.reshape(PLAIN.shape), "shares memory"),
+        ([0.0], "numpy array"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            PLAIN.unpack(flat, out=out)  # type: ignore[arg-type]
+    strided = np.zeros((1, 3, 4, 10), np.float32)
+    PLAIN.unpack(flat, out=strided[..., ::2])
+    assert strided[..., ::2].all() and not strided[..., 1::2].any()
+    unaligned = np.zeros(241, np.uint8)[1:].view(np.float32).reshape(PLAIN.shape)
+    assert PLAIN.unpack(flat, out=unaligned).all()
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int4_high", "uint4_high"])
+@pytest.mark.parametrize("channels", [3, 4])
+def test_half_bytes(dtype: str, channels: int) -> None:
+    spec = nl.TensorSpec((1, channels, 3, 3), "NHWC", dtype)
+    lowest, highest = (-8, 8) if dtype.startswith("int") else (0, 16)
+    tensor = np.random.default_rng(1).integers(lowest, highest, spec.shape).astype("int8" if lowest else "uint8")
+    packed = spec.pack(tensor)
+    assert packed.dtype == np.uint8 and packed.nbytes == spec.nbytes == -(-9 * channels // 2)
+    for index in np.ndindex(*spec.shape):
+        at = spec.offset(*index)
+        high = (at % 2 == 1) != dtype.endswith("high")
+        nibble = (int(packed[at // 2]) >> (4 if high else 0)) & 15
+        assert nibble == int(tensor[index]) & 15
+    unpacked = spec.unpack(packed)
+    assert unpacked.dtype == tensor.dtype
+    np.testing.assert_array_equal(unpacked, tensor)
+    with pytest.raises(nl.NpuLayoutError, match="holds"):
+        spec.pack(np.full(spec.shape, 99))
+
+
+def test_bfloat16_rounds_to_even() -> None:
+    spec = nl.TensorSpec((6,), "N", "bfloat16")
+    values = np.array([1.0, 1.00390625, 1.01171875, -3e38, np.inf, np.nan], np.float32)
+    packed = spec.pack(values)
+    assert packed.dtype == np.uint16
+    assert [hex(v) for v in packed[:5]] == ["0x3f80", "0x3f80", "0x3f82", "0xff62", "0x7f80"]
+    back = spec.unpack(packed)
+    assert back.dtype == np.float32 and np.isnan(back[5]) and back[1] == 1.0
+
+
+def test_pack_never_wraps() -> None:
+    int8 = nl.TensorSpec((3,), "N", "int8")
+    for bad, says in (
+        (np.array([1, 2, 300]), "300"),
+        (np.array([0.5, 1, 2]), "not quantised"),
+        (np.array([1, 2]), r"\(3,\)"),
+        (np.array([1j, 2, 3]), "complex"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            int8.pack(bad)
+    np.testing.assert_array_equal(int8.pack(np.array([1, -128, 127])), [1, -128, 127])
+
+
+def test_dtypes_of_unpack() -> None:
+    spec = nl.TensorSpec((4,), "N", "int8", quantization=nl.Quantization(0.5, 1))
+    flat = np.array([-128, 0, 1, 127], np.int8)
+    assert spec.unpack(flat).tolist() == [-64.5, -0.5, 0.0, 63.0]
+    assert spec.unpack(flat, dtype="float16").dtype == np.float16
+    np.testing.assert_array_equal(spec.unpack(flat, dtype=np.int32), flat)
+    assert np.shares_memory(spec.unpack(flat, dtype=np.int8), flat)
+    with pytest.raises(nl.NpuLayoutError, match="without losing"):
+        spec.unpack(flat, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: nl.TensorSpec((1, 0, 4, 4)), "1 or more"),
+        (lambda: nl.TensorSpec((1, -3, 4, 4)), "1 or more"),
+        (lambda: nl.TensorSpec((3, 4, 4)), "4 axes"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), "NHW4c"), "no axis"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), "WHCN"), "named"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), "nchw"), "upper-case"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), "NCHWC"), "twice"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), "NCHW0c"), "cannot read"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), dtype="complex64"), "dtype"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, 16, 4, 0)), "overlap"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, 15, 4, 1)), "overlap"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, -16, 4, 1)), "before the buffer"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), storage_shape=(1, 3, 4, 3)), "storage_shape"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), size=47), "48"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), quantization=nl.Quantization(1)), "quantised"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), dtype="int8", quantization=nl.Quantization([1, 2], 0, 1)), "2 scales"),
+        (lambda: nl.Quantization(0), "positive"),
+        (lambda: nl.Quantization(float("nan")), "finite"),
+        (lambda: nl.Quantization([1, 2]), "axis="),
+        (lambda: nl.Layout.named("K210"), "storage_strides"),
+        (lambda: nl.Layout.named("NC1HWC2"), "block="),
+        (lambda: nl.Layout.named("nonsense"), "NC1HWC2"),
+        (lambda: nl.TensorSpec.from_dict({"shape": [1], "colour": 1}), "colour"),
+        (lambda: nl.repack(np.zeros((1, 2)), "NC", "NM"), "differ"),
+        (lambda: nl.repack(np.zeros((1, 2, 3)), "NC", "CN"), "2 storage dimensions"),
+        (lambda: nl.repack(np.zeros((1, 4, 4, 4)), "NHW4c", "NHWC"), "no axis"),
+        (
+            lambda: nl.repack(np.zeros((1, 2, 3, 3, 4)), "NCHW4c", "NCHW", out=np.zeros((1, 5, 3, 3))),
+            "shape=",
+        ),
+    ],
+)
+def test_refusals(make: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        make()
+
+
+def test_dictionaries_pickles_and_equality() -> None:
+    spec = nl.TensorSpec(
+        (1, 5, 3, 3),
+        "NCHW4c",
+        "int8",
+        axes="NCHW",
+        quantization=nl.Quantization([0.1, 0.2, 0.3, 0.4, 0.5], 3, axis=1),
+        storage_shape=(1, 3, 3, 3, 4),
+        size=200,
+        name="heat",
+    )
+    assert nl.TensorSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert hash(spec) == hash(pickle.loads(pickle.dumps(spec)))
+    assert eval(repr(spec), {"TensorSpec": nl.TensorSpec, "Quantization": nl.Quantization}) == spec
+    assert nl.Layout("NCHW", "NCHW") == nl.Layout("NCHW") != nl.Layout("NCHW", "NHWC")
+    with pytest.raises(AttributeError, match="frozen"):
+        spec.size = 3  # type: ignore[misc]
+
+
+def test_offsets_of_a_shape_that_int32_cannot_count() -> None:
+    shape = (4096,) * 4
+    n, c, h, w = index = (4095, 4094, 4093, 4092)
+    one = 4096
+    classic = {
+        "NCHW": ((n * one + c) * one + h) * one + w,
+        "NHWC": ((n * one + h) * one + w) * one + c,
+        "CHWN": ((c * one + h) * one + w) * one + n,
+    }
+    for tag, expected in classic.items():
+        layout = nl.Layout(tag)
+        assert layout.offset(shape, *index) == expected
+        arrays = layout.offset(shape, *(np.array([i, 0], np.int16) for i in index))
+        assert arrays.dtype == np.int64 and arrays.tolist() == [expected, 0]
+    with pytest.raises(IndexError, match="outside 0"):
+        nl.Layout("NCHW").offset(shape, 0, 0, 4096, 0)
+    with pytest.raises(IndexError):
+        nl.Layout("NCHW").offset(shape, 0, 0, -1, 0)
