@@ -25,7 +25,12 @@ _ORDERS = {
     "GRAY": (1, ()),
 }
 _TARGETS = ("BGR", "RGB", "GRAY")
-_INTERPOLATIONS = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
+_INTERPOLATIONS = {
+    "nearest": "INTER_NEAREST_EXACT",
+    "linear": "INTER_LINEAR",
+    "cubic": "INTER_CUBIC",
+    "area": "INTER_AREA",
+}
 
 
 class Preprocessor:

@@ -155,7 +155,7 @@ class Geometry:
         return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False)
 
     def points_to_input(self, points_xy: Any) -> np.ndarray:
-        """Pixel centres of the frame -> pixel centres of the input; else as points_to_frame, whose inverse it is."""
+        """Pixel centres of the frame -> pixel centres of the input; else as points_to_frame, its inverse."""
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
 
     def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
@@ -256,13 +256,13 @@ class Geometry:
         order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
         work = array
         if linear:
-            work = array.astype(
-                np.float32 if array.itemsize <= 2 or (array.dtype.kind == "f" and array.itemsize <= 4) else float
-            )
+            single = array.itemsize <= 2 or (array.itemsize == 4 and array.dtype.kind == "f")
+            work = array.astype(np.float32 if single else np.float64)
         for axis in order:
             work = (_lerp if linear else _gather)(work, axis, *lines[axis])
         if linear:
-            work = work >= 0.5 if array.dtype == bool else np.rint(work) if array.dtype.kind in "iu" else work
+            if array.dtype.kind in "biu":
+                work = work >= 0.5 if array.dtype.kind == "b" else np.rint(work)
             work = work.astype(array.dtype, copy=False)
         if (width, height) == (whole_w, whole_h):
             return work
@@ -280,10 +280,11 @@ MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
 
 def _whole(name: str, values: Any, count: int, least: int) -> tuple[int, ...]:
     try:
-        numbers = tuple(operator.index(v) for v in values)
+        numbers = tuple(operator.index(v) for v in values if not isinstance(v, (bool, np.bool_)))
+        fits = len(numbers) == len(values) == count and min(numbers) >= least
     except TypeError:
-        numbers = ()
-    if len(numbers) != count or min(numbers) < least or any(isinstance(v, bool) for v in values):
+        fits = False
+    if not fits:
         raise NpuLayoutError(f"{name}: expected {count} whole numbers of at least {least}, got {values!r}")
     return numbers
 

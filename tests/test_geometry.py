@@ -1,65 +1,356 @@
-"""Geometry: sizes, exact inverses, and agreement with what cv2.resize really does."""
+"""Geometry against fractions, a loop over pixels, and what OpenCV really does to an image."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import npu_layout as nl
-from npu_layout.geometry import MODES
+from npu_layout.errors import NpuLayoutError
+from npu_layout.geometry import MODES, Geometry
 
-SIZE = st.tuples(st.integers(1, 4000), st.integers(1, 3000))
 MODE = st.sampled_from(sorted(MODES))
+SIZE = st.tuples(st.integers(1, 4000), st.integers(1, 3000))
+SMALL = st.tuples(st.integers(1, 13), st.integers(1, 13))
+MIXED = Geometry((20, 15), (12, 14), (9, 8), (1, 4, 2, 2), (3, 2, 17, 13))  # a crop and padding, all sides unequal
 
 
-@given(MODE, SIZE, SIZE, st.lists(st.floats(-100, 5000), min_size=4, max_size=4))
-def test_points_and_boxes_return(mode: str, frame_wh: tuple, input_wh: tuple, values: list) -> None:
-    g = MODES[mode](frame_wh, input_wh)
-    near = 1e-6 * max(1, *frame_wh, *input_wh)
-    points, box = np.array(values).reshape(2, 2), np.array(values)
-    assert np.abs(g.points_to_input(g.points_to_frame(points)) - points).max() < near
-    assert np.abs(g.points_to_frame(g.points_to_input(points)) - points).max() < near
-    assert np.abs(g.boxes_to_input(g.boxes_to_frame(box)) - box).max() < near
-    # The centre of pixel (i, j) as a point, and its edges as a box, are half a pixel apart in both pictures.
-    i, j = values[0], values[1]
-    edge = g.boxes_to_frame([i, j, i + 1, j + 1])
-    centre = g.points_to_frame([i, j])
-    assert np.abs((edge[:2] + edge[2:]) / 2 - 0.5 - centre).max() < near
+@st.composite
+def geometries(draw: Any, size: Any = SIZE) -> Geometry:
+    """Any valid record, not only what the three modes make."""
+    (frame, resized) = draw(size), draw(size)
+    pad = tuple(draw(st.integers(0, 9)) for _ in range(4))
+    x0, y0 = (draw(st.integers(0, n - 1)) for n in frame)
+    x1, y1 = draw(st.integers(x0 + 1, frame[0])), draw(st.integers(y0 + 1, frame[1]))
+    padded = (pad[0] + resized[0] + pad[2], pad[1] + resized[1] + pad[3])
+    return Geometry(frame, padded, resized, pad, (x0, y0, x1, y1))
+
+
+ANY = st.one_of(geometries(), st.builds(lambda mode, frame, size: MODES[mode](frame, size), MODE, SIZE, SIZE))
+
+
+def edge_to_frame(g: Geometry, axis: int, x: Fraction) -> Fraction:
+    """The oracle: one edge coordinate, exactly."""
+    scale = Fraction(g.crop_xyxy[axis + 2] - g.crop_xyxy[axis], g.resized_wh[axis])
+    return g.crop_xyxy[axis] + (x - g.pad_ltrb[axis]) * scale
+
+
+def edge_to_input(g: Geometry, axis: int, x: Fraction) -> Fraction:
+    scale = Fraction(g.resized_wh[axis], g.crop_xyxy[axis + 2] - g.crop_xyxy[axis])
+    return g.pad_ltrb[axis] + (x - g.crop_xyxy[axis]) * scale
+
+
+# --- the record
 
 
 @given(MODE, SIZE, SIZE)
-def test_whole_pixels(mode: str, frame_wh: tuple, input_wh: tuple) -> None:
-    g = MODES[mode](frame_wh, input_wh)
+@example("letterbox", (1, 3000), (4000, 1))
+@example("crop", (1, 3000), (4000, 1))
+@example("crop", (4000, 1), (1, 3000))
+def test_the_numbers_always_fit(mode: str, frame: Any, size: Any) -> None:
+    g = MODES[mode](frame, size)
+    assert (g.frame_wh, g.input_wh) == (frame, size)
+    for axis in range(2):
+        assert g.pad_ltrb[axis] + g.resized_wh[axis] + g.pad_ltrb[axis + 2] == size[axis]
+        assert g.pad_ltrb[axis + 2] - g.pad_ltrb[axis] in (0, 1)
+        left, right = g.crop_xyxy[axis], frame[axis] - g.crop_xyxy[axis + 2]
+        assert left >= 0 and right - left in (0, 1)
+    if mode != "letterbox":
+        assert g.resized_wh == size and g.pad_ltrb == (0, 0, 0, 0)
+    if mode != "crop":
+        assert g.crop_xyxy == (0, 0, *frame)
+
+
+@given(SIZE, SIZE)
+def test_letterbox_fills_one_side_and_keeps_the_aspect(frame: Any, size: Any) -> None:
+    g = Geometry.letterbox(frame, size)
+    scale = min(Fraction(size[0], frame[0]), Fraction(size[1], frame[1]))
+    wanted = [scale * n for n in frame]
+    assert any(wanted[a] == size[a] == g.resized_wh[a] for a in range(2))
+    for got, ideal in zip(g.resized_wh, wanted):
+        assert got == max(1, round(ideal))  # Fraction rounds half to even
+        assert abs(got - ideal) <= Fraction(1, 2) or (got == 1 and ideal < 1)
+
+
+@given(SIZE, SIZE)
+def test_letterbox_is_that_of_ultralytics(frame: Any, size: Any) -> None:
+    ratio = min(size[1] / frame[1], size[0] / frame[0])
+    floating = [n * ratio for n in frame]
+    assume(all(abs(x % 1 - 0.5) > 1e-6 and x >= 0.5 for x in floating))  # there the floating scale decides by chance
+    width, height = (round(x) for x in floating)
+    half_w, half_h = (size[0] - width) / 2, (size[1] - height) / 2
+    left, right = round(half_w - 0.1), round(half_w + 0.1)
+    top, bottom = round(half_h - 0.1), round(half_h + 0.1)
+    g = Geometry.letterbox(frame, size)
+    assert (g.resized_wh, g.pad_ltrb) == ((width, height), (left, top, right, bottom))
+
+
+@given(SIZE, SIZE)
+def test_crop_is_the_largest(frame: Any, size: Any) -> None:
+    x0, y0, x1, y1 = Geometry.crop(frame, size).crop_xyxy
+    width, height = x1 - x0, y1 - y0
+    aspect = Fraction(*size)
+    assert width == frame[0] or height == frame[1]
+    if (width, height) != frame:
+        one_more = Fraction(width + 1, height) / aspect if width < frame[0] else aspect / Fraction(width, height + 1)
+        assert one_more > 1
+    if width > 1 and height > 1:
+        short = Fraction(width, height) / aspect if height == frame[1] else aspect / Fraction(width, height)
+        assert short <= 1 or (width, height) == frame
+
+
+@pytest.mark.parametrize(
+    ("mode", "frame", "size", "resized", "pad", "crop"),
+    [
+        ("letterbox", (1920, 1080), (640, 640), (640, 360), (0, 140, 0, 140), (0, 0, 1920, 1080)),
+        ("letterbox", (640, 427), (320, 320), (320, 214), (0, 53, 0, 53), (0, 0, 640, 427)),  # 213.5 to even
+        ("letterbox", (640, 425), (320, 320), (320, 212), (0, 54, 0, 54), (0, 0, 640, 425)),  # 212.5 to even
+        ("letterbox", (480, 641), (100, 320), (100, 134), (0, 93, 0, 93), (0, 0, 480, 641)),
+        ("letterbox", (3, 4), (9, 8), (6, 8), (1, 0, 2, 0), (0, 0, 3, 4)),  # odd padding: more at the right
+        ("letterbox", (4000, 1), (10, 10), (10, 1), (0, 4, 0, 5), (0, 0, 4000, 1)),
+        ("letterbox", (368, 368), (368, 368), (368, 368), (0, 0, 0, 0), (0, 0, 368, 368)),
+        ("stretch", (1920, 1080), (300, 301), (300, 301), (0, 0, 0, 0), (0, 0, 1920, 1080)),
+        ("crop", (1920, 1080), (224, 224), (224, 224), (0, 0, 0, 0), (420, 0, 1500, 1080)),
+        ("crop", (10, 5), (2, 1), (2, 1), (0, 0, 0, 0), (0, 0, 10, 5)),
+        ("crop", (10, 7), (4, 4), (4, 4), (0, 0, 0, 0), (1, 0, 8, 7)),  # odd rest: more at the right
+        ("crop", (7, 10), (4, 4), (4, 4), (0, 0, 0, 0), (0, 1, 7, 8)),
+        ("crop", (1000, 1), (1, 1000), (1, 1000), (0, 0, 0, 0), (499, 0, 500, 1)),
+    ],
+)
+def test_worked_examples(mode: str, frame: Any, size: Any, resized: Any, pad: Any, crop: Any) -> None:
+    assert MODES[mode](frame, size) == Geometry(frame, size, resized, pad, crop)
+
+
+def test_frozen_hashable_plain_ints() -> None:
+    g = Geometry.letterbox(np.array([1920, 1080]), [np.int32(640), 640])  # type: ignore[arg-type]
+    assert (
+        g == Geometry.letterbox((1920, 1080), (640, 640))
+        and len({g, Geometry.letterbox((1920, 1080), (640, 640))}) == 1
+    )
+    for value in dataclasses.astuple(g):
+        assert type(value) is tuple and {type(v) for v in value} == {int}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        g.frame_wh = (1, 1)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "bad", [(0, 5), (-1, 5), (5,), (5, 5, 5), (5.0, 5), (True, 5), (np.True_, 5), "55", None, 5, (None, 5), (np.nan, 5)]
+)
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_bad_sizes(mode: str, bad: Any) -> None:
+    with pytest.raises(NpuLayoutError, match="frame_wh: expected 2 whole numbers of at least 1, got"):
+        MODES[mode](bad, (5, 5))
+    with pytest.raises(NpuLayoutError, match="input_wh: expected 2 whole numbers of at least 1, got"):
+        MODES[mode]((5, 5), bad)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"resized_wh": (9, 7)}, r"expected input_wh \(12, 14\), got \(12, 13\)"),
+        ({"pad_ltrb": (1, 4, 1, 2)}, r"expected input_wh \(12, 14\), got \(11, 14\)"),
+        ({"pad_ltrb": (-1, 4, 4, 2)}, "pad_ltrb: expected 4 whole numbers of at least 0"),
+        ({"pad_ltrb": (1, 4)}, "pad_ltrb: expected 4 whole numbers of at least 0"),
+        ({"crop_xyxy": (3, 2, 21, 13)}, r"inside frame_wh \(20, 15\), got \(3, 2, 21, 13\)"),
+        ({"crop_xyxy": (3, 2, 17, 16)}, "crop_xyxy: expected x0 < x1"),
+        ({"crop_xyxy": (3, 2, 3, 13)}, "crop_xyxy: expected x0 < x1"),
+        ({"crop_xyxy": (3, 9, 17, 2)}, "crop_xyxy: expected x0 < x1"),
+        ({"crop_xyxy": (-1, 2, 17, 13)}, "crop_xyxy: expected 4 whole numbers of at least 0"),
+        ({"resized_wh": (0, 8)}, "resized_wh: expected 2 whole numbers of at least 1"),
+    ],
+)
+def test_bad_records(change: Any, message: str) -> None:
+    with pytest.raises(NpuLayoutError, match=message):
+        dataclasses.replace(MIXED, **change)
+
+
+# --- points and boxes
+
+
+@given(ANY, st.data())
+def test_points_and_boxes_are_the_exact_formula(g: Geometry, data: Any) -> None:
+    numbers = st.integers(-5000, 5000)
+    values = data.draw(st.lists(numbers, min_size=4, max_size=4))
+    half = Fraction(1, 2)
+    for i, x in enumerate(values):
+        edge, back = edge_to_frame(g, i % 2, Fraction(x)), edge_to_input(g, i % 2, Fraction(x))
+        centre = edge_to_frame(g, i % 2, x + half) - half
+        centre_back = edge_to_input(g, i % 2, x + half) - half
+        for got, exact in (
+            (g.boxes_to_frame(values)[i], edge),
+            (g.boxes_to_input(values)[i], back),
+            (g.points_to_frame(np.reshape(values, (2, 2))).flat[i], centre),
+            (g.points_to_input(np.reshape(values, (2, 2))).flat[i], centre_back),
+        ):
+            assert abs(Fraction(float(got)) - exact) <= 4e-15 * max(1, abs(exact), 4000)
+
+
+@given(ANY, st.lists(st.floats(-0.5, 1.5), min_size=4, max_size=4))
+def test_there_and_back(g: Geometry, share: list[float]) -> None:
+    in_frame = np.multiply(share, g.frame_wh * 2)
+    in_input = np.multiply(share, g.input_wh * 2)
+    tolerance = 1e-6 * max(g.frame_wh)
+    np.testing.assert_allclose(g.boxes_to_frame(g.boxes_to_input(in_frame)), in_frame, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(g.boxes_to_input(g.boxes_to_frame(in_input)), in_input, rtol=0, atol=tolerance)
+    points, other = in_frame.reshape(2, 2), in_input.reshape(2, 2)
+    np.testing.assert_allclose(g.points_to_frame(g.points_to_input(points)), points, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(g.points_to_input(g.points_to_frame(other)), other, rtol=0, atol=tolerance)
+
+
+@given(ANY)
+def test_the_edges_of_the_parts_correspond_exactly(g: Geometry) -> None:
+    left, top, _, _ = g.pad_ltrb
+    part = [left, top, left + g.resized_wh[0], top + g.resized_wh[1]]
+    assert g.boxes_to_frame(part).tolist() == list(g.crop_xyxy)
+    assert g.boxes_to_input(g.crop_xyxy).tolist() == part
+
+
+@given(SIZE, MODE, st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
+def test_a_frame_of_the_input_size_is_left_alone(size: Any, mode: str, values: list[float]) -> None:
+    g = MODES[mode](size, size)
+    for convert in (g.boxes_to_frame, g.boxes_to_input):
+        assert convert(values).tolist() == values
+    for convert in (g.points_to_frame, g.points_to_input):
+        assert convert(np.reshape(values, (2, 2))).ravel().tolist() == values
+
+
+def test_points_are_half_a_pixel_inside_boxes() -> None:
+    points = np.array([[0.0, 0.0], [7.25, 3.5]])
+    edges = MIXED.boxes_to_frame((points + 0.5).reshape(4)).reshape(2, 2)
+    np.testing.assert_allclose(MIXED.points_to_frame(points), edges - 0.5, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "int64", "uint8", "uint32", ">f4", ">i2"])
+@pytest.mark.parametrize("method", ["points_to_frame", "points_to_input", "boxes_to_frame", "boxes_to_input"])
+def test_dtypes_shapes_and_untouched_input(method: str, dtype: str) -> None:
+    last = 2 if method.startswith("points") else 4
+    values = np.arange(3 * 5 * last).reshape(3, 5, last).astype(dtype)
+    values.flags.writeable = False
+    before = values.tobytes()
+    got = getattr(MIXED, method)(values)
+    assert got.dtype == (np.float32 if dtype.endswith(("f4", "float32")) else np.float64)
+    assert got.shape == values.shape and values.tobytes() == before and not np.shares_memory(got, values)
+    exact = getattr(MIXED, method)(values.astype(np.float64))
+    np.testing.assert_array_equal(got, exact.astype(got.dtype))
+    np.testing.assert_array_equal(getattr(MIXED, method)(values[::-1, ::2]), got[::-1, ::2])
+    np.testing.assert_array_equal(getattr(MIXED, method)(values[0, 0].tolist()), exact[0, 0])
+    same = Geometry.stretch((9, 9), (9, 9))
+    assert not np.shares_memory(getattr(same, method)(values), values)
+    for empty in (np.zeros((0, last), dtype), np.zeros((2, 0, last), dtype)):
+        assert getattr(MIXED, method)(empty).shape == empty.shape
+    assert getattr(MIXED, method)([]).shape == (0, last)
+
+
+def test_nan_and_infinity_pass() -> None:
+    nan, inf = math.nan, math.inf
+    got = MIXED.points_to_frame([[nan, 1], [inf, -inf]])
+    assert np.isnan(got[0, 0]) and got[0, 1] == MIXED.points_to_frame([0, 1])[1] and got[1].tolist() == [inf, -inf]
+    clipped = MIXED.boxes_to_frame([nan, -inf, inf, nan], clip=True)
+    assert np.isnan(clipped[[0, 3]]).all() and clipped[1:3].tolist() == [0, 20]
+    assert MIXED.boxes_to_frame(np.full(4, 3e38, np.float32)).tolist() == [inf] * 4
+
+
+def test_clip() -> None:
+    far = [[-50, -60, 70, 80], [1, 4, 10, 12]]
+    assert MIXED.boxes_to_frame(far)[0].min() < 0
+    assert MIXED.boxes_to_frame(far, clip=True).tolist() == [[0, 0, 20, 15], [3, 2, 17, 13]]
+    assert MIXED.boxes_to_input(far, clip=True)[0].tolist() == [0, 0, 12, 14]
+    padding = Geometry.letterbox((20, 10), (10, 10)).boxes_to_frame([0, 0, 10, 10], clip=True)
+    assert padding.tolist() == [0, 0, 20, 10]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1, 2, 3],
+        np.zeros((4, 3)),
+        5,
+        None,
+        [[1, 2], [3]],
+        [1j, 2],
+        ["1", "2"],
+        [True, False],
+        np.zeros((0, 3)),
+        np.zeros((2, 2), object),
+        np.zeros(2, "M8[s]"),
+        np.zeros((2, 0)),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("method", ["points_to_frame", "points_to_input", "boxes_to_frame", "boxes_to_input"])
+def test_bad_points_and_boxes(method: str, bad: Any) -> None:
+    name, last = ("points_xy", 2) if method.startswith("points") else ("boxes_xyxy", 4)
+    with pytest.raises(NpuLayoutError, match=rf"{name}: expected integers or floats of shape \(\.\.\., {last}\), got "):
+        getattr(MIXED, method)(bad)
+
+
+# --- against OpenCV
+
+
+@pytest.mark.parametrize("interpolation", ["INTER_LINEAR", "INTER_CUBIC", "INTER_AREA", "INTER_NEAREST_EXACT"])
+@pytest.mark.parametrize(
+    ("mode", "frame", "size"),
+    [
+        ("letterbox", (640, 360), (160, 160)),
+        ("letterbox", (97, 61), (368, 368)),
+        ("letterbox", (301, 400), (224, 224)),
+        ("letterbox", (50, 70), (50, 91)),
+        ("stretch", (640, 360), (128, 144)),
+        ("stretch", (60, 33), (301, 200)),
+        ("crop", (640, 360), (128, 144)),
+        ("crop", (60, 90), (301, 200)),
+    ],
+)
+def test_a_blob_comes_back_to_where_it_was(mode: str, frame: Any, size: Any, interpolation: str) -> None:
+    g = MODES[mode](frame, size)
     x0, y0, x1, y1 = g.crop_xyxy
-    assert 0 <= x0 < x1 <= frame_wh[0] and 0 <= y0 < y1 <= frame_wh[1]
-    assert all(g.pad_ltrb[i] + g.resized_wh[i] + g.pad_ltrb[i + 2] == input_wh[i] for i in (0, 1))
-    if mode == "letterbox":
-        assert g.resized_wh[0] == input_wh[0] or g.resized_wh[1] == input_wh[1]
-        scale = min(input_wh[0] / frame_wh[0], input_wh[1] / frame_wh[1])
-        for got, size in zip(g.resized_wh, frame_wh):
-            assert got == 1 or abs(got - size * scale) <= 0.5 + 1e-9
-        assert 0 <= g.pad_ltrb[2] - g.pad_ltrb[0] <= 1 and 0 <= g.pad_ltrb[3] - g.pad_ltrb[1] <= 1
-    if mode == "crop":
-        w, h = x1 - x0, y1 - y0
-        aspect = input_wh[0] / input_wh[1]
-        assert w == frame_wh[0] or h == frame_wh[1]
-        assert w == frame_wh[0] or w + 1 > math.floor(frame_wh[1] * aspect)
-        assert h == frame_wh[1] or h + 1 > math.floor(frame_wh[0] / aspect)
-        assert abs(x0 - (frame_wh[0] - x1)) <= 1 and abs(y0 - (frame_wh[1] - y1)) <= 1
-
-
-@given(MODE, SIZE, SIZE)
-def test_the_used_part_fills_the_input(mode: str, frame_wh: tuple, input_wh: tuple) -> None:
-    g = MODES[mode](frame_wh, input_wh)
+    centre = np.array([x0 + 0.4 * (x1 - x0), y0 + 0.55 * (y1 - y0)])
+    sigma = max(2.0, 0.8 * (x1 - x0) / g.resized_wh[0], 0.8 * (y1 - y0) / g.resized_wh[1])
+    xs, ys = np.arange(frame[0])[None, :], np.arange(frame[1])[:, None]
+    image = np.exp(-((xs - centre[0]) ** 2 + (ys - centre[1]) ** 2) / (2 * sigma**2)).astype(np.float32)
     left, top, right, bottom = g.pad_ltrb
-    inner = [left, top, input_wh[0] - right, input_wh[1] - bottom]
-    np.testing.assert_allclose(g.boxes_to_frame(inner), g.crop_xyxy, atol=1e-6)
-    np.testing.assert_allclose(g.boxes_to_input(g.crop_xyxy), inner, atol=1e-6)
+    small = cv2.resize(image[y0:y1, x0:x1], g.resized_wh, interpolation=getattr(cv2, interpolation))
+    small = cv2.copyMakeBorder(small, top, bottom, left, right, cv2.BORDER_CONSTANT, value=(0,))
+    weights = small.astype(np.float64)
+    total = weights.sum()
+    centroid = [
+        (weights * np.arange(size[0])[None, :]).sum() / total,
+        (weights * np.arange(size[1])[:, None]).sum() / total,
+    ]
+    assert small.shape == (size[1], size[0])
+    tolerance = 0.5 if interpolation == "INTER_NEAREST_EXACT" else 0.05
+    assert np.abs(g.points_to_frame(centroid) - centre).max() <= tolerance + 1e-3
+    assert np.abs(g.points_to_input(centre) - centroid).max() <= tolerance * max(
+        1, size[0] / (x1 - x0), size[1] / (y1 - y0)
+    )
+
+
+@pytest.mark.parametrize("mode", ["letterbox", "stretch"])
+@pytest.mark.parametrize(("frame", "size"), [((64, 48), (96, 96)), ((64, 48), (40, 40)), ((37, 53), (80, 64))])
+def test_a_dot_and_its_edges(mode: str, frame: Any, size: Any) -> None:
+    """One bright pixel through INTER_AREA: its box holds all of the light, its point is the middle of it."""
+    g = MODES[mode](frame, size)
+    image = np.zeros((frame[1], frame[0]), np.float32)
+    image[30, 21] = 1
+    left, top, right, bottom = g.pad_ltrb
+    small = cv2.resize(image, g.resized_wh, interpolation=cv2.INTER_AREA)
+    small = cv2.copyMakeBorder(small, top, bottom, left, right, cv2.BORDER_CONSTANT, value=(0,))
+    rows, columns = np.nonzero(small > 1e-6)
+    lit = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1])
+    box = g.boxes_to_input([21, 30, 22, 31])
+    assert (np.abs(lit - box) < 1 + 1e-9).all()
+    middle = [(small.sum(axis=axis) * np.arange(size[axis])).sum() / small.sum() for axis in range(2)]
+    assert np.abs(g.points_to_frame(middle) - (21, 30)).max() < 0.5
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
@@ -79,33 +370,150 @@ def test_a_dot_lands_where_cv2_puts_it(mode: str, frame_wh: tuple, input_wh: tup
     assert np.abs(g.points_to_frame(centroid) - (x, y)).max() < 0.5
 
 
-@given(
-    MODE,
-    st.tuples(st.integers(1, 24), st.integers(1, 24)),
-    st.tuples(st.integers(1, 24), st.integers(1, 24)),
-    st.integers(1, 20),
-    st.integers(1, 20),
+# --- masks
+
+
+def nearest_oracle(g: Geometry, mask: np.ndarray, to_frame: bool) -> np.ndarray:
+    size, other = (g.frame_wh, g.input_wh) if to_frame else (g.input_wh, g.frame_wh)
+    back = edge_to_input if to_frame else edge_to_frame
+    left, top, right, bottom = g.pad_ltrb
+    inside = g.crop_xyxy if to_frame else (left, top, g.input_wh[0] - right, g.input_wh[1] - bottom)
+    result = np.zeros((size[1], size[0], *mask.shape[2:]), mask.dtype)
+    for y in range(inside[1], inside[3]):
+        for x in range(inside[0], inside[2]):
+            u = back(g, 0, x + Fraction(1, 2)) * Fraction(mask.shape[1], other[0])
+            v = back(g, 1, y + Fraction(1, 2)) * Fraction(mask.shape[0], other[1])
+            result[y, x] = mask[math.floor(v), math.floor(u)]
+    return result
+
+
+def linear_oracle(g: Geometry, mask: np.ndarray, to_frame: bool) -> np.ndarray:
+    size, other = (g.frame_wh, g.input_wh) if to_frame else (g.input_wh, g.frame_wh)
+    back = edge_to_input if to_frame else edge_to_frame
+    left, top, right, bottom = g.pad_ltrb
+    in_input = (left, top, g.input_wh[0] - right, g.input_wh[1] - bottom)
+    inside, source = (g.crop_xyxy, in_input) if to_frame else (in_input, g.crop_xyxy)
+
+    def taps(axis: int, pixel: int) -> list[tuple[int, float]]:
+        cells = mask.shape[1 - axis]
+        scale = Fraction(cells, other[axis])
+        position = back(g, axis, pixel + Fraction(1, 2)) * scale - Fraction(1, 2)
+        half = Fraction(1, 2)
+        held = [i for i in range(cells) if source[axis] * scale <= i + half <= source[axis + 2] * scale]
+        floor = math.floor(position)
+        weight = float(position - floor)
+        if not held:  # no cell centre in the part: the cells around it
+            held = [i for i in (math.floor(source[axis] * scale - half), math.ceil(source[axis] * scale - half))]
+            held = [min(max(i, 0), cells - 1) for i in held]
+        low, high = (min(max(i, held[0]), held[-1]) for i in (floor, floor + 1))
+        return [(low, 1 - weight), (high, weight)]
+
+    result = np.zeros((size[1], size[0], *mask.shape[2:]))
+    for y in range(inside[1], inside[3]):
+        for x in range(inside[0], inside[2]):
+            for row, a in taps(1, y):
+                for column, b in taps(0, x):
+                    result[y, x] += a * b * mask[row, column].astype(np.float64)
+    return result
+
+
+SMALL_GEOMETRY = st.one_of(
+    geometries(SMALL), st.builds(lambda mode, frame, size: MODES[mode](frame, size), MODE, SMALL, SMALL)
 )
-def test_masks_by_the_pixel(mode: str, frame_wh: tuple, input_wh: tuple, mask_w: int, mask_h: int) -> None:
-    g = MODES[mode](frame_wh, input_wh)
-    mask = np.arange(1, mask_w * mask_h + 1, dtype=np.int32).reshape(mask_h, mask_w)
-    got = g.mask_to_frame(mask)
-    assert got.shape == frame_wh[::-1] and got.dtype == mask.dtype
-    x0, y0, x1, y1 = g.crop_xyxy
-    for row in range(frame_wh[1]):
-        for column in range(frame_wh[0]):
-            if not (x0 <= column < x1 and y0 <= row < y1):
-                assert got[row, column] == 0
-                continue
-            # exact: cell = ((column + 1/2 - x0) * resized / crop + pad) * mask_w / input_w
-            cells = []
-            for at, corner, far, side, cells_n in ((column, x0, x1, 0, mask_w), (row, y0, y1, 1, mask_h)):
-                size = far - corner
-                top = (2 * (at - corner) + 1) * g.resized_wh[side] + 2 * size * g.pad_ltrb[side]
-                cell = top * cells_n / (2 * size * input_wh[side])
-                cells.append((int(cell + 1e-9), int(cell - 1e-9)))
-            allowed = {mask[min(r, mask_h - 1), min(c, mask_w - 1)] for r in cells[1] for c in cells[0]}
-            assert got[row, column] in allowed
+
+
+def random_mask(data: Any, size_wh: Any, dtype: str) -> np.ndarray:
+    whole = data.draw(st.booleans())
+    width, height = size_wh if whole else data.draw(SMALL)
+    channels = data.draw(st.sampled_from([(), (1,), (3,)]))
+    values = np.random.default_rng(data.draw(st.integers(0, 2**32))).integers(0, 255, (height, width, *channels))
+    return (values > 127) if dtype == "bool" else values.astype(dtype)
+
+
+@given(SMALL_GEOMETRY, st.booleans(), st.sampled_from(["bool", "uint8", "float32", "int64", "float16"]), st.data())
+def test_nearest_mask_is_the_floor_of_the_exact_position(g: Geometry, to_frame: bool, dtype: str, data: Any) -> None:
+    mask = random_mask(data, g.input_wh if to_frame else g.frame_wh, dtype)
+    before = mask.copy()
+    mask.flags.writeable = False
+    got = (g.mask_to_frame if to_frame else g.mask_to_input)(mask)
+    assert got.dtype == mask.dtype and got.flags.c_contiguous and not np.shares_memory(got, mask)
+    np.testing.assert_array_equal(got, nearest_oracle(g, mask, to_frame))
+    np.testing.assert_array_equal(mask, before)
+
+
+@given(SMALL_GEOMETRY, st.booleans(), st.sampled_from(["bool", "uint8", "float32", "int32", "float64"]), st.data())
+def test_linear_mask(g: Geometry, to_frame: bool, dtype: str, data: Any) -> None:
+    mask = random_mask(data, g.input_wh if to_frame else g.frame_wh, dtype)
+    got = (g.mask_to_frame if to_frame else g.mask_to_input)(mask, interpolation="linear")
+    exact = linear_oracle(g, mask, to_frame)
+    assert got.dtype == mask.dtype and got.shape == exact.shape
+    if dtype == "bool":
+        clear = np.abs(exact - 0.5) > 1e-5
+        np.testing.assert_array_equal(got[clear], exact[clear] > 0.5)
+    else:
+        slack = 0.5 if dtype in ("uint8", "int32") else 0
+        assert np.abs(got.astype(np.float64) - exact).max() <= slack + (1e-9 if dtype == "float64" else 2e-4)
+
+
+@given(st.sampled_from(["letterbox", "stretch"]), SMALL, SMALL, st.integers(0, 2**32))
+def test_linear_mask_is_a_resize_of_the_part_without_padding(mode: str, frame: Any, size: Any, seed: int) -> None:
+    g = MODES[mode](frame, size)
+    mask = np.random.default_rng(seed).random((size[1], size[0]), np.float32)
+    left, top, _, _ = g.pad_ltrb
+    part = np.ascontiguousarray(mask[top : top + g.resized_wh[1], left : left + g.resized_wh[0]])
+    expected = cv2.resize(part, frame, interpolation=cv2.INTER_LINEAR)
+    np.testing.assert_allclose(g.mask_to_frame(mask, interpolation="linear"), expected, rtol=0, atol=1e-5)
+
+
+def test_a_network_grid_covers_the_whole_input() -> None:
+    """A 46x46 map over 368x368 with padding of 82 pixels, 10.25 cells: its peak lands where the point does."""
+    g = Geometry.letterbox((640, 354), (368, 368))
+    rows, columns = np.mgrid[:46, :46]
+    heat = np.exp(-((columns - 30) ** 2 + (rows - 20) ** 2) / 4).astype(np.float32)
+    cell_centre = [(30 + 0.5) * 8 - 0.5, (20 + 0.5) * 8 - 0.5]
+    expected = g.points_to_frame(cell_centre)
+    for interpolation, tolerance in (("nearest", 0.51 * 8 * 640 / 368), ("linear", 1.0)):
+        full = g.mask_to_frame(heat, interpolation=interpolation)
+        assert full.shape == (354, 640)
+        rows_at, columns_at = np.nonzero(full == full.max())
+        peak = np.array([columns_at.mean(), rows_at.mean()])
+        assert np.abs(peak - expected).max() <= tolerance
+    stack = np.stack([heat, heat * 2], axis=-1)
+    np.testing.assert_array_equal(g.mask_to_frame(stack)[..., 1], g.mask_to_frame(heat * 2))
+
+
+def test_padding_and_the_rest_of_the_frame_are_zero() -> None:
+    ones = np.ones((14, 12), np.uint8)
+    for interpolation in ("nearest", "linear"):
+        frame = MIXED.mask_to_frame(ones, interpolation=interpolation)
+        assert frame[2:13, 3:17].all() and frame.sum() == 11 * 14
+        back = MIXED.mask_to_input(frame, interpolation=interpolation)
+        assert back[4:12, 1:10].all() and back.sum() == 8 * 9
+
+
+def test_padding_never_bleeds_into_a_linear_mask() -> None:
+    g = Geometry.letterbox((20, 10), (10, 10))
+    mask = np.full((10, 10), np.nan, np.float32)
+    mask[2:7] = 3  # rows 2 to 6 hold the frame
+    assert (g.mask_to_frame(mask, interpolation="linear") == 3).all()
+
+
+@given(st.one_of(st.tuples(MODE, SMALL), st.just(("stretch", (1, 1)))), st.booleans())
+def test_masks_of_an_identity(mode_size: Any, linear: bool) -> None:
+    mode, size = mode_size
+    g = MODES[mode](size, size)
+    mask = np.random.default_rng(1).random((size[1], size[0]), np.float32)
+    for convert in (g.mask_to_frame, g.mask_to_input):
+        got = convert(mask, interpolation="linear" if linear else "nearest")
+        np.testing.assert_array_equal(got, mask)
+        assert not np.shares_memory(got, mask)
+
+
+@given(MODE, SMALL, st.integers(1, 5))
+def test_an_enlarged_mask_comes_back_unchanged(mode: str, frame: Any, factor: int) -> None:
+    g = MODES[mode](frame, (frame[0] * factor, frame[1] * factor))
+    mask = np.random.default_rng(factor).random((frame[1], frame[0])) > 0.5
+    np.testing.assert_array_equal(g.mask_to_frame(g.mask_to_input(mask)), mask)
 
 
 def test_a_mask_goes_there_and_back() -> None:
@@ -118,18 +526,81 @@ def test_a_mask_goes_there_and_back() -> None:
     assert g.mask_to_input(np.ones((48, 64, 2), np.uint8)).shape == (128, 128, 2)
 
 
-def test_bad_input() -> None:
-    g = nl.Geometry.stretch((4, 4), (8, 8))
-    for call, says in (
-        (lambda: g.points_to_frame([1, 2, 3]), r"\(\.\.\., 2\)"),
-        (lambda: g.boxes_to_frame([[1, 2]]), r"\(\.\.\., 4\)"),
-        (lambda: g.points_to_frame(["a", "b"]), "xy"),
-        (lambda: g.mask_to_frame(np.zeros(3)), "mask"),
-        (lambda: nl.Geometry.letterbox((0, 4), (8, 8)), "frame_wh"),
-        (lambda: nl.Geometry((4, 4), (8, 8), (8, 8), (1, 0, 0, 0), (0, 0, 4, 4)), "pad_ltrb"),
-        (lambda: nl.Geometry((4, 4), (8, 8), (8, 8), (0, 0, 0, 0), (0, 0, 5, 4)), "crop_xyxy"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=says):
-            call()
-    assert g.points_to_frame(np.zeros((0, 2))).shape == (0, 2)
-    assert g.points_to_frame(np.zeros((3, 2), np.float32)).dtype == np.float32
+@given(MODE, SIZE, SIZE, st.data())
+def test_nearest_masks_at_full_size(mode: str, frame: Any, size: Any, data: Any) -> None:
+    """One line of cells each way, so that any size is cheap; every pixel of the longest side is checked."""
+    axis = data.draw(st.integers(0, 1))
+    frame = tuple(n if a == axis else 1 for a, n in enumerate(frame))
+    size = tuple(n if a == axis else 1 for a, n in enumerate(size))
+    g = MODES[mode](frame, size)
+    mask = np.arange(1, size[axis] + 1, dtype=np.int32).reshape(size[1], size[0])
+    got = g.mask_to_frame(mask).ravel()
+    start, stop = g.crop_xyxy[axis], g.crop_xyxy[axis + 2]
+    for i in range(frame[axis]):
+        inside = start <= i < stop
+        assert got[i] == (1 + math.floor(edge_to_input(g, axis, i + Fraction(1, 2))) if inside else 0)
+
+
+def test_sizes_beyond_int64_are_exact() -> None:
+    g = Geometry.stretch((3 * 10**16, 1), (7, 1))
+    mask = np.arange(1000)[None]
+    expected = [math.floor(Fraction(2 * i + 1, 14) * 1000) for i in range(7)]
+    assert g.mask_to_input(mask)[0].tolist() == expected
+    smooth = g.mask_to_input(mask.astype(float), interpolation="linear")[0]
+    np.testing.assert_allclose(smooth, [(2 * i + 1) / 14 * 1000 - 0.5 for i in range(7)], rtol=1e-12)
+
+
+def test_linear_integers_keep_their_range() -> None:
+    g = Geometry.stretch((31, 7), (5, 3))
+    for dtype in (np.uint8, np.int8, np.uint16, np.int32, np.uint32):
+        for end in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+            mask = np.full((3, 5), end, dtype)
+            assert (g.mask_to_frame(mask, interpolation="linear") == end).all()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.zeros(5),
+        np.zeros((0, 5)),
+        np.zeros((5, 5, 0)),
+        np.zeros((1, 5, 5, 3)),
+        np.zeros((5, 5), complex),
+        np.full((5, 5), "a"),
+        None,
+        [[1, 2], [3]],
+        7,
+    ],
+    ids=lambda bad: f"{type(bad).__name__}{getattr(bad, 'shape', '')}",
+)
+@pytest.mark.parametrize("method", ["mask_to_frame", "mask_to_input"])
+def test_bad_masks(method: str, bad: Any) -> None:
+    with pytest.raises(NpuLayoutError, match=r"mask: expected a non-empty array \(H, W\) or \(H, W, C\)"):
+        getattr(MIXED, method)(bad)
+
+
+def test_bad_interpolation() -> None:
+    with pytest.raises(NpuLayoutError, match="interpolation: expected nearest or linear, got 'cubic'"):
+        MIXED.mask_to_frame(np.zeros((2, 2)), interpolation="cubic")
+    with pytest.raises(NpuLayoutError, match="integers of at most 32 bits, got int64"):
+        MIXED.mask_to_input(np.zeros((2, 2), np.int64), interpolation="linear")
+
+
+def test_masks_may_be_lists_and_views() -> None:
+    mask = np.arange(14 * 12, dtype=np.uint8).reshape(14, 12)
+    turned = np.asfortranarray(mask)
+    np.testing.assert_array_equal(MIXED.mask_to_frame(mask.tolist()), MIXED.mask_to_frame(mask))
+    for view in (turned, np.repeat(mask, 2, axis=1)[:, ::2], mask[::-1][::-1]):
+        np.testing.assert_array_equal(MIXED.mask_to_frame(view), MIXED.mask_to_frame(mask))
+        np.testing.assert_array_equal(
+            MIXED.mask_to_frame(view, interpolation="linear"), MIXED.mask_to_frame(mask, interpolation="linear")
+        )
+
+
+def test_geometry_needs_no_opencv() -> None:
+    code = (
+        "import sys, numpy as np; from npu_layout.geometry import Geometry; "
+        "g = Geometry.letterbox((9, 5), (4, 4)); g.mask_to_frame(np.ones((4, 4)), interpolation='linear'); "
+        "print(sorted({'cv2', 'onnxruntime'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,98 @@
+"""Quantise and dequantise bit-equal to onnxruntime, and the vendors' conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+
+TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+RNG = np.random.default_rng(11)
+
+
+def onnxruntime_says(op: str, x: np.ndarray, scale: object, zero_point: np.ndarray, axis: int | None) -> np.ndarray:
+    attributes = {} if axis is None else {"axis": axis}
+    node = helper.make_node(op, ["x", "s", "z"], ["y"], **attributes)
+    stored = TYPES[zero_point.dtype.name]
+    kinds = (TensorProto.FLOAT, stored) if op == "QuantizeLinear" else (stored, TensorProto.FLOAT)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", kinds[0], x.shape)],
+        [helper.make_tensor_value_info("y", kinds[1], x.shape)],
+        [numpy_helper.from_array(np.asarray(scale, np.float32), "s"), numpy_helper.from_array(zero_point, "z")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    result: np.ndarray = session.run(None, {"x": x})[0]
+    return result
+
+
+@pytest.mark.parametrize("dtype", list(TYPES))
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_bit_equal_to_onnxruntime(dtype: str, axis: int | None) -> None:
+    shape = (3, 5, 77)
+    x = (RNG.standard_normal(shape) * 30).astype(np.float32)
+    x[0, 0, :4] = np.inf, -np.inf, 3e38, -3e38
+    count = 1 if axis is None else shape[axis]
+    scale = RNG.random(count).astype(np.float32) + np.float32(0.01)
+    zero = RNG.integers(0, 100, count).astype(dtype)
+    x[0, 1] = (np.arange(77) - 30.5) * (scale[0] if axis is None else 1)  # ties
+    if axis is None:
+        q, scale_, zero_ = nl.Quantization(scale[0], zero[0]), scale[0], zero.reshape(())
+    else:
+        q, scale_, zero_ = nl.Quantization(scale, zero, axis), scale, zero
+    stored = q.quantize(x, dtype)
+    assert stored.dtype == dtype
+    np.testing.assert_array_equal(stored, onnxruntime_says("QuantizeLinear", x, scale_, zero_, axis))
+    np.testing.assert_array_equal(
+        q.dequantize(stored), onnxruntime_says("DequantizeLinear", stored, scale_, zero_, axis)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "int64", "int4", "uint4"])
+def test_ties_and_saturation(dtype: str) -> None:
+    low, high = {"int4": (-8, 7), "uint4": (0, 15)}.get(dtype) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    got = nl.Quantization(2.0, 1).quantize([1.0, 3.0, 5.0, -1.0, 1e30, -1e30, np.nan], dtype)
+    assert got.tolist() == [1, 3, 3, max(1, low), high, low, low]
+
+
+def test_a_float_zero_point_is_added_before_rounding() -> None:
+    q = nl.Quantization(1.0, 0.5)
+    assert q.quantize([0.0, 1.0, 2.0], "uint8").tolist() == [0, 2, 2]
+    assert q.dequantize(np.array([0, 1, 2], np.uint8)).tolist() == [-0.5, 0.5, 1.5]
+
+
+def test_conventions() -> None:
+    codes = np.array([-4, 0, 5], np.int8)
+    assert nl.Quantization.from_dfp(2).dequantize(codes).tolist() == [-1, 0, 1.25]
+    assert nl.Quantization.from_dfp(-1).dequantize(codes).tolist() == [-8, 0, 10]
+    assert nl.Quantization.from_offset(0.5, -2).dequantize(codes).tolist() == [-3, -1, 1.5]
+    assert nl.Quantization.from_offset(0.5, np.uint8(2)).dequantize(codes).tolist() == [-1, 1, 3.5]
+    assert nl.Quantization.from_multiplier(4).dequantize(codes).tolist() == [-1, 0, 1.25]
+    assert nl.Quantization.from_dfp([1, 2, 3], 0).dequantize(codes).tolist() == [-2, 0, 0.625]
+    for bad in (0, -1, np.inf):
+        with pytest.raises(nl.NpuLayoutError):
+            nl.Quantization.from_multiplier(bad)
+    with pytest.raises(nl.NpuLayoutError, match="3 scales along axis 0"):
+        nl.Quantization([1, 2, 3], 0, 0).dequantize(np.zeros(4, np.int8))
+    with pytest.raises(nl.NpuLayoutError, match="integers"):
+        nl.Quantization(1).dequantize(np.zeros(4))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "CHWN", "NHCW8w"])
+@pytest.mark.parametrize("axis", [None, 1, 3])
+def test_specs_quantise_as_quantization_does(layout: str, axis: int | None) -> None:
+    shape = (2, 17, 3, 5)
+    count = 1 if axis is None else shape[axis]
+    scale = RNG.random(count) + 0.01
+    q = nl.Quantization(scale[0], 3) if axis is None else nl.Quantization(scale, np.arange(count), axis)
+    spec = nl.TensorSpec(shape, layout, "int8", quantization=q)
+    real = RNG.standard_normal(shape) * 20
+    packed = spec.pack(real)
+    np.testing.assert_array_equal(spec.unpack(packed, dtype=np.int8), q.quantize(real, "int8"))
+    np.testing.assert_array_equal(spec.unpack(packed), q.dequantize(q.quantize(real, "int8")))
