@@ -4,13 +4,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() { printf '%s\n' "$*" >&2; exit 2; }
 
-find_python() {  # the interpreter to use: the first of python3, python3.13 ... python3.9 that is 3.9 or newer
+# Sets $interpreter: the first of $PYTHON, python3, python3.13 ... python3.9 that is 3.9 or newer. Of a virtual
+# environment (it may be the very one to be made) it is the interpreter underneath.
+find_python() {
     local candidate
     for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 9))' >/dev/null 2>&1; then
-            printf '%s' "$candidate"
-            return
-        fi
+        interpreter=$("$candidate" -c 'import sys
+if sys.version_info >= (3, 9): print(getattr(sys, "_base_executable", sys.executable))' 2>/dev/null) || continue
+        [ -n "$interpreter" ] && return
     done
     die "No Python 3.9 or newer was found. On Debian and Ubuntu: apt install python3 python3-venv"
 }
@@ -21,7 +22,7 @@ make_venv() {
     shift 3
     local stamp wanted
     stamp="$folder/.ready"
-    wanted="$("$interpreter" -c 'import sys; print(sys.version, sys.executable)') $extras $* $(cat "$root"/setup.* "$root"/pyproject.toml | cksum) $root"
+    wanted="$("$interpreter" -c 'import sys; print(sys.version, sys.base_prefix)') $extras $* $(cat "$root"/setup.* "$root"/pyproject.toml | cksum) $root"
     python="$folder/bin/python"
     exec 9>"$folder.lock"
     if command -v flock >/dev/null; then flock 9; fi
@@ -29,7 +30,8 @@ make_venv() {
         printf 'Preparing %s (once) ...\n' "$folder"
         rm -rf "$folder"
         "$interpreter" -m venv "$folder" || die "Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv"
-        "$python" -m pip install --quiet --disable-pip-version-check -e "$root$extras" "$@" || die "pip could not install npu_layout and what it needs; see above"
+        "$python" -m pip install --quiet --disable-pip-version-check "pip>=21.3" && # the first with PEP 660
+            "$python" -m pip install --quiet --disable-pip-version-check -e "$root$extras" "$@" || die "pip could not install npu_layout and what it needs; see above"
         check_cv2
         printf '%s' "$wanted" >"$stamp"
     fi
