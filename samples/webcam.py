@@ -174,15 +174,20 @@ def compare(frame: int, spec: nl.TensorSpec, got: np.ndarray, real: np.ndarray) 
 
 
 def output_layout(text: str, model_axes: str) -> nl.Layout:
-    """A tag (NCHW16c), or a vendor's name, with its block where it needs one: NC1HWC2, NC1HWC2:8."""
+    """A tag (NCHW16c), or a vendor's name, with its block where that is not 16: NC1HWC2, NC1HWC2:8."""
     name, _, block = text.partition(":")
-    try:
-        layout = nl.Layout.named(name, int(block)) if block else nl.Layout(name)
-    except (nl.NpuLayoutError, ValueError) as tag_error:
+    readings: list[Any] = [nl.Layout, nl.Layout.named, lambda name: nl.Layout.named(name, 16)]
+    if block:
+        readings = [lambda name: nl.Layout.named(name, int(block))]
+    failures = []
+    for reading in readings:
         try:
-            layout = nl.Layout.named(name, None if name.upper() not in ("NC1HWC2", "NC1HWC0", "5HD") else 16)
-        except nl.NpuLayoutError:
-            raise InputError(f"--output-layout {text}: {tag_error}") from None
+            layout = reading(name)
+            break
+        except ValueError as error:
+            failures.append(error)
+    else:
+        raise InputError(f"--output-layout {text}: {failures[0]}")
     if sorted(layout.axes) != sorted(model_axes):
         raise InputError(f"--output-layout {text}: has the axes {layout.axes}, the model's output has {model_axes}")
     return nl.Layout(layout.tag, model_axes) if layout.axes != model_axes else layout

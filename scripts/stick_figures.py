@@ -256,7 +256,7 @@ def disturb(frame: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if rng.random() < 0.4:
         frame = cv2.GaussianBlur(frame, (0, 0), rng.uniform(0.4, 1.6))
     gain, offset = rng.uniform(0.7, 1.25), rng.uniform(-25, 25)
-    noise = cv2.randn(np.empty(frame.shape, np.int16), 0, float(rng.uniform(0, 12)))
+    noise = rng.standard_normal(frame.shape, np.float32) * np.float32(rng.uniform(0, 12))
     return np.clip(frame * gain + offset + noise, 0, 255).astype(np.uint8)
 
 
@@ -303,5 +303,5 @@ def walk(seed: int, width: int, height: int, frames: int, rate: float):  # type:
             )
             figures.append((pose, look))
         scene = paint(wall.copy(), figures, rng)
-        noise = cv2.randn(np.empty(scene.frame.shape, np.int16), 0, 3)
+        noise = 2 * rng.standard_normal(scene.frame.shape, np.float32)
         yield scene._replace(frame=np.clip(scene.frame + noise, 0, 255).astype(np.uint8))

@@ -1,4 +1,4 @@
-"""The samples as a person starts them, and the README's code."""
+"""The samples as a person starts them."""
 
 from __future__ import annotations
 
@@ -261,12 +261,3 @@ def test_compare_of_floats():
     got[0, 2] = np.nextafter(got[0, 2], np.float16(1))
     assert compared(spec=half, real=real, got=got).where == (0, 2)
     assert not compared(spec=half, real=real, got=got).agrees
-
-
-def test_readme_code():
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
-    assert len(blocks) >= 5
-    namespace = {}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"README.md block {number}", "exec"), namespace)
-    assert namespace["maps"].shape == (1, 57, 46, 46)

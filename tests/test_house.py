@@ -1,0 +1,102 @@
+"""Who may import whom, and that no module but layout.py and its names asks which layout it has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import npu_layout as nl
+
+HOUSE = Path(nl.__file__).parent
+
+# One floor a line, the ground first; a module imports from floors below its own.
+FLOORS = (
+    "errors names",
+    "elements layout geometry",
+    "storage",
+    "repack",
+    "gray quantization",
+    "tensor",
+    "frames engines specs",
+)
+OUTSIDE = {"numpy"}  # at import; these at first use:
+LATE = {"frames": {"cv2"}, "geometry": {"cv2"}, "engines": {"onnxruntime"}, "kernels._numpy": {"cv2"}}
+ASK_THE_KERNELS = {"repack", "gray"}
+
+
+def modules() -> dict[str, ast.Module]:
+    return {
+        ".".join(path.relative_to(HOUSE).with_suffix("").parts).replace(".__init__", ""): ast.parse(path.read_text())
+        for path in sorted(HOUSE.rglob("*.py"))
+    }
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """(module, whether it is ours) of every import below `tree`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield from ((node.module or alias.name, True) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0], False
+
+
+def standard(name: str) -> bool:
+    import sys
+
+    if hasattr(sys, "stdlib_module_names"):
+        return name in sys.stdlib_module_names
+    return name not in {"numpy", "cv2", "onnxruntime", "torch", "pytest", "hypothesis", "onnx"}
+
+
+def test_imports_go_down_only() -> None:
+    floor = {name: i for i, line in enumerate(FLOORS) for name in line.split()}
+    found = modules()
+    assert {name for name in found if not name.startswith("kernels")} - {"__init__"} == floor.keys()
+    for name, tree in found.items():
+        for other, ours in imports(tree):
+            if not ours or name == "__init__":
+                continue
+            if name.startswith("kernels"):
+                assert other.startswith(("_", "box")), f"{name} knows {other}; the kernels know nothing of ours"
+            elif other == "kernels":
+                assert name in ASK_THE_KERNELS, f"{name} asks the kernels; only {ASK_THE_KERNELS} do"
+            else:
+                assert floor[other] < floor[name], f"{name} imports {other}, which does not lie below it"
+
+
+def test_what_comes_from_outside() -> None:
+    for name, tree in modules().items():
+        top = {other for node in tree.body for other, ours in imports(node) if not ours and not is_function(node)}
+        every = {other for other, ours in imports(tree) if not ours}
+        assert {n for n in top if not standard(n)} <= OUTSIDE, name
+        assert {n for n in every if not standard(n)} <= OUTSIDE | LATE.get(name, set()), name
+
+
+def is_function(node: ast.AST) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
+
+
+def compared_with_text(tree: ast.AST) -> Iterator[str]:
+    """Source of every comparison that has a layout's name or tag on one side."""
+    known = {entry.upper() for entry in nl.layout.NAMED} | {"NCHW", "NHWC", "CHWN", "NHCW", "HWC", "CHW"}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        texts = {
+            constant.value.upper()
+            for constant in ast.walk(node)
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+        }
+        if texts & known:
+            yield ast.unparse(node)
+
+
+def test_no_module_asks_which_layout_it_has() -> None:
+    # specs reads the vendor's own field fmt, whose values happen to be spelt so.
+    allowed = {"layout", "names", "specs"}
+    for name, tree in modules().items():
+        assert name in allowed or not list(compared_with_text(tree)), (name, list(compared_with_text(tree)))
+    assert list(compared_with_text(ast.parse("if layout == 'NHWC': pass")))

@@ -1,0 +1,192 @@
+"""Tags, names and offsets against the formulas that vendors and runtimes publish, written out one by one."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, Callable
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npu_layout as nl
+
+
+def cd(a: int, b: int) -> int:
+    return (a + b - 1) // b
+
+
+# (layout, logical shape, elements, offset of a logical index)
+Formula = tuple[nl.Layout, tuple[int, ...], int, Callable[..., int]]
+
+
+def formulas() -> dict[str, Formula]:
+    named = nl.Layout.named
+    shape = n_, c_, h_, w_ = (3, 17, 5, 13)
+    volume = (2, 17, 3, 5, 7)
+    d_ = volume[2]
+    table: dict[str, Formula] = {
+        "NCHW": (nl.Layout("NCHW"), shape, 3315, lambda n, c, h, w: ((n * c_ + c) * h_ + h) * w_ + w),
+        "NHWC": (nl.Layout("NHWC"), shape, 3315, lambda n, c, h, w: ((n * h_ + h) * w_ + w) * c_ + c),
+        "CHWN": (nl.Layout("CHWN"), shape, 3315, lambda n, c, h, w: ((c * h_ + h) * w_ + w) * n_ + n),
+        "NHCW": (nl.Layout("NHCW"), shape, 3315, lambda n, c, h, w: ((n * h_ + h) * c_ + c) * w_ + w),
+        "HWCN": (nl.Layout("HWCN"), shape, 3315, lambda n, c, h, w: ((h * w_ + w) * c_ + c) * n_ + n),
+        # VeriSilicon lists axes fastest first
+        "WHCN": (named("WHCN"), shape, 3315, lambda n, c, h, w: ((n * c_ + c) * h_ + h) * w_ + w),
+        "CWHN": (named("CWHN"), shape, 3315, lambda n, c, h, w: ((n * h_ + h) * w_ + w) * c_ + c),
+        # Ethos-U: [N][H][C/16][W][16]
+        "NHCWB16": (
+            named("NHCWB16"),
+            shape,
+            3 * 5 * 2 * 13 * 16,
+            lambda n, c, h, w: (((n * h_ + h) * cd(c_, 16) + c // 16) * w_ + w) * 16 + c % 16,
+        ),
+        # Hailo, transform.cpp: h*W*C + w*8 + (c/8*8)*W + c%8, C padded to 8
+        "F8CR": (
+            named("F8CR"),
+            shape,
+            3 * 5 * 24 * 13,
+            lambda n, c, h, w: (n * h_ + h) * 13 * 24 + w * 8 + (c // 8 * 8) * 13 + c % 8,
+        ),
+        # Hailo device NHCW, W padded to 8
+        "NHCW8w": (nl.Layout("NHCW8w"), shape, 3 * 5 * 17 * 16, lambda n, c, h, w: ((n * h_ + h) * c_ + c) * 16 + w),
+        # Sophgo BM1684
+        "4N": (
+            named("4N"),
+            shape,
+            4 * 17 * 5 * 13,
+            lambda n, c, h, w: ((((n // 4) * c_ + c) * h_ + h) * w_ + w) * 4 + n % 4,
+        ),
+        "2N": (
+            named("2N"),
+            shape,
+            4 * 17 * 5 * 13,
+            lambda n, c, h, w: ((((n // 2) * c_ + c) * h_ + h) * w_ + w) * 2 + n % 2,
+        ),
+        # Horizon X2: for n, h, c/4, w/8, then 8w, 4c
+        "NHCW_8W4C": (
+            named("NHCW_8W4C"),
+            shape,
+            3 * 5 * 20 * 16,
+            lambda n, c, h, w: ((((n * h_ + h) * cd(c_, 4) + c // 4) * cd(w_, 8) + w // 8) * 8 + w % 8) * 4 + c % 4,
+        ),
+        # TVM NHWC8h4w: [N][H/8][W/4][C][8][4]
+        "NHWC8h4w": (
+            nl.Layout("NHWC8h4w"),
+            shape,
+            3 * 8 * 16 * 17,
+            lambda n, c, h, w: ((((n * 1 + h // 8) * cd(w_, 4) + w // 4) * c_ + c) * 8 + h % 8) * 4 + w % 4,
+        ),
+        # Ascend weights, group 1: [C1*H*W][N1][16][C0]
+        "FRACTAL_Z": (
+            named("FRACTAL_Z"),
+            shape,
+            2 * 5 * 13 * 16 * 16,
+            lambda n, c, h, w: (((c // 16 * h_ + h) * w_ + w) * 1 * 16 + n) * 16 + c % 16,
+        ),
+        "DHWC8": (
+            named("DHWC8"),
+            volume,
+            2 * 3 * 5 * 7 * 24,
+            lambda n, c, d, h, w: (((n * d_ + d) * 5 + h) * 7 + w) * 24 + c,
+        ),
+        "CDHW32": (
+            named("CDHW32"),
+            volume,
+            2 * 1 * 3 * 5 * 7 * 32,
+            lambda n, c, d, h, w: ((((n * 1 + c // 32) * d_ + d) * 5 + h) * 7 + w) * 32 + c % 32,
+        ),
+        # Ascend: [K1][M1][16][16]
+        "FRACTAL_NZ": (
+            named("FRACTAL_NZ"),
+            (37, 41),
+            3 * 3 * 256,
+            lambda m, k: ((k // 16 * 3 + m // 16) * 16 + m % 16) * 16 + k % 16,
+        ),
+    }
+
+    def major(b: int) -> Callable[..., int]:
+        return lambda n, c, h, w: (((n * cd(c_, b) + c // b) * h_ + h) * w_ + w) * b + c % b
+
+    def padded(b: int) -> Callable[..., int]:
+        return lambda n, c, h, w: ((n * h_ + h) * w_ + w) * (cd(c_, b) * b) + c
+
+    def mnn(b: int) -> Callable[..., int]:
+        return lambda n, c, h, w: (((c // b * n_ + n) * h_ + h) * w_ + w) * b + c % b
+
+    for b in (2, 4, 8, 16, 32):
+        for name in ("NC1HWC2", "NC1HWC0", "5HD"):
+            table[f"{name}:{b}"] = (named(name, b), shape, 3 * cd(17, b) * b * 65, major(b))
+        if b != 8:
+            table[f"CHW{b}"] = (named(f"CHW{b}"), shape, 3 * cd(17, b) * b * 65, major(b))
+        if b > 2:
+            table[f"nChw{b}c"] = (named(f"nChw{b}c"), shape, 3 * cd(17, b) * b * 65, major(b))
+            table[f"aBcd{b}b"] = (named(f"aBcd{b}b"), shape, 3 * cd(17, b) * b * 65, major(b))
+        if b in (8, 16):
+            table[f"HWC{b}"] = (named(f"HWC{b}"), shape, 3 * cd(17, b) * b * 65, padded(b))
+        if b in (4, 8, 16):
+            for name in ("NC4HW4", "C4NHW4"):
+                table[f"{name}:{b}"] = (named(name, b), shape, 3 * cd(17, b) * b * 65, mnn(b))
+    return table
+
+
+@pytest.mark.parametrize("name", formulas())
+def test_published_formulas(name: str) -> None:
+    layout, shape, size, formula = formulas()[name]
+    assert layout.size(shape) == size
+    offsets = layout.offset(shape, *np.indices(shape))
+    assert offsets.dtype == np.int64 and len(np.unique(offsets)) == offsets.size and offsets.max() < size
+    for index in oracle.indices(shape):
+        assert offsets[index] == formula(*index), (name, index)
+    assert layout.offset(shape, *(n - 1 for n in shape)) == formula(*(n - 1 for n in shape))
+
+
+def test_help_says_how_each_name_lies_in_memory() -> None:
+    text = nl.Layout.named.__doc__
+    assert text is not None
+    for name in ("NC1HWC2", "NC4HW4", "nChw16c", "CHW32", "HWC8", "NHCWB16", "F8CR", "4N", "FRACTAL_NZ", "OIHW16i16o"):
+        line = next(line for line in text.splitlines() if line.strip().startswith(f"{name}:"))
+        assert "equivalent to a C array [" in line and "is element [" in line, line
+
+
+@pytest.mark.parametrize("name", ["nc1hwc2", "NC1-HWC2", " nc1 hwc2 "])
+def test_names_as_people_spell_them(name: str) -> None:
+    assert nl.Layout.named(name, 8) == nl.Layout("NCHW8c")
+
+
+@st.composite
+def tags(draw: Any) -> str:
+    letters = draw(st.sampled_from(["NCHW", "NCDHW", "NM", "HWC", "OIHW", "GOIHW", "C"]))
+    tag = "".join(draw(st.permutations(letters)))
+    for _ in range(draw(st.integers(0, 3))):
+        tag += f"{draw(st.integers(1, 17))}{draw(st.sampled_from(letters)).lower()}"
+    return "NCHW" if tag in ("WHCN", "CWHN") else tag
+
+
+@given(tags(), st.data())
+def test_layout_is_what_the_tag_says(tag: str, data: st.DataObject) -> None:
+    letters = [letter for letter in tag if letter.isupper()]
+    axes = "".join(data.draw(st.permutations(letters)))
+    layout = nl.Layout(tag, axes)
+    shape = tuple(data.draw(st.lists(st.integers(1, 40), min_size=len(axes), max_size=len(axes))))
+    extents = dict(zip(axes, shape))
+    stored = oracle.room(tag, extents)
+    assert layout.storage_shape(shape) == tuple(stored)
+    assert layout.size(shape) == int(np.prod(stored, dtype=object))
+    index = tuple(data.draw(st.integers(0, n - 1)) for n in shape)
+    assert layout.offset(shape, *index) == oracle.place(tag, stored, dict(zip(axes, index)))
+    assert str(layout) == tag and layout.axes == axes
+    assert pickle.loads(pickle.dumps(layout)) == layout == eval(repr(layout), {"Layout": nl.Layout})
+    assert hash(layout) == hash(nl.Layout(tag, axes))
+
+
+@given(st.text("NCHWchw0123456789_ -é", max_size=8))
+def test_any_text_is_a_layout_or_a_layout_error(text: str) -> None:
+    try:
+        layout = nl.Layout(text)
+    except nl.LayoutError as error:
+        assert "layout" in str(error)
+        return
+    assert oracle.parts(text) and str(layout) == text

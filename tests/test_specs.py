@@ -1,0 +1,209 @@
+"""Metadata as runtimes really hand it out: structs, enums, numpy scalars, byte strings, what is missing or wrong."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+HEAT = {
+    "name": "heat",
+    "dims": [1, 57, 46, 46],
+    "fmt": "NCHW",
+    "type": "INT8",
+    "qnt_type": "AFFINE_ASYMMETRIC",
+    "zp": -14,
+    "scale": 0.0125,
+}
+
+
+class Attr(ctypes.Structure):
+    """The fields of rknn_api.h's rknn_tensor_attr that matter here, with its enums as numbers."""
+
+    _fields_ = (
+        ("n_dims", ctypes.c_uint32),
+        ("dims", ctypes.c_uint32 * 16),
+        ("name", ctypes.c_char * 256),
+        ("fmt", ctypes.c_int),
+        ("type", ctypes.c_int),
+        ("qnt_type", ctypes.c_int),
+        ("fl", ctypes.c_int8),
+        ("zp", ctypes.c_int32),
+        ("scale", ctypes.c_float),
+        ("w_stride", ctypes.c_uint32),
+        ("size_with_stride", ctypes.c_uint32),
+    )
+
+
+def struct(dims: list[int], **fields: Any) -> Attr:
+    return Attr(n_dims=len(dims), dims=(ctypes.c_uint32 * 16)(*dims), **fields)
+
+
+def test_rknn_struct_with_numbers_for_enums() -> None:
+    attr = struct([1, 57, 46, 46], name=b"heat", fmt=0, type=2, qnt_type=2, zp=-14, scale=0.5, size_with_stride=120612)
+    native = struct(
+        [1, 4, 46, 46, 16], name=b"heat", fmt=2, type=2, qnt_type=2, zp=-14, scale=0.5, size_with_stride=135424
+    )
+    plain = nl.specs.from_rknn(attr)
+    assert (plain.shape, str(plain.layout), plain.dtype, plain.name) == ((1, 57, 46, 46), "NCHW", "int8", "heat")
+    assert plain.quantization == nl.Quantization(0.5, -14)
+    spec = nl.specs.from_rknn(attr, native)
+    assert (str(spec.layout), spec.storage_shape, spec.nbytes) == ("NCHW16c", (1, 4, 46, 46, 16), 135424)
+    assert spec.offset(0, 56, 45, 45) == ((3 * 46 + 45) * 46 + 45) * 16 + 8
+    assert spec == nl.specs.from_rknn({**HEAT, "scale": 0.5}, native)
+
+
+def test_rknn_objects_and_every_spelling_of_the_enums() -> None:
+    expected = nl.specs.from_rknn(HEAT)
+    for change in (
+        {"fmt": "RKNN_TENSOR_NCHW", "type": "RKNN_TENSOR_INT8", "qnt_type": "RKNN_TENSOR_QNT_AFFINE_ASYMMETRIC"},
+        {"fmt": 0, "type": 2, "qnt_type": 2},
+        {"fmt": np.int32(0), "type": SimpleNamespace(name="INT8"), "qnt_type": "AFFINE"},
+        {"name": b"heat\0\0\0"},
+        {"dims": np.array([1, 57, 46, 46, 0, 0]), "n_dims": 4},
+    ):
+        assert nl.specs.from_rknn({**HEAT, **change}) == expected, change
+        assert nl.specs.from_rknn(SimpleNamespace(**{**HEAT, **change})) == expected, change
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    list(
+        enumerate(
+            ["float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "int4"]
+        )
+    ),
+)
+def test_rknn_types_by_number(number: int, dtype: str) -> None:
+    assert nl.specs.from_rknn({"dims": [1, 6], "fmt": 3, "type": number}).dtype == dtype
+
+
+def test_rknn_dynamic_fixed_point() -> None:
+    spec = nl.specs.from_rknn({**HEAT, "qnt_type": "DFP", "fl": 7})
+    assert spec.quantization == nl.Quantization.from_dfp(7) and spec.quantization.scale == 1 / 128
+    assert nl.specs.from_rknn({**HEAT, "qnt_type": 1, "fl": -3}).quantization == nl.Quantization(8.0)
+
+
+def test_rknn_floats_carry_no_quantization() -> None:
+    assert nl.specs.from_rknn({**HEAT, "type": "FP16"}).quantization is None
+    assert nl.specs.from_rknn({**HEAT, "qnt_type": "NONE"}).quantization is None
+
+
+def test_rknn_input_rows_with_a_stride() -> None:
+    attr = {"name": "images", "dims": [1, 100, 90, 3], "fmt": "NHWC", "type": "UINT8", "w_stride": 96}
+    spec = nl.specs.from_rknn(attr)
+    assert (spec.axes, spec.storage_shape, spec.nbytes) == ("NHWC", (1, 100, 96, 3), 100 * 96 * 3)
+    assert spec.offset(0, 7, 8, 2) == (7 * 96 + 8) * 3 + 2
+    by_size = nl.specs.from_rknn({**attr, "w_stride": 0, "size_with_stride": 100 * 96 * 3})
+    assert by_size == spec
+    assert nl.specs.from_rknn({**attr, "w_stride": 0}).storage_shape == (1, 100, 90, 3)
+    assert nl.specs.from_rknn({**attr, "w_stride": 0}, target="RK3588").storage_shape == (1, 100, 96, 3)
+    native = {**attr, "w_stride": 96, "size_with_stride": 100 * 96 * 3}
+    assert nl.specs.from_rknn({**attr, "w_stride": 0}, native) == spec
+
+
+def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
+    """C=5 on rk3588 is stored as two blocks of 16, planes of 13 x 13 = 169 pixels as 172 (layouts of rknn-toolkit2)."""
+    attr = {**HEAT, "dims": [1, 5, 13, 13]}
+    spec = nl.specs.from_rknn(attr, target="rk3588")
+    assert spec.storage_shape == (1, 2, 13, 13, 16) and spec.nbytes == 2 * 172 * 16
+    native = {**attr, "fmt": "NC1HWC2", "dims": [1, 2, 13, 13, 16], "size_with_stride": 2 * 172 * 16}
+    assert nl.specs.from_rknn(attr, native) == spec
+    two_images = nl.specs.from_rknn({**HEAT, "dims": [2, 20, 3, 3]}, target="rk3566")
+    assert two_images.offset(1, 19, 2, 2) == ((1 * 4 + 2) * 12 + 2 * 3 + 2) * 8 + 3  # C1 = 32 / 8, planes of 12
+
+
+@pytest.mark.parametrize(
+    ("attr", "native", "target", "says"),
+    [
+        ({"dims": [1, 2], "fmt": "NCHW"}, None, None, "'type'"),
+        ({**HEAT, "type": "FP8"}, None, None, "FP8"),
+        ({**HEAT, "type": 77}, None, None, "expected 0..10"),
+        ({**HEAT, "fmt": 9}, None, None, "NCHW, NHWC, NC1HWC2"),
+        ({**HEAT, "fmt": "NC1HWC2"}, None, None, "native_attr"),
+        ({**HEAT, "qnt_type": "MAGIC"}, None, None, "MAGIC"),
+        ({**HEAT, "scale": None}, None, None, "'scale'"),
+        ({**HEAT, "scale": 0.0}, None, None, "positive"),
+        ({**HEAT, "dims": [1] * 7}, None, None, "1 to 5"),
+        ({**HEAT, "dims": [1, 0, 4, 4]}, None, None, "1 or more"),
+        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
+        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
+        (HEAT, None, "rk9999", "rk3588"),
+        ({**HEAT, "type": "FP32"}, None, "rk3588", "4 bytes"),
+        ({**HEAT, "fmt": "NHWC", "dims": [1, 46, 46, 57], "w_stride": 40}, None, None, "40 pixels"),
+    ],
+)
+def test_rknn_refusals(attr: Any, native: Any, target: str | None, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.specs.from_rknn(attr, native, target=target)
+
+
+def coral(**change: Any) -> dict[str, Any]:
+    """As ``interpreter.get_output_details()[0]`` of LiteRT gives it."""
+    return {
+        "name": "StatefulPartitionedCall:0",
+        "index": 3,
+        "shape": np.array([1, 20, 20, 17], np.int32),
+        "shape_signature": np.array([1, 20, 20, 17], np.int32),
+        "dtype": np.uint8,
+        "quantization": (0.5, 128),
+        "quantization_parameters": {
+            "scales": np.array([0.5], np.float32),
+            "zero_points": np.array([128], np.int32),
+            "quantized_dimension": 0,
+        },
+        "sparsity_parameters": {},
+        **change,
+    }
+
+
+def test_tflite() -> None:
+    spec = nl.specs.from_tflite(coral())
+    assert (spec.shape, spec.axes, spec.dtype, spec.name) == (
+        (1, 20, 20, 17),
+        "NHWC",
+        "uint8",
+        "StatefulPartitionedCall:0",
+    )
+    assert spec.quantization == nl.Quantization(0.5, 128)
+    assert spec.unpack(np.full(20 * 20 * 17, 130, np.uint8)).max() == 1.0
+    assert spec.unpack(bytes(20 * 20 * 17), to="NCHW").shape == (1, 17, 20, 20)
+
+
+def test_tflite_per_axis_old_and_not_quantised() -> None:
+    many = {"scales": np.arange(1, 18) / 16, "zero_points": np.zeros(17, int), "quantized_dimension": 3}
+    spec = nl.specs.from_tflite(coral(dtype=np.int8, quantization=(0.0, 0), quantization_parameters=many))
+    assert spec.quantization is not None and spec.quantization.axis == 3
+    assert spec.unpack(np.ones(20 * 20 * 17, np.int8))[0, 0, 0].tolist() == (np.arange(1, 18) / 16).tolist()
+    old = coral(quantization=(0.25, 3))
+    del old["quantization_parameters"]
+    assert nl.specs.from_tflite(old).quantization == nl.Quantization(0.25, 3)
+    nothing = {"scales": np.array([]), "zero_points": np.array([]), "quantized_dimension": 0}
+    for details in (
+        coral(quantization=(0.0, 0), quantization_parameters=nothing),
+        coral(dtype=np.float32),
+        coral(quantization=(0.0, 0), quantization_parameters={**nothing, "scales": np.zeros(1), "zero_points": [0]}),
+    ):
+        assert nl.specs.from_tflite(details).quantization is None
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 4), (5, 4, 3), (2, 2, 2, 2, 2), (2,) * 8])
+def test_tflite_ranks(shape: tuple[int, ...]) -> None:
+    spec = nl.specs.from_tflite(coral(shape=shape, dtype=np.float32))
+    x = np.arange(np.prod(shape), dtype=np.float32)
+    np.testing.assert_array_equal(spec.unpack(x), x.reshape(shape))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"shape": ()}, "1 to 8"), ({"shape": (1,) * 9}, "1 to 8"), ({"shape": (1, -1, 3)}, "1 or more"),
+     ({"dtype": None}, "'dtype'"), ({"dtype": np.complex64}, "complex64")],
+)  # fmt: skip
+def test_tflite_refusals(change: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.specs.from_tflite(coral(**change))
