@@ -45,7 +45,7 @@ PREPROCESS = {"color": "RGB", "mean": 128.0, "std": 256.0}
 PEAK = 0.3  # least heat of a joint
 _SAMPLES = np.linspace(0, 1, 10)
 _LEAST_FIELD = 0.05  # least alignment of one sample with its limb
-_FEWEST_JOINTS = 4
+_LEAST_TOTAL = 6.0  # sum of the limbs' scores of a person; 19 limbs with 1 each at best
 _HUES = cv2.applyColorMap(np.arange(0, 256, 13, np.uint8), cv2.COLORMAP_HSV).reshape(-1, 3)
 _COLOURS = [tuple(int(v) for v in hue) for hue in _HUES]
 
@@ -124,7 +124,7 @@ def decode(maps: np.ndarray) -> list[np.ndarray]:
                 del people[holders[1]], scores[holders[1]]
     result = []
     for person, score in zip(people, scores):
-        if len(person) < _FEWEST_JOINTS or score / len(person) < 0.15:
+        if score < _LEAST_TOTAL:
             continue
         joints = np.full((18, 3), np.nan, np.float32)
         joints[:, 2] = 0
