@@ -178,14 +178,14 @@ class Preprocessor:
         if out is None:
             buffer = np.empty(shape, self.target.stored)
         else:
-            buffer = check_out(out, shape, self.target.stored, None, f"target {self.target.describe()}")
+            buffer = check_out(out, shape, self.target.stored, None, lambda: f"target {self.target.describe()}")
             if not buffer.flags.c_contiguous:
                 raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
             if any(overlap(buffer, image) for image in images):
                 raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
         canvas = self._canvas()
         geometries = [self._fit(image, part) for image, part in zip(images, canvas)]
-        self._plan()(canvas.reshape(-1), buffer.reshape(-1))
+        self._plan().run(canvas.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
     def _frame(self, frame: Any) -> np.ndarray:

@@ -74,7 +74,7 @@ def to_gray(
         raise LayoutError(f"to={target}: expected the axes {plain.axes} of layout {source}, got {target.axes}")
     result_shape = target.storage_shape([shape[a] for a in target.axes])
     if out is not None:
-        check_out(out, result_shape, array.dtype, array, f"to_gray of layout {source}")
+        check_out(out, result_shape, array.dtype, array, lambda: f"to_gray of layout {source}")
     direct = target.tag == plain.tag
     work = out if direct and out is not None else np.empty([shape[a] for a in plain.axes], array.dtype)
     kernels.gray(planes[0], planes[1], planes[2], _as_planes(work, source))

@@ -159,7 +159,7 @@ class Quantization:
             layout = Layout.plain(string.ascii_uppercase[: len(shape)])
             src, src_flat = bind_array(layout, shape, x.reshape(shape))
             dst, dst_flat = bind_array(layout, shape, result.reshape(shape))
-            plan(src, dst, kernel_name(x.dtype), name, self.affine(letter, to_stored=to_stored))(src_flat, dst_flat)
+            plan(src, dst, kernel_name(x.dtype), name, self.affine(letter, to_stored=to_stored)).run(src_flat, dst_flat)
         return result
 
     def quantize(self, x: Any, dtype: Any) -> np.ndarray:

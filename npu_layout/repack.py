@@ -8,7 +8,7 @@ destination are boxes too, filled with zeros.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
@@ -132,7 +132,7 @@ def _fills(dst: Storage) -> Iterator[Box]:
 
 
 class Plan:
-    """A conversion between two stored layouts, made once; calling it moves the elements of one buffer."""
+    """A conversion between two stored layouts, made once; `run` moves the elements of one buffer."""
 
     def __init__(
         self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Affine | None, owns_gaps: bool
@@ -145,13 +145,11 @@ class Plan:
         self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
         channels = src.extent(axis) if axis else 1
         self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
-
-    def __call__(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src)."""
-        for box in self.fills:
-            kernels.fill_zero(dst, box)
-        for box in self.boxes:
-            kernels.affine_copy(src, dst, box, self.arithmetic)
+        made = kernels.program(src.size, dst.size, self.fills, self.boxes, self.arithmetic)
+        src_item, dst_item = self.arithmetic.itemsizes
+        alone = gaps or isinstance(made, kernels.Twin)
+        #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
+        self.run = made.run if alone else kernels.in_parts(made.run, src.size * src_item + dst.size * dst_item)
 
 
 @lru_cache(maxsize=512)
@@ -217,18 +215,20 @@ def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np
     return Storage.bind(layout, shape, x.shape, strides or None, start, flat.size), flat
 
 
-def check_out(out: Any, shape: Shape, dtype: np.dtype, source: np.ndarray | None, what: str) -> np.ndarray:
-    """Return `out` if results can be written there, else raise NpuLayoutError."""
+def check_out(
+    out: Any, shape: Shape, dtype: np.dtype, source: np.ndarray | None, what: Callable[[], str]
+) -> np.ndarray:
+    """Return `out` if results can be written there, else raise NpuLayoutError; `what` says for what, where asked."""
     if not isinstance(out, np.ndarray):
-        raise NpuLayoutError(f"out for {what}: expected a numpy array, got {type(out).__name__}")
+        raise NpuLayoutError(f"out for {what()}: expected a numpy array, got {type(out).__name__}")
     if out.dtype != dtype:
-        raise NpuLayoutError(f"out for {what}: expected dtype {dtype}, got {out.dtype}")
+        raise NpuLayoutError(f"out for {what()}: expected dtype {dtype}, got {out.dtype}")
     if out.shape != shape:
-        raise NpuLayoutError(f"out for {what}: expected shape {shape}, got {out.shape}")
+        raise NpuLayoutError(f"out for {what()}: expected shape {shape}, got {out.shape}")
     if not out.flags.writeable:
-        raise NpuLayoutError(f"out for {what} is read-only; expected a writable array of {shape}")
+        raise NpuLayoutError(f"out for {what()} is read-only; expected a writable array of {shape}")
     if source is not None and overlap(out, source):
-        raise NpuLayoutError(f"out for {what} shares memory with the input; expected an array of its own")
+        raise NpuLayoutError(f"out for {what()} shares memory with the input; expected an array of its own")
     return out
 
 
@@ -286,16 +286,16 @@ def repack(
     if out is None:
         result = np.empty(target_shape, array.dtype)
     else:
-        result = check_out(out, target_shape, array.dtype, array, described)
+        result = check_out(out, target_shape, array.dtype, array, lambda: described)
     if array.flags.c_contiguous and result.flags.c_contiguous:
-        move(array.reshape(-1), result.reshape(-1))
+        move.run(array.reshape(-1), result.reshape(-1))
         return result
     src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
     dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
     if not np.may_share_memory(dst_flat, result):
         raise NpuLayoutError(f"out for {described}: strides {result.strides} cannot be written element by element")
     name = move.arithmetic.src_dtype
-    plan(src_storage, dst_storage, name, name, None, False)(src_flat, dst_flat)
+    plan(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
     return result
 
 

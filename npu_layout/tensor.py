@@ -268,17 +268,17 @@ class TensorSpec:
             array = unpack_nibbles(array, self.element, self.size)
         if out is None:
             result = np.empty(shape, wanted)
-            move(array, result.reshape(-1))
+            move.run(array, result.reshape(-1))
             return result
-        check_out(out, shape, wanted, array, f"unpack of {self.describe()}")
+        check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
         if out.flags.c_contiguous:
-            move(array, out.reshape(-1))
+            move.run(array, out.reshape(-1))
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
             if not np.may_share_memory(memory, out):
                 raise NpuLayoutError(f"out for unpack of {self.describe()}: strides {out.strides} overlap")
             affine = self._affine(wanted)
-            plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False)(array, memory)
+            plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out
 
     def _affine(self, wanted: np.dtype[Any]) -> Affine | None:
@@ -365,12 +365,12 @@ class TensorSpec:
         if out is None:
             result = np.empty(length, self.stored)
         else:
-            result = check_out(out, (length,), self.stored, array, f"pack of {self.describe()}")
+            result = check_out(out, (length,), self.stored, array, lambda: f"pack of {self.describe()}")
             if not result.flags.c_contiguous:
                 raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
         memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
         src, flat = bind_array(Layout.plain(self.axes), self.shape, array)
-        plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine)(flat, memory)
+        plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
         return result

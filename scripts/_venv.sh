@@ -20,8 +20,9 @@ if sys.version_info >= (3, 9): print(getattr(sys, "_base_executable", sys.execut
 make_venv() {
     local folder=$1 interpreter=$2 extras=$3
     shift 3
-    local stamp wanted
-    stamp="$folder/.ready"
+    local stamp wanted built sources
+    stamp="$folder/.ready" built="$folder/.built"
+    sources=$(cat "$root"/npu_layout/kernels/*.[ch] | cksum)
     wanted="$("$interpreter" -c 'import sys; print(sys.version, sys.base_prefix)') $extras $* $(cat "$root"/setup.* "$root"/pyproject.toml | cksum) $root"
     python="$folder/bin/python"
     exec 9>"$folder.lock"
@@ -33,7 +34,12 @@ make_venv() {
         "$python" -m pip install --quiet --disable-pip-version-check "pip>=21.3" && # the first with PEP 660
             "$python" -m pip install --quiet --disable-pip-version-check -e "$root$extras" "$@" || die "pip could not install npu_layout and what it needs; see above"
         check_cv2
+        printf '%s' "$sources" >"$built"
         printf '%s' "$wanted" >"$stamp"
+    elif [ "$(cat "$built" 2>/dev/null || true)" != "$sources" ]; then
+        printf 'Compiling the kernels again ...\n'
+        "$python" -m pip install --quiet --disable-pip-version-check --no-deps -e "$root" || die "pip could not install npu_layout; see above"
+        printf '%s' "$sources" >"$built"
     fi
     exec 9>&-
 }

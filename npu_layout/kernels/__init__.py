@@ -1,27 +1,55 @@
-"""The one door to the kernels: whoever moves elements calls these functions and asks nothing further.
+"""The one door to the kernels: whoever moves elements asks here for a program and runs it.
 
-``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default), ``native`` (ImportError where no compiled core is) or
-``numpy``.
+``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default: compiled where that was built), ``native`` (ImportError where it
+was not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from ._numpy import affine_copy, fill_zero, gray
+import numpy as np
+
+from . import _numpy
+from ._numpy import Program as Twin
 from .box import Arithmetic, Box
+from .threads import get_num_threads, in_parts, set_num_threads
 
-__all__ = ["Arithmetic", "Box", "active", "affine_copy", "fill_zero", "gray"]
+__all__ = ["Arithmetic", "Box", "Twin", "active", "get_num_threads", "gray", "in_parts", "program", "set_num_threads"]
 
-_ACTIVE = "numpy"
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
-
 if _WANTED not in ("auto", "native", "numpy"):
     raise ImportError(f"NPU_LAYOUT_KERNELS={_WANTED!r}: expected auto, native or numpy")
-if _WANTED == "native":
-    raise ImportError("NPU_LAYOUT_KERNELS=native, but this version of npu_layout has no compiled kernels yet")
+
+_core: Any = None
+if _WANTED != "numpy":
+    try:
+        from . import native as _core
+    except ImportError as error:
+        if _WANTED == "native":
+            raise ImportError(
+                f"NPU_LAYOUT_KERNELS=native, but npu_layout was installed without its compiled kernels ({error}); "
+                f"install it again where a C compiler is"
+            ) from error
 
 
 def active() -> str:
-    """The kernels in use: ``numpy`` (with OpenCV where it is faster)."""
-    return _ACTIVE
+    """The kernels in use: ``native (avx2)``, the instruction set in brackets, or ``numpy`` (with OpenCV)."""
+    return "numpy" if _core is None else f"native ({_core.LEVEL})"
+
+
+def program(src_size: int, dst_size: int, fills: Sequence[Box], boxes: Sequence[Box], arithmetic: Arithmetic) -> Twin:
+    """What ``run(source, destination)`` does to two flat arrays of so many elements: zero the boxes `fills` of the
+    destination, then move or convert `boxes`. Compiled where the core knows the dtypes, else the numpy twin."""
+    made = None if _core is None else _core.program(src_size, dst_size, fills, boxes, arithmetic)
+    return made or Twin(fills, boxes, arithmetic)
+
+
+def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
+    """Grayscale of three views of one shape and the same strides into `out`; see `_numpy.gray` for the rule."""
+    if _core is None:
+        _numpy.gray(blue, green, red, out)
+    else:
+        _core.gray(blue, green, red, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,20 @@ def _view(flat: np.ndarray, dtype: Any, start: int, shape: tuple[int, ...], stri
     return np.ndarray(shape, dtype, flat, start * size, tuple(s * size for s in strides))
 
 
+class Program:
+    """The twin of a compiled program: the same boxes, by numpy and OpenCV."""
+
+    def __init__(self, fills: Sequence[Box], boxes: Sequence[Box], arithmetic: Arithmetic) -> None:
+        self._fills, self._boxes, self._arithmetic = fills, boxes, arithmetic
+
+    def run(self, src: np.ndarray, dst: np.ndarray) -> None:
+        """Move `src` (1-D) into `dst` (1-D, apart from it)."""
+        for box in self._fills:
+            fill_zero(dst, box)
+        for box in self._boxes:
+            affine_copy(src, dst, box, self._arithmetic)
+
+
 def fill_zero(dst: np.ndarray, box: Box) -> None:
     """Set the elements of a box of `dst` (1-D) to zero."""
     raw = dst.view(f"V{dst.itemsize}")
@@ -35,7 +49,7 @@ def affine_copy(src: np.ndarray, dst: np.ndarray, box: Box, arithmetic: Arithmet
     if arithmetic.moves_only:
         _move(src, dst, box)
         return
-    for part in _chunks(box.loops, box.src, box.dst, box.param):
+    for part in _chunks(box.loops or ((1, 1, 1, 0),), box.src, box.dst, box.param):
         extents = tuple(k[0] for k in part.loops)
         gathered = np.empty(math.prod(extents), src.dtype)
         dense = [1] * len(extents)

@@ -68,6 +68,12 @@ class Arithmetic(NamedTuple):
         return cls(src_dtype, dst_dtype, shift, scale, divisor, zero_point, bool(fields[4]))
 
     @property
+    def itemsizes(self) -> tuple[int, int]:
+        """Bytes of an element of the source and of the destination."""
+        src, dst = (2 if name == "bfloat16" else np.dtype(name).itemsize for name in self[:2])
+        return src, dst
+
+    @property
     def moves_only(self) -> bool:
         """Whether elements are moved as they are, whatever they mean."""
         return self.src_dtype == self.dst_dtype and all(p is None for p in self[2:6])

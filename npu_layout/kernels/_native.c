@@ -1,0 +1,329 @@
+/* The binding: checks numbers, holds buffers, releases the interpreter's lock. The loops know nothing of Python. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#include "core.h"
+
+typedef struct {
+    PyObject_HEAD
+    Program program;
+    float *parameters; /* all arrays of the arithmetic, one after the other */
+} ProgramObject;
+
+enum { UNLOCK = 1 << 14 }; /* bytes of destination from which on other threads may run meanwhile */
+
+static int add(int64_t *total, int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(*total, product, total);
+}
+
+/* Whether every element that a walk reaches lies in 0 .. bytes. */
+static int inside(const Box *box, int64_t start, size_t step, int64_t item, int64_t bytes) {
+    int64_t low = start, high = start;
+    for (int i = 0; i < box->count; ++i) {
+        int64_t by;
+        memcpy(&by, (const char *)(box->loops + i) + step, sizeof by);
+        if (add(by < 0 ? &low : &high, box->loops[i].n - 1, by)) return 0;
+    }
+    return low >= 0 && !add(&high, item, 1) && high <= bytes;
+}
+
+/* ((extent, source step, destination step, parameter step), ...), source, destination, parameter: in elements. */
+static int read_box(PyObject *from, Box *box, int64_t src_item, int64_t dst_item) {
+    PyObject *loops;
+    long long src, dst, param;
+    if (!PyArg_ParseTuple(from, "O!LLL", &PyTuple_Type, &loops, &src, &dst, &param)) return 0;
+    const Py_ssize_t count = PyTuple_Size(loops);
+    if (count > MAX_LOOPS) {
+        PyErr_Format(PyExc_OverflowError, "%zd loops, more than %d", count, MAX_LOOPS);
+        return 0;
+    }
+    box->count = (int)count;
+    box->param = param;
+    int wrong = __builtin_mul_overflow((int64_t)src, src_item, &box->src);
+    wrong |= __builtin_mul_overflow((int64_t)dst, dst_item, &box->dst);
+    for (int i = 0; i < box->count; ++i) {
+        long long n, s, d, p;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(loops, i), "LLLL", &n, &s, &d, &p)) return 0;
+        Loop *k = box->loops + i;
+        k->n = n, k->p = p;
+        wrong |= n < 1;
+        wrong |= __builtin_mul_overflow((int64_t)s, src_item, &k->s);
+        wrong |= __builtin_mul_overflow((int64_t)d, dst_item, &k->d);
+    }
+    if (wrong) PyErr_SetString(PyExc_ValueError, "loops that do not fit 64 bits, or an extent below 1");
+    return !wrong;
+}
+
+static int read_parameters(PyObject *from, ProgramObject *self) {
+    Arithmetic *a = &self->program.arithmetic;
+    Py_buffer all[7];
+    int from_type, to_type, got = 0, good = 0;
+    PyObject *arrays[7];
+    if (!PyArg_ParseTuple(from, "iippOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, arrays, arrays + 1,
+                          arrays + 2, arrays + 3, arrays + 4, arrays + 5, arrays + 6))
+        return 0;
+    if (from_type < 0 || from_type >= DTYPES || to_type < 0 || to_type >= DTYPES) {
+        PyErr_SetString(PyExc_ValueError, "no such dtype");
+        return 0;
+    }
+    a->from = (Dtype)from_type, a->to = (Dtype)to_type;
+    for (; got < 7; ++got)
+        if (PyObject_GetBuffer(arrays[got], all + got, PyBUF_SIMPLE)) goto end;
+    for (int i = 0; i < 7; ++i)
+        if (all[i].len != all[0].len || all[i].len < 4 || all[i].len % 4) {
+            PyErr_SetString(PyExc_ValueError, "parameters of different lengths");
+            goto end;
+        }
+    a->channels = all[0].len / 4;
+    self->parameters = PyMem_Malloc((size_t)all[0].len * 7);
+    if (!self->parameters) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (int i = 0; i < 7; ++i) memcpy(self->parameters + i * a->channels, all[i].buf, (size_t)all[0].len);
+    const float **fields[6] = {&a->shift, &a->scale, &a->divisor, &a->before, &a->low, &a->high};
+    for (int i = 0; i < 6; ++i) *fields[i] = self->parameters + i * a->channels;
+    a->after = (const int32_t *)(const void *)(self->parameters + 6 * a->channels);
+    good = 1;
+end:
+    while (got--) PyBuffer_Release(all + got);
+    return good;
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *fills, *boxes, *arithmetic;
+    const char *level;
+    long long src_bytes, dst_bytes, src_item, dst_item;
+    if (kwargs && PyDict_Size(kwargs)) {
+        PyErr_SetString(PyExc_TypeError, "Program takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "sLLLLO!O!O", &level, &src_bytes, &src_item, &dst_bytes, &dst_item, &PyTuple_Type,
+                          &fills, &PyTuple_Type, &boxes, &arithmetic))
+        return NULL;
+    ProgramObject *self = (ProgramObject *)PyType_GenericAlloc(type, 0);
+    if (!self) return NULL;
+    Program *p = &self->program;
+    for (int i = 0; i < level_count(); ++i)
+        if (level_at(i) && !strcmp(level_at(i)->name, level)) p->level = level_at(i);
+    if (!p->level || src_item < 1 || dst_item < 1 || src_item > 1 << 20 || dst_item > 1 << 20) {
+        PyErr_Format(PyExc_ValueError, "level %s, elements of %lld and %lld bytes", level, src_item, dst_item);
+        goto fail;
+    }
+    p->src_bytes = src_bytes, p->dst_bytes = dst_bytes;
+    p->converts = arithmetic != Py_None;
+    if (p->converts && !read_parameters(arithmetic, self)) goto fail;
+    if (p->converts ? src_item != dtype_size[p->arithmetic.from] || dst_item != dtype_size[p->arithmetic.to]
+                    : src_item != dst_item) {
+        PyErr_SetString(PyExc_ValueError, "elements of the wrong size");
+        goto fail;
+    }
+    const Py_ssize_t filled = PyTuple_Size(fills), moved = PyTuple_Size(boxes);
+    p->job = PyMem_Calloc((size_t)(filled + moved) + 1, sizeof *p->job);
+    if (!p->job) {
+        PyErr_NoMemory();
+        goto fail;
+    }
+    for (Py_ssize_t i = 0; i < filled + moved; ++i) {
+        Box box;
+        Job *job = p->job + p->jobs;
+        job->is_fill = i < filled;
+        if (!read_box(PyTuple_GetItem(job->is_fill ? fills : boxes, job->is_fill ? i : i - filled), &box,
+                      job->is_fill ? 0 : src_item, dst_item))
+            goto fail;
+        int good = inside(&box, box.dst, offsetof(Loop, d), dst_item, dst_bytes);
+        if (!job->is_fill) {
+            good = good && inside(&box, box.src, offsetof(Loop, s), src_item, src_bytes);
+            if (p->converts) good = good && inside(&box, box.param, offsetof(Loop, p), 1, p->arithmetic.channels);
+        }
+        if (!good) {
+            PyErr_SetString(PyExc_ValueError, "a walk that leaves its buffer");
+            goto fail;
+        }
+        job->size = (int)dst_item;
+        if (job->is_fill)
+            job->move.box = box;
+        else if (p->converts)
+            convert_plan(&job->convert, &box, &p->arithmetic);
+        else
+            move_plan(&job->move, &box, (int)dst_item);
+        ++p->jobs;
+    }
+    return (PyObject *)self;
+fail:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void program_dealloc(PyObject *object) {
+    ProgramObject *self = (ProgramObject *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyMem_Free(self->program.job);
+    PyMem_Free(self->parameters);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    const Program *p = &((ProgramObject *)object)->program;
+    long long part = 0, parts = 1;
+    Py_buffer src, dst;
+    if (count != 2 && count != 4) {
+        PyErr_Format(PyExc_TypeError, "run takes source and destination, or part and parts too; got %zd", count);
+        return NULL;
+    }
+    if (count == 4) {
+        part = PyLong_AsLongLong(args[2]), parts = PyLong_AsLongLong(args[3]);
+        if (PyErr_Occurred()) return NULL;
+        if (part < 0 || part >= parts || parts > 1 << 16) {
+            PyErr_Format(PyExc_ValueError, "part %lld of %lld", part, parts);
+            return NULL;
+        }
+    }
+    if (PyObject_GetBuffer(args[0], &src, PyBUF_SIMPLE)) return NULL;
+    if (PyObject_GetBuffer(args[1], &dst, PyBUF_WRITABLE)) {
+        PyBuffer_Release(&src);
+        return NULL;
+    }
+    const char *s = src.buf, *d = dst.buf;
+    if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
+        PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
+                     (long long)p->src_bytes, (long long)p->dst_bytes);
+    } else if (s < d + dst.len && d < s + src.len) {
+        PyErr_SetString(PyExc_ValueError, "source and destination overlap");
+    } else if (dst.len < UNLOCK && src.len < UNLOCK) {
+        program_run(p, src.buf, dst.buf, part, parts);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        program_run(p, src.buf, dst.buf, part, parts);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&dst);
+    PyBuffer_Release(&src);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The names of the paths that the boxes take, in their order. */
+static PyObject *program_paths(PyObject *object, PyObject *unused) {
+    const Program *p = &((ProgramObject *)object)->program;
+    PyObject *list = PyList_New(0);
+    (void)unused;
+    for (int i = 0; list && i < p->jobs; ++i) {
+        const Job *job = p->job + i;
+        const int direct = p->converts && job->convert.way == DIRECT;
+        const char *name = job->is_fill ? "fill" : direct ? "rows" : paths[p->converts ? job->convert.move.path : job->move.path].name;
+        PyObject *text = PyUnicode_FromString(name);
+        if (!text || PyList_Append(list, text)) Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+static PyMethodDef program_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))program_call, METH_FASTCALL, "run(source, destination[, part, parts])"},
+    {"paths", program_paths, METH_NOARGS, "the fast paths taken"},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot program_slots[] = {
+    {Py_tp_doc, "Loops of one conversion, checked against the sizes of its two buffers."},
+    {Py_tp_new, program_new},
+    {Py_tp_dealloc, program_dealloc},
+    {Py_tp_methods, program_methods},
+    {0, NULL},
+};
+static PyType_Spec program_spec = {"npu_layout.kernels._native.Program", sizeof(ProgramObject), 0, Py_TPFLAGS_DEFAULT,
+                                   program_slots};
+
+/* The common loops of three planes and a result, neighbouring dimensions merged. False: not of one shape. */
+static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
+    box->count = 0, box->src = box->dst = box->param = 0;
+    for (int i = 0; i < out->ndim; ++i) {
+        const Loop k = {out->shape[i], planes[0].strides[i], out->strides[i], 0};
+        for (int c = 0; c < 3; ++c)
+            if (planes[c].shape[i] != k.n || planes[c].strides[i] != k.s) return 0;
+        if (k.n == 1) continue;
+        Loop *before = box->loops + box->count - 1;
+        if (box->count && before->s == k.n * k.s && before->d == k.n * k.d) {
+            before->n *= k.n, before->s = k.s, before->d = k.d;
+            continue;
+        }
+        if (box->count == MAX_LOOPS) return 0;
+        box->loops[box->count++] = k;
+    }
+    int inner = box->count - 1;
+    while (inner >= 0 && box->loops[inner].d != out->itemsize) --inner;
+    if (inner < 0 && box->count == MAX_LOOPS) return 0;
+    const Loop row = inner < 0 ? (Loop){1, out->itemsize, out->itemsize, 0} : box->loops[inner];
+    if (inner < 0) inner = box->count++;
+    for (; inner < box->count - 1; ++inner) box->loops[inner] = box->loops[inner + 1];
+    box->loops[box->count - 1] = row;
+    return 1;
+}
+
+static PyObject *native_gray(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *arrays[4];
+    int type, held = 0;
+    long long part, parts;
+    Py_buffer views[4];
+    const Level *level = NULL;
+    Box box;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "siOOOOLL", &name, &type, arrays, arrays + 1, arrays + 2, arrays + 3, &part, &parts))
+        return NULL;
+    for (int i = 0; i < level_count(); ++i)
+        if (level_at(i) && !strcmp(level_at(i)->name, name)) level = level_at(i);
+    if (!level || type < 0 || type > 2 || part < 0 || part >= parts) {
+        PyErr_SetString(PyExc_ValueError, "no such level, dtype or part");
+        return NULL;
+    }
+    for (; held < 4; ++held)
+        if (PyObject_GetBuffer(arrays[held], views + held, held < 3 ? PyBUF_STRIDED_RO : PyBUF_STRIDED)) goto end;
+    int good = 1;
+    for (int i = 0; i < 4; ++i) good = good && views[i].ndim == views[3].ndim && views[i].itemsize == 1 << type;
+    if (!good || !gray_box(views, views + 3, &box)) {
+        PyErr_SetString(PyExc_ValueError, "planes and result differ in shape, strides or dtype");
+    } else if (views[3].len) {
+        Gray *gray = level->gray[type];
+        Py_BEGIN_ALLOW_THREADS
+        gray_run(gray, &box, views[0].buf, views[1].buf, views[2].buf, views[3].buf, part, parts);
+        Py_END_ALLOW_THREADS
+    }
+end:
+    while (held--) PyBuffer_Release(views + held);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {
+    {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out, part, parts)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int module_exec(PyObject *module) {
+    PyObject *type = PyType_FromSpec(&program_spec);
+    if (!type || PyModule_AddObject(module, "Program", type)) return -1;
+    PyObject *names = PyList_New(0), *table = PyList_New(0);
+    for (int i = 0; names && i < level_count(); ++i) {
+        if (!level_at(i)) continue;
+        PyObject *entry = Py_BuildValue("si", level_at(i)->name, level_at(i)->vector);
+        if (!entry || PyList_Append(names, entry)) return -1;
+        Py_DECREF(entry);
+    }
+    for (int i = 0; table && i < PATHS; ++i) {
+        PyObject *entry = Py_BuildValue("ss", paths[i].name, paths[i].applies);
+        if (!entry || PyList_Append(table, entry)) return -1;
+        Py_DECREF(entry);
+    }
+    return !names || !table || PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "PATHS", table) ? -1 : 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", "The compiled kernels.", 0, module_methods, module_slots,
+                                    NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&module); }

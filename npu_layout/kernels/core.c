@@ -1,0 +1,430 @@
+/* Planning: which path moves a box, how a conversion is cut into tiles; and the walk over the outer loops. */
+#include "core.h"
+
+#include <string.h>
+
+const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
+
+const Path paths[PATHS] = {
+    {"copy", "rows of neighbouring elements, in both", 2},
+    {"transpose", "neighbours in the source along one loop, in the destination along another", 2},
+    {"split", "pixels of 2 to 4 channels to planes; elements of 1, 2 and 4 bytes", 2},
+    {"merge", "planes to pixels of 2 to 4 channels; elements of 1, 2 and 4 bytes", 2},
+    {"pixels", "pixels of 2 to 4 bytes to another order or number of channels", 2},
+    {"strided", "everything else", 1},
+};
+
+#if defined(__x86_64__)
+static const Level *const levels[] = {&level_base, &level_avx2};
+static int supported(const Level *level) {
+    __builtin_cpu_init();
+    return level == &level_base || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"));
+}
+#else
+static const Level *const levels[] = {&level_base};
+static int supported(const Level *level) { return level == &level_base; }
+#endif
+
+int level_count(void) { return (int)(sizeof levels / sizeof *levels); }
+
+const Level *level_at(int i) { return supported(levels[i]) ? levels[i] : NULL; }
+
+static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
+
+static void flip(Box *box, Loop *k) {
+    box->src += (k->n - 1) * k->s;
+    box->dst += (k->n - 1) * k->d;
+    box->param += (k->n - 1) * k->p;
+    k->s = -k->s, k->d = -k->d, k->p = -k->p;
+}
+
+/* Put loop i at the end, the rest in their order. */
+static int last(Box *box, int i) {
+    const Loop k = box->loops[i];
+    memmove(box->loops + i, box->loops + i + 1, (size_t)(box->count - 1 - i) * sizeof k);
+    box->loops[box->count - 1] = k;
+    return box->count - 1;
+}
+
+static int find(const Box *box, int64_t s, int64_t d) { /* 0: any step; -1 where there is none */
+    for (int i = box->count - 1; i >= 0; --i)
+        if ((!s || box->loops[i].s == s) && (!d || box->loops[i].d == d)) return i;
+    return -1;
+}
+
+static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
+
+void move_plan(Move *m, const Box *asked, int size) {
+    Box *box = &m->box;
+    *box = *asked;
+    for (int i = 0; i < box->count; ++i)
+        if (box->loops[i].d < 0) flip(box, box->loops + i);
+    m->size = size;
+    if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
+    int run = find(box, size, size);
+    if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
+        m->size = size = (int)box->loops[run].n * size;
+        last(box, run);
+        --box->count;
+        run = -1;
+    }
+    if (run >= 0) {
+        const Loop k = box->loops[run];
+        const int pixel = find(box, 0, k.n);
+        if (size == 1 && k.n == 3 && pixel >= 0) {
+            m->path = PATH_PIXELS;
+            last(box, pixel);
+            last(box, find(box, 1, 1));
+            return;
+        }
+        m->path = PATH_COPY;
+        last(box, run);
+        if (box->count == 1) {
+            box->loops[1] = box->loops[0];
+            box->loops[0] = (Loop){1, 0, 0, 0};
+            box->count = 2;
+        }
+        return;
+    }
+    const int known = power_of_two(size) && size <= 16;
+    const int a = known ? find(box, 0, size) : -1;
+    if (a >= 0 && size == 1 && box->loops[a].s == -1 && box->loops[a].n <= 4) {
+        const int pixel = find(box, 0, box->loops[a].n);
+        if (pixel >= 0 && pixel != a) {
+            m->path = PATH_PIXELS;
+            last(box, pixel);
+            last(box, find(box, -1, 1));
+            return;
+        }
+    }
+    if (a >= 0) {
+        last(box, a);
+        int b = find(box, size, 0);
+        if (b < 0 && (b = find(box, -size, 0)) >= 0) flip(box, box->loops + b);
+        if (b >= 0 && b != box->count - 1) {
+            const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
+            last(box, b);
+            last(box, box->count - 2);
+            m->path = size <= 4 && outer.n <= 4 && inner.s == outer.n * size   ? PATH_SPLIT
+                      : size <= 4 && inner.n <= 4 && outer.d == inner.n * size ? PATH_MERGE
+                                                                              : PATH_TRANSPOSE;
+            return;
+        }
+    }
+    m->path = PATH_STRIDED;
+}
+
+/* Call `body` with the offsets of every index of the first `count` loops. */
+#define ODOMETER(loops, count, src, dst, param, body)                     \
+    do {                                                                  \
+        int64_t at[MAX_LOOPS] = {0};                                      \
+        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
+        for (;;) {                                                        \
+            body;                                                         \
+            int k_ = (count)-1;                                           \
+            for (; k_ >= 0; --k_) {                                       \
+                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
+                if (++at[k_] < (loops)[k_].n) break;                      \
+                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
+                param_ -= at[k_] * (loops)[k_].p;                         \
+                at[k_] = 0;                                               \
+            }                                                             \
+            if (k_ < 0) break;                                            \
+        }                                                                 \
+    } while (0)
+
+void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
+    Mover *mover = level->movers[m->path];
+    const int outer = m->box.count - paths[m->path].inner;
+    ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
+}
+
+static void zero(uint8_t *dst, int64_t bytes) {
+    const uint8_t none[8] = {0};
+    if (bytes > 16) {
+        memset(dst, 0, (size_t)bytes);
+    } else if (bytes >= 8) {
+        memcpy(dst, none, 8), memcpy(dst + bytes - 8, none, 8);
+    } else if (bytes >= 4) {
+        memcpy(dst, none, 4), memcpy(dst + bytes - 4, none, 4);
+    } else {
+        for (int64_t i = 0; i < bytes; ++i) dst[i] = 0;
+    }
+}
+
+static void fill_run(const Box *box, int size, uint8_t *dst) {
+    int outer = box->count;
+    int64_t run = size, rows = 1, step = 0;
+    if (outer && box->loops[outer - 1].d == size) run *= box->loops[--outer].n;
+    if (outer) rows = box->loops[--outer].n, step = box->loops[outer].d;
+    ODOMETER(box->loops, outer, 0, box->dst, 0, {
+        (void)src_;
+        for (int64_t i = 0; i < rows; ++i) zero(dst + dst_ + i * step, run);
+    });
+}
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The step of a loop on the side where rows are contiguous, and the size of an element there. */
+static int64_t near(const Convert *c, const Loop *k) { return c->way == SCATTER ? k->s : k->d; }
+static int64_t far(const Convert *c, const Loop *k) { return c->way == SCATTER ? k->d : k->s; }
+static int near_size(const Convert *c, const Arithmetic *a) { return dtype_size[c->way == SCATTER ? a->from : a->to]; }
+
+/* Whether a tile of `rows` and `row` lies there without gaps. */
+static int joined(const Convert *c, int64_t row_n, int size) {
+    const Loop *row = c->box.loops + c->row, *rows = c->box.loops + c->rows;
+    if (c->rows < 0 || row_n != row->n || near(c, row) != size || near(c, rows) != row_n * size) return 0;
+    return c->way != DIRECT || rows->s * row->d == rows->d * row->s;
+}
+
+/* The move between a tile, rows after rows without gaps, and where it comes from or goes to. */
+static void tile_box(const Convert *c, Box *box, int64_t rows_n, int64_t row_n, int size) {
+    const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : row;
+    box->count = 0;
+    box->src = box->dst = box->param = 0;
+    if (c->rows >= 0 && rows_n > 1) box->loops[box->count++] = (Loop){rows_n, rows.s, row_n * size, 0};
+    if (row_n > 1) box->loops[box->count++] = (Loop){row_n, row.s, size, 0};
+    if (c->way != SCATTER) return;
+    for (int i = 0; i < box->count; ++i) {
+        box->loops[i].s = box->loops[i].d;
+        box->loops[i].d = box->count == 2 && i == 0 ? rows.d : rows_n > 1 && i == 0 ? rows.d : row.d;
+    }
+    if (box->count == 2 && size_of(box->loops[0].d) < size_of(box->loops[1].d)) {
+        const Loop k = box->loops[0];
+        box->loops[0] = box->loops[1], box->loops[1] = k;
+    }
+}
+
+void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
+    const int from = dtype_size[a->from], to = dtype_size[a->to];
+    c->box = *asked;
+    for (int i = 0; i < c->box.count; ++i)
+        if (c->box.loops[i].d < 0) flip(&c->box, c->box.loops + i);
+    if (!c->box.count) c->box.loops[c->box.count++] = (Loop){1, from, to, 0};
+    const Loop *loops = c->box.loops;
+    const int in_source = find(&c->box, from, 0), in_destination = find(&c->box, 0, to);
+    c->row = find(&c->box, from, to);
+    c->way = c->row >= 0 ? DIRECT : in_source >= 0 && (to < from || in_destination < 0) ? SCATTER : GATHER;
+    if (c->way == SCATTER) c->row = in_source;
+    if (c->way == GATHER) c->row = in_destination >= 0 ? in_destination : c->box.count - 1;
+    const int64_t row_n = loops[c->row].n;
+    c->rows = -1;
+    for (int i = 0; i < c->box.count; ++i) {
+        if (i == c->row) continue;
+        if (c->way == DIRECT ? loops[i].s == row_n * from && loops[i].d == row_n * to
+                             : c->rows < 0 || size_of(far(c, loops + i)) < size_of(far(c, loops + c->rows)))
+            c->rows = i;
+    }
+    const int varies = loops[c->row].p || (c->rows >= 0 && loops[c->rows].p);
+    const int plain = loops[c->row].p == 0 || loops[c->row].p == 1;
+    const int64_t rows_n = c->rows >= 0 ? loops[c->rows].n : 1;
+    const int whole = row_n <= STRIP / 2 && joined(c, row_n, near_size(c, a));
+    const int64_t room = whole && varies ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
+    if (c->way == DIRECT && !whole) c->rows = -1;
+    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? 512 : plain ? row_n : STRIP);
+    c->rows_step = c->rows < 0 ? 1 : at_most(rows_n, c->way == DIRECT && !varies ? rows_n : room / c->row_step);
+    if (c->way != DIRECT) {
+        const int size = c->way == SCATTER ? to : from;
+        Box box;
+        tile_box(c, &box, c->rows_step, c->row_step, size);
+        move_plan(&c->move, &box, size);
+    }
+}
+
+/* Room for what one call of convert_run works on: stays in L1. */
+typedef struct {
+    uint8_t tile[MAX_TILE + 64], out[4 * STRIP + 64];
+    uint8_t strip[4 * STRIP + 64];
+    float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
+        high[STRIP + 16];
+    int32_t after[STRIP + 16];
+} Bench;
+
+static Row row_at(const Row *row, int64_t i) {
+    return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
+                 row->low + i,   row->high + i,  row->after + i};
+}
+
+static Row parameters(const Arithmetic *a, int64_t i) {
+    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after};
+    return row_at(&all, i);
+}
+
+/* Parameters of rows x row elements, written out. */
+static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, int64_t rows_p, int64_t row, int64_t row_p) {
+    int64_t i = 0;
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t k = 0; k < row; ++k, ++i) {
+            const int64_t p = param + r * rows_p + k * row_p;
+            b->shift[i] = a->shift[p], b->scale[i] = a->scale[p], b->divisor[i] = a->divisor[p];
+            b->before[i] = a->before[p], b->low[i] = a->low[p], b->high[i] = a->high[p], b->after[i] = a->after[p];
+        }
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after};
+}
+
+/* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
+static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
+                        const Row *row, int each) {
+    enum { LEAST = 8 };
+    const int from = dtype_size[a->from], to = dtype_size[a->to];
+    if (n < LEAST) { /* through vectors of its own: no loop reads or writes beyond n */
+        uint8_t few[LEAST * 4] = {0}, result[LEAST * 4];
+        float some[6][LEAST] = {{0}};
+        int32_t after[LEAST] = {0};
+        Row mine = *row;
+        memcpy(few, src, (size_t)(n * from));
+        if (each) {
+            for (int k = 0; k < LEAST; ++k) some[2][k] = 1;
+            for (int64_t k = 0; k < n; ++k) {
+                some[0][k] = row->shift[k], some[1][k] = row->scale[k], some[2][k] = row->divisor[k];
+                some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
+                after[k] = row->after[k];
+            }
+            mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after};
+        }
+        convert_row(level, a, b, few, result, LEAST, &mine, each);
+        memcpy(dst, result, (size_t)(n * to));
+        return;
+    }
+    Load *load = level->load[a->from][each][a->divides];
+    Store *store = level->store[a->to][each];
+    if (a->to == F32) {
+        load(src, dst, n, row);
+        return;
+    }
+    if (a->from == F32 && !a->steps) {
+        store(src, dst, n, row);
+        return;
+    }
+    for (int64_t i = 0; i < n;) {
+        int64_t count = at_most(n - i, STRIP);
+        if (n - i > STRIP && n - i < STRIP + LEAST) count = STRIP / 2; /* leave no piece shorter than a vector */
+        const Row here = each ? row_at(row, i) : *row;
+        load(src + i * from, b->strip, count, &here);
+        store(b->strip, dst + i * to, count, &here);
+        i += count;
+    }
+}
+
+typedef struct {
+    const Level *level;
+    const Convert *c;
+    const Arithmetic *a;
+    Bench bench;
+    int64_t expanded[3]; /* what the bench holds the parameters of */
+    Row row;
+} Work;
+
+static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
+    const Convert *c = w->c;
+    const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : (Loop){1, 0, 0, 0};
+    const int from = dtype_size[w->a->from], to = dtype_size[w->a->to];
+    Move odd;
+    const Move *move = &c->move;
+    if (c->way != DIRECT && (rows_n != c->rows_step || row_n != c->row_step)) {
+        Box box;
+        const int size = c->way == SCATTER ? to : from;
+        tile_box(c, &box, rows_n, row_n, size);
+        move_plan(&odd, &box, size);
+        move = &odd;
+    }
+    int64_t src_step = rows.s, dst_step = rows.d;
+    uint8_t *out = dst;
+    if (c->way == GATHER) {
+        move_run(w->level, move, src, w->bench.tile);
+        src = w->bench.tile, src_step = row_n * from;
+    } else if (c->way == SCATTER) {
+        out = w->bench.tile, dst_step = row_n * to;
+    }
+    const int together = joined(c, row_n, near_size(c, w->a)), each = row.p || (together && rows.p);
+    const int64_t count = together ? 1 : rows_n, n = together ? rows_n * row_n : row_n;
+    for (int64_t r = 0; r < count; ++r) {
+        const int64_t at = param + r * rows.p;
+        Row here;
+        if (!each || (row.p == 1 && (!together || rows_n == 1))) {
+            here = parameters(w->a, at);
+        } else {
+            const int64_t key[3] = {at, together ? rows_n : 1, row_n};
+            if (memcmp(key, w->expanded, sizeof key)) {
+                w->row = expand(w->a, &w->bench, at, key[1], rows.p, row_n, row.p);
+                memcpy(w->expanded, key, sizeof key);
+            }
+            here = w->row;
+        }
+        if (c->way != GATHER || row.d == to) {
+            convert_row(w->level, w->a, &w->bench, src + r * src_step, out + r * dst_step, n, &here, each);
+        } else { /* no loop is contiguous anywhere */
+            for (int64_t i = 0; i < n; i += STRIP) {
+                const int64_t some = at_most(n - i, STRIP);
+                const Row part = each ? row_at(&here, i) : here;
+                convert_row(w->level, w->a, &w->bench, src + r * src_step + i * from, w->bench.out, some, &part, each);
+                for (int64_t k = 0; k < some; ++k)
+                    memcpy(dst + r * rows.d + (i + k) * row.d, w->bench.out + k * to, (size_t)to);
+            }
+        }
+    }
+    if (c->way == SCATTER) move_run(w->level, move, w->bench.tile, dst);
+}
+
+void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst) {
+    Work w;
+    w.level = level, w.c = c, w.a = a;
+    w.expanded[0] = -1, w.expanded[1] = w.expanded[2] = 0;
+    Loop outer[MAX_LOOPS];
+    int count = 0;
+    for (int i = 0; i < c->box.count; ++i)
+        if (i != c->row && i != c->rows) outer[count++] = c->box.loops[i];
+    const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : (Loop){1, 0, 0, 0};
+    ODOMETER(outer, count, c->box.src, c->box.dst, c->box.param, {
+        for (int64_t i = 0; i < row.n; i += c->row_step)
+            for (int64_t r = 0; r < rows.n; r += c->rows_step)
+                convert_tile(&w, src + src_ + i * row.s + r * rows.s, dst + dst_ + i * row.d + r * rows.d,
+                             param_ + i * row.p + r * rows.p, at_most(rows.n - r, c->rows_step),
+                             at_most(row.n - i, c->row_step));
+    });
+}
+
+/* Part `part` of `parts` of one loop: false where nothing is left of it. */
+static int cut(Box *box, int64_t part, int64_t parts) {
+    int best = 0;
+    for (int i = 1; i < box->count; ++i)
+        if (box->loops[best].n < 8 * parts && box->loops[i].n > box->loops[best].n) best = i;
+    Loop *k = box->loops + best;
+    const int64_t grain = k->n >= 64 * parts ? 64 : 1, grains = (k->n + grain - 1) / grain;
+    const int64_t begin = at_most(k->n, grains * part / parts * grain);
+    const int64_t end = at_most(k->n, grains * (part + 1) / parts * grain);
+    box->src += begin * k->s, box->dst += begin * k->d, box->param += begin * k->p;
+    k->n = end - begin;
+    return end > begin;
+}
+
+void program_run(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+    for (int i = 0; i < p->jobs; ++i) {
+        const Job *job = p->job + i;
+        if (job->is_fill) {
+            Box box = job->move.box;
+            if (parts == 1 || !box.count ? part == 0 : cut(&box, part, parts)) fill_run(&box, job->size, dst);
+        } else if (p->converts) {
+            if (parts == 1) {
+                convert_run(p->level, &job->convert, &p->arithmetic, src, dst);
+            } else {
+                Convert c = job->convert;
+                if (cut(&c.box, part, parts)) convert_run(p->level, &c, &p->arithmetic, src, dst);
+            }
+        } else if (parts == 1) {
+            move_run(p->level, &job->move, src, dst);
+        } else {
+            Move m = job->move;
+            if (cut(&m.box, part, parts)) move_run(p->level, &m, src, dst);
+        }
+    }
+}
+
+void gray_run(Gray *gray, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
+              int64_t part, int64_t parts) {
+    Box box = *asked;
+    if (parts > 1 && !cut(&box, part, parts)) return;
+    const Loop row = box.loops[box.count - 1];
+    ODOMETER(box.loops, box.count - 1, box.src, box.dst, 0,
+             gray(b + src_, g + src_, r + src_, row.s, out + dst_, row.n));
+}

@@ -1,0 +1,121 @@
+/* What the binding and the loops agree on. Nothing here knows Python. */
+#ifndef NPU_LAYOUT_CORE_H
+#define NPU_LAYOUT_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAX_LOOPS = 16, MAX_TILE = 16384, STRIP = 1024 };
+
+/* n elements; steps in bytes of source and destination, in elements of the parameters. */
+typedef struct {
+    int64_t n, s, d, p;
+} Loop;
+
+/* Nested loops, outermost first, and where they start. */
+typedef struct {
+    int count;
+    Loop loops[MAX_LOOPS];
+    int64_t src, dst, param;
+} Box;
+
+typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
+extern const int dtype_size[DTYPES];
+
+/* y = ((x - shift) * scale) / divisor, then for integers rint(y + before) clamped to low..high, plus after. */
+typedef struct {
+    Dtype from, to;
+    int divides; /* divisor holds something */
+    int steps;   /* any of shift, scale, divisor does */
+    int64_t channels;
+    const float *shift, *scale, *divisor; /* `channels` values each */
+    const float *before, *low, *high;     /* integers only; low and high have `after` taken off */
+    const int32_t *after;
+} Arithmetic;
+
+/* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
+typedef struct {
+    const float *shift, *scale, *divisor, *before, *low, *high;
+    const int32_t *after;
+} Row;
+
+typedef struct Move Move;
+typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
+
+/* A path of the table: how the innermost loops are moved; the loops around them are walked by move_run. */
+typedef struct {
+    const char *name, *applies;
+    int inner; /* loops that `run` walks itself, the last ones of the box */
+} Path;
+
+enum { PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_STRIDED, PATHS };
+extern const Path paths[PATHS];
+
+struct Move {
+    int path, size;
+    Box box; /* the last paths[path].inner loops in the order that the path wants */
+};
+
+/* n is 8 or more; floats need not be aligned. */
+typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
+typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
+
+/* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
+typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
+
+/* What is compiled once for each instruction set. */
+typedef struct {
+    const char *name;
+    int vector; /* bytes */
+    Mover *movers[PATHS];
+    Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
+    Store *store[DTYPES][2];   /* [one value for each element] */
+    Gray *gray[3];             /* uint8, uint16, float32 */
+} Level;
+
+extern const Level level_base, level_avx2;
+
+/* How a conversion is done. Elements are moved in the narrower of both dtypes: DIRECT: rows lie contiguous in both.
+ * GATHER: tiles are moved to a bench in L1 and converted from there to rows of the destination. SCATTER: rows of the
+ * source are converted to the bench and moved from there. */
+typedef enum { DIRECT, GATHER, SCATTER } Way;
+
+typedef struct {
+    Way way;
+    Box box;
+    int rows, row;               /* loops of the box that make a tile, a row being contiguous on its side; or -1 */
+    int64_t row_step, rows_step; /* how much of each is one tile */
+    Move move;
+} Convert;
+
+typedef struct {
+    int is_fill;
+    int size;
+    Move move;
+    Convert convert;
+} Job;
+
+typedef struct {
+    const Level *level;
+    int converts;
+    Arithmetic arithmetic;
+    int64_t src_bytes, dst_bytes;
+    int jobs;
+    Job *job;
+} Program;
+
+int level_count(void);
+const Level *level_at(int i); /* NULL where this machine lacks it; the best one last */
+
+void move_plan(Move *move, const Box *box, int size);
+void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
+void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic);
+void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
+/* Part `part` of `parts`, which together are the whole and may run at once. */
+void program_run(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
+
+/* Loops over pixels (s: the planes, d: the result), the innermost one with neighbours in the result. */
+void gray_run(Gray *gray, const Box *box, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
+              int64_t part, int64_t parts);
+
+#endif

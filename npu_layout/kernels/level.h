@@ -1,0 +1,864 @@
+/* The vector loops, compiled once for each instruction set: LEVEL is its name, VB its vector's bytes (16, 32, 64).
+ * Sizes come by value and every load and store may be unaligned. */
+#include <string.h>
+
+#include "core.h"
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+#define HERE(name) PASTE(name, LEVEL)
+#define STRINGIFY_(a) #a
+#define STRINGIFY(a) STRINGIFY_(a)
+#define INLINE static inline __attribute__((always_inline))
+
+typedef uint8_t B1 __attribute__((vector_size(16)));
+typedef uint16_t B2 __attribute__((vector_size(16)));
+typedef uint32_t B4 __attribute__((vector_size(16)));
+typedef uint64_t B8 __attribute__((vector_size(16)));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){__VA_ARGS__})
+#endif
+
+INLINE B1 load16(const uint8_t *p) {
+    B1 v;
+    memcpy(&v, p, 16);
+    return v;
+}
+INLINE void store16(uint8_t *p, B1 v) { memcpy(p, &v, 16); }
+INLINE B1 load8(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return (B1)(B8){v, 0};
+}
+INLINE void store8(uint8_t *p, B1 v, int half) {
+    uint64_t x = ((B8)v)[half];
+    memcpy(p, &x, 8);
+}
+
+/* Interleave the lower (upper) halves of two vectors, by elements of 1, 2, 4 and 8 bytes. */
+INLINE B1 low1(B1 a, B1 b) { return SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23); }
+INLINE B1 high1(B1 a, B1 b) { return SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); }
+INLINE B1 low2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 0, 8, 1, 9, 2, 10, 3, 11); }
+INLINE B1 high2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 4, 12, 5, 13, 6, 14, 7, 15); }
+INLINE B1 low4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 0, 4, 1, 5); }
+INLINE B1 high4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 2, 6, 3, 7); }
+INLINE B1 low8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 0, 2); }
+INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
+
+/* One round of a transpose of `count` registers: the register's top bit goes to the element's bottom bit, and the
+ * element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. */
+#define ROUND(type, low, high, from, to, count)            \
+    for (int r = 0; r < (count) / 2; ++r) {                \
+        (to)[2 * r] = low((from)[r], (from)[r + (count) / 2]);      \
+        (to)[2 * r + 1] = high((from)[r], (from)[r + (count) / 2]); \
+    }
+
+/* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
+#define TILES(size, rounds)                                                                                   \
+    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                          \
+        B1 x[16 / size], y[16 / size];                                                                        \
+        for (int r = 0; r < 16 / size; ++r) x[r] = load16(src + r * s);                                       \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(B1, low##size, high##size, x, y, 16 / size)                                                 \
+            for (int r = 0; r < 16 / size; ++r) x[r] = y[r];                                                  \
+        }                                                                                                     \
+        for (int r = 0; r < 16 / size; ++r) store16(dst + r * d, x[r]);                                       \
+    }                                                                                                         \
+    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {            \
+        enum { HALF = 8 / size };                                                                             \
+        B1 x[HALF], y[HALF];                                                                                  \
+        for (int r = 0; r < HALF; ++r) x[r] = low##size(load8(src + r * s), load8(src + (r + HALF) * s));     \
+        for (int k = 0; k < rounds - 1; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
+            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
+        }                                                                                                     \
+        for (int r = 0; r < HALF; ++r) store16(dst + r * d, x[r]);                                            \
+    }                                                                                                         \
+    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {               \
+        enum { HALF = 8 / size };                                                                             \
+        B1 x[HALF], y[HALF];                                                                                  \
+        for (int r = 0; r < HALF; ++r) x[r] = load16(src + r * s);                                            \
+        for (int k = 0; k < rounds - 1; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
+            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
+        }                                                                                                     \
+        for (int r = 0; r < HALF; ++r) store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1); \
+    }                                                                                                         \
+    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                    \
+        enum { HALF = 8 / size, QUARTER = HALF / 2 };                                                         \
+        if (!QUARTER) {                                                                                       \
+            memcpy(dst, src, size);                                                                           \
+            return;                                                                                           \
+        }                                                                                                     \
+        B1 x[QUARTER + !QUARTER], y[QUARTER + !QUARTER];                                                      \
+        for (int r = 0; r < QUARTER; ++r)                                                                     \
+            x[r] = low##size(load8(src + r * s), load8(src + (r + QUARTER) * s));                             \
+        for (int k = 0; k < rounds - 2; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, QUARTER)                                                   \
+            for (int r = 0; r < QUARTER; ++r) x[r] = y[r];                                                    \
+        }                                                                                                     \
+        for (int r = 0; r < QUARTER; ++r)                                                                     \
+            store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1);                         \
+    }
+TILES(1, 4)
+TILES(2, 3)
+TILES(4, 2)
+TILES(8, 1)
+
+#if VB >= 32
+#include <immintrin.h>
+
+INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
+    __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low));
+    return _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
+#define WIDE(size, rounds, epi)                                                                               \
+    INLINE void wide##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                          \
+        enum { COUNT = 16 / size };                                                                           \
+        __m256i x[COUNT], y[COUNT];                                                                           \
+        for (int r = 0; r < COUNT; ++r) x[r] = pair(src + r * s, src + (r + COUNT) * s);                      \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, COUNT)                         \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+        }                                                                                                     \
+        for (int r = 0; r < COUNT; ++r) _mm256_storeu_si256((__m256i *)(dst + r * d), x[r]);                  \
+    }
+WIDE(2, 3, epi16)
+WIDE(4, 2, epi32)
+WIDE(8, 1, epi64)
+
+/* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
+INLINE void wide1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
+    __m256i x[8], y[8];
+    for (int r = 0; r < 8; ++r) x[r] = pair(src + r * s, src + (r + 8) * s);
+    for (int k = 0; k < 3; ++k) {
+        ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
+        for (int r = 0; r < 8; ++r) x[r] = y[r];
+    }
+    for (int r = 0; r < 8; ++r) {
+        __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
+        _mm_storeu_si128((__m128i *)(dst + 2 * r * d), _mm256_castsi256_si128(v));
+        _mm_storeu_si128((__m128i *)(dst + (2 * r + 1) * d), _mm256_extracti128_si256(v, 1));
+    }
+}
+enum { WIDE_ROWS1 = 16, WIDE_ROWS2 = 16, WIDE_ROWS4 = 8, WIDE_ROWS8 = 4 };
+#else
+#define wide1 tile1
+#define wide2 tile2
+#define wide4 tile4
+#define wide8 tile8
+enum { WIDE_ROWS1 = 16, WIDE_ROWS2 = 8, WIDE_ROWS4 = 4, WIDE_ROWS8 = 2 };
+#endif
+
+typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d);
+
+/* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
+INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
+    int64_t at = i < leads ? i * step : lead + (i - leads) * step;
+    return at < n - step ? at : n - step;
+}
+
+/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line across the longer step. */
+INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
+                  uint8_t *dst, int64_t db, int64_t b) {
+    int64_t lead = 0, leads = 0;
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && a > 128 / size) {
+        lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
+        leads = (lead + rows - 1) / rows;
+    }
+    const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
+    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    if (across >= down) {
+        const int64_t strip = 64 / (rows * size) ? 64 / (rows * size) : 1;
+        for (int64_t i0 = 0; i0 < as;) {
+            const int64_t i1 = i0 < leads ? leads : i0 + strip < as ? i0 + strip : as;
+            for (int64_t j = 0; j < bs; ++j) {
+                const int64_t q = place(j, columns, b, 0, 0);
+                for (int64_t i = i0; i < i1; ++i) {
+                    const int64_t p = place(i, rows, a, lead, leads);
+                    tile(src + p * sa + q * size, sa, dst + q * db + p * size, db);
+                }
+            }
+            i0 = i1;
+        }
+    } else {
+        const int64_t strip = 64 / (columns * size) ? 64 / (columns * size) : 1;
+        for (int64_t j0 = 0; j0 < bs; j0 += strip) {
+            const int64_t j1 = j0 + strip < bs ? j0 + strip : bs;
+            for (int64_t i = 0; i < as; ++i) {
+                const int64_t p = place(i, rows, a, lead, leads);
+                for (int64_t j = j0; j < j1; ++j) {
+                    const int64_t q = place(j, columns, b, 0, 0);
+                    tile(src + p * sa + q * size, sa, dst + q * db + p * size, db);
+                }
+            }
+        }
+    }
+}
+
+INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
+    switch (size) {
+        case 1: *dst = *src; break;
+        case 2: memcpy(dst, src, 2); break;
+        case 4: memcpy(dst, src, 4); break;
+        case 8: memcpy(dst, src, 8); break;
+        case 16: memcpy(dst, src, 16); break;
+        default: memcpy(dst, src, (size_t)size);
+    }
+}
+
+INLINE void strided(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) element(size, src + i * s, dst + i * d);
+}
+
+#define BY_SIZE(size, CALL) \
+    switch (size) {         \
+        case 1: CALL(1); break;   \
+        case 2: CALL(2); break;   \
+        case 4: CALL(4); break;   \
+        case 8: CALL(8); break;   \
+        case 16: CALL(16); break; \
+        default: CALL(size);      \
+    }
+
+static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop k = m->box.loops[m->box.count - 1];
+#define CALL(size) strided(size, src, k.s, dst, k.d, k.n)
+    BY_SIZE(m->size, CALL)
+#undef CALL
+}
+
+#define TRANSPOSE(size)                                                                                       \
+    INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) { \
+        enum { FULL = 16 / size, HALF = 8 / size };                                                           \
+        if (a >= WIDE_ROWS##size && b >= FULL)                                                                \
+            cover(wide##size, WIDE_ROWS##size, FULL, size, src, sa, a, dst, db, b);                           \
+        else if (a >= FULL && b >= FULL)                                                                      \
+            cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b);                                      \
+        else if (a >= FULL && b >= HALF)                                                                      \
+            cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b);                        \
+        else if (a >= HALF && b >= FULL)                                                                      \
+            cover(tile##size##_few_rows, HALF, FULL, size, src, sa, a, dst, db, b);                           \
+        else if (a >= HALF && b >= HALF)                                                                      \
+            cover(tile##size##_few, HALF, HALF, size, src, sa, a, dst, db, b);                                \
+        else if (a >= b)                                                                                      \
+            for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
+        else                                                                                                  \
+            for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);         \
+    }
+TRANSPOSE(1)
+TRANSPOSE(2)
+TRANSPOSE(4)
+TRANSPOSE(8)
+
+/* 16-byte elements: the order of a cache line's worth of them is all that matters. */
+INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    for (int64_t j0 = 0; j0 < b; j0 += 4)
+        for (int64_t i = 0; i < a; ++i)
+            for (int64_t j = j0; j < b && j < j0 + 4; ++j) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
+}
+
+static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    switch (m->size) {
+        case 1: transpose1(src, a.s, a.n, dst, b.d, b.n); break;
+        case 2: transpose2(src, a.s, a.n, dst, b.d, b.n); break;
+        case 4: transpose4(src, a.s, a.n, dst, b.d, b.n); break;
+        case 8: transpose8(src, a.s, a.n, dst, b.d, b.n); break;
+        default: transpose16(src, a.s, a.n, dst, b.d, b.n);
+    }
+}
+
+/* Rows of n * size neighbouring bytes. */
+static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
+    const int64_t bytes = row.n * m->size;
+    if (bytes >= 16 && bytes <= 256) {
+        for (int64_t i = 0; i < rows.n; ++i) {
+            const uint8_t *s = src + i * rows.s;
+            uint8_t *d = dst + i * rows.d;
+            for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
+            store16(d + bytes - 16, load16(s + bytes - 16));
+        }
+    } else if (bytes < 16) {
+        for (int64_t i = 0; i < rows.n; ++i) {
+            const uint8_t *s = src + i * rows.s;
+            uint8_t *d = dst + i * rows.d;
+            if (bytes >= 8) {
+                element(8, s, d);
+                element(8, s + bytes - 8, d + bytes - 8);
+            } else if (bytes >= 4) {
+                element(4, s, d);
+                element(4, s + bytes - 4, d + bytes - 4);
+            } else {
+                for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
+            }
+        }
+    } else {
+        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
+    }
+}
+
+/* A vector of VB bytes is VB / 16 lanes, which never mix here: lane l of a group holds its own 16 / size pixels. */
+#if VB == 32
+typedef __m256i V;
+#define LANES 2
+INLINE V lanes(const uint8_t *p, int64_t step) { return pair(p, p + step); }
+INLINE V whole(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+INLINE void put(uint8_t *p, V v) { _mm256_storeu_si256((__m256i *)p, v); }
+INLINE void put_lanes(uint8_t *p, int64_t step, V v) {
+    _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(v));
+    _mm_storeu_si128((__m128i *)(p + step), _mm256_extracti128_si256(v, 1));
+}
+INLINE V select3(V a, V b, V c, V at_b, V at_c) { return _mm256_blendv_epi8(_mm256_blendv_epi8(a, b, at_b), c, at_c); }
+INLINE V shuffled(V v, V order) { return _mm256_shuffle_epi8(v, order); }
+INLINE V broadcast(const uint8_t *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p)); }
+#define VLOW_1 _mm256_unpacklo_epi8
+#define VHIGH_1 _mm256_unpackhi_epi8
+#define VLOW_2 _mm256_unpacklo_epi16
+#define VHIGH_2 _mm256_unpackhi_epi16
+#define VLOW_4 _mm256_unpacklo_epi32
+#define VHIGH_4 _mm256_unpackhi_epi32
+#define SHUFFLES 1
+#else
+typedef B1 V;
+#define LANES 1
+INLINE V lanes(const uint8_t *p, int64_t step) { (void)step; return load16(p); }
+INLINE V whole(const uint8_t *p) { return load16(p); }
+INLINE void put(uint8_t *p, V v) { store16(p, v); }
+INLINE void put_lanes(uint8_t *p, int64_t step, V v) { (void)step; store16(p, v); }
+INLINE V select3(V a, V b, V c, V at_b, V at_c) { return (a & ~(at_b | at_c)) | (b & at_b) | (c & at_c); }
+INLINE V broadcast(const uint8_t *p) { return load16(p); }
+#define VLOW_1 low1
+#define VHIGH_1 high1
+#define VLOW_2 low2
+#define VHIGH_2 high2
+#define VLOW_4 low4
+#define VHIGH_4 high4
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+INLINE V shuffled(V v, V order) { return (V)_mm_shuffle_epi8((__m128i)v, (__m128i)order); }
+#define SHUFFLES 1
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_t)order); }
+#define SHUFFLES 1
+#else
+#define SHUFFLES 0
+#endif
+#endif
+
+#if SHUFFLES
+/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
+ * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
+typedef struct {
+    V at[3], order[3];
+} Thirds;
+
+INLINE Thirds thirds(int size, int inverse) {
+    Thirds t;
+    for (int c = 0; c < 3; ++c) {
+        uint8_t at[16], order[16];
+        for (int i = 0; i < 16; ++i) {
+            const int e = i / size, n = 16 / size, from = inverse ? (inverse * (e - c + 3 * n)) % n : (3 * e + c) % n;
+            at[i] = e % 3 == c ? 0xFF : 0;
+            order[i] = (uint8_t)(from * size + i % size);
+        }
+        t.at[c] = broadcast(at);
+        t.order[c] = broadcast(order);
+    }
+    return t;
+}
+
+/* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
+#define SPLIT3(size, turn)                                                                                       \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {                       \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        const Thirds t = thirds(size, 0);                                                                        \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            const uint8_t *s = src + 3 * size * i;                                                               \
+            const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
+            for (int c = 0; c < 3; ++c) {                                                                        \
+                const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
+                put(dst + c * d + i * size, shuffled(v, t.order[c]));                                            \
+            }                                                                                                    \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE3(size, turn, inverse)                                                                              \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {                       \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        const Thirds t = thirds(size, inverse);                                                                  \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            V x[3];                                                                                              \
+            for (int c = 0; c < 3; ++c) x[c] = shuffled(whole(src + c * s + i * size), t.order[c]);              \
+            for (int r = 0; r < 3; ++r) {                                                                        \
+                const V v = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
+                put_lanes(dst + 3 * size * i + 16 * r, 48, v);                                                   \
+            }                                                                                                    \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+SPLIT3(1, 1)
+SPLIT3(2, 2)
+SPLIT3(4, 1)
+MERGE3(1, 1, 11)
+MERGE3(2, 2, 3)
+MERGE3(4, 1, 3)
+#else
+#define split3_1(...) 0
+#define split3_2(...) 0
+#define split3_4(...) 0
+#define merge3_1(...) 0
+#define merge3_2(...) 0
+#define merge3_4(...) 0
+#endif
+
+/* 2 and 4 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
+#define SPLIT_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {               \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            V x[count], y[count];                                                                                \
+            for (int r = 0; r < count; ++r) x[r] = lanes(src + count * size * i + 16 * r, 16 * count);           \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            for (int r = 0; r < count; ++r) put(dst + r * d + i * size, x[r]);                                   \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {               \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            V x[count], y[count];                                                                                \
+            for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + i * size);                                \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            for (int r = 0; r < count; ++r) put_lanes(dst + count * size * i + 16 * r, 16 * count, x[r]);        \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+SPLIT_EVEN(2, 1, 4)
+SPLIT_EVEN(2, 2, 3)
+SPLIT_EVEN(2, 4, 2)
+SPLIT_EVEN(4, 1, 4)
+SPLIT_EVEN(4, 2, 3)
+SPLIT_EVEN(4, 4, 2)
+MERGE_EVEN(2, 1, 1)
+MERGE_EVEN(2, 2, 1)
+MERGE_EVEN(2, 4, 1)
+MERGE_EVEN(4, 1, 2)
+MERGE_EVEN(4, 2, 2)
+MERGE_EVEN(4, 4, 2)
+
+#define CHANNELS(count, size, CALL)                                              \
+    switch (10 * (count) + (size)) {                                             \
+        case 21: CALL(2, 1); break;                                              \
+        case 22: CALL(2, 2); break;                                              \
+        case 24: CALL(2, 4); break;                                              \
+        case 31: CALL(3, 1); break;                                              \
+        case 32: CALL(3, 2); break;                                              \
+        case 34: CALL(3, 4); break;                                              \
+        case 41: CALL(4, 1); break;                                              \
+        case 42: CALL(4, 2); break;                                              \
+        case 44: CALL(4, 4); break;                                              \
+    }
+
+/* Pixels of 2 to 4 neighbouring channels into planes. */
+static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
+    int64_t done = 0;
+#define CALL(count, size) done = split##count##_##size(src, dst, channel.d, pixel.n)
+    CHANNELS(channel.n, m->size, CALL)
+#undef CALL
+    if (done < pixel.n)
+        for (int64_t c = 0; c < channel.n; ++c) {
+#define CALL(size) strided(size, src + c * channel.s, pixel.s, dst + c * channel.d, size, pixel.n)
+            BY_SIZE(m->size, CALL)
+#undef CALL
+        }
+}
+
+/* Planes into pixels of 2 to 4 neighbouring channels. */
+static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    int64_t done = 0;
+#define CALL(count, size) done = merge##count##_##size(src, channel.s, dst, pixel.n)
+    CHANNELS(channel.n, m->size, CALL)
+#undef CALL
+    if (done < pixel.n)
+        for (int64_t c = 0; c < channel.n; ++c) {
+#define CALL(size) strided(size, src + c * channel.s, size, dst + c * channel.d, pixel.d, pixel.n)
+            BY_SIZE(m->size, CALL)
+#undef CALL
+        }
+}
+
+/* Pixels of up to 4 single bytes into pixels of another order or length: one shuffle for each 16 bytes. */
+static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    int64_t i = 0;
+#if SHUFFLES
+    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
+    const int64_t longest = pixel.s > pixel.d ? pixel.s : pixel.d, each = 16 / longest;
+    if (pixel.d == channel.n && pixel.s > 0 && pixel.s <= 8 && pixel.n >= 2 * each + 6) {
+        uint8_t order[16];
+        for (int64_t k = 0; k < 16; ++k) {
+            const int64_t p = k / pixel.d, at = p * pixel.s + (k % pixel.d) * channel.s - lowest;
+            order[k] = p < each ? (uint8_t)at : 0x80;
+        }
+        const V to = broadcast(order);
+        /* Each store spoils bytes that the next one writes; 16 bytes are read from `lowest` on, so stop early. */
+        const int64_t last = pixel.n - each - 6;
+        for (; i + (LANES - 1) * each <= last; i += LANES * each) {
+            const V v = shuffled(lanes(src + i * pixel.s + lowest, each * pixel.s), to);
+            put_lanes(dst + i * pixel.d, each * pixel.d, v);
+        }
+    }
+#endif
+    for (; i < pixel.n; ++i)
+        for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
+}
+
+/* Arithmetic is done on WIDTH elements of 32 bits. What depends on the machine: to widen and to narrow integers (by
+ * their low bits), float16, and of two floats the larger (smaller), the second one where the first is NaN. */
+#if VB >= 32
+#define WIDTH 8
+#else
+#define WIDTH 4
+#endif
+typedef float F __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
+typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
+
+INLINE F every(float x) { return (F){0} + x; }
+INLINE S every_int(int32_t x) { return (S){0} + x; }
+
+#if VB >= 32
+INLINE S widen_i8(const uint8_t *p) { return (S)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+INLINE S widen_u8(const uint8_t *p) { return (S)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_u16(const uint8_t *p) { return (S)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE __m128i halves(S v) {
+    v &= 0xFFFF;
+    return _mm_packus_epi32(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+}
+INLINE void narrow_16(uint8_t *p, S v) { _mm_storeu_si128((__m128i *)p, halves(v)); }
+INLINE void narrow_8(uint8_t *p, S v) {
+    const __m128i h = halves(v & 0xFF);
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(h, h));
+}
+INLINE F larger(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
+INLINE F get_f16(const uint8_t *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
+#else
+INLINE B1 load4(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return (B1)(B4){v, 0, 0, 0};
+}
+INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
+INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
+INLINE S widen_u16(const uint8_t *p) { return (S)low2(load8(p), (B1){0}); }
+INLINE S widen_i16(const uint8_t *p) { return (S)low2((B1){0}, load8(p)) >> 16; }
+INLINE void narrow_16(uint8_t *p, S v) { store8(p, (B1)SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6), 0); }
+INLINE void narrow_8(uint8_t *p, S v) {
+    const B2 h = SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6);
+    const B1 b = SHUFFLE((B1)h, (B1)h, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
+    memcpy(p, &b, 4);
+}
+INLINE F choose(U first, F a, F b) { return (F)((first & (U)a) | (~first & (U)b)); }
+INLINE F larger(F a, F b) { return choose((U)(a > b), a, b); }
+INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
+
+/* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
+INLINE F get_f16(const uint8_t *p) {
+    const U h = (U)widen_u16(p), sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
+    const U special = (U)(rest >= (0x7C00u << 13)), scaled = (U)((F)rest * every(0x1p112f));
+    return (F)(sign | (special & (rest | 0x7F800000)) | (~special & scaled));
+}
+/* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
+INLINE void put_f16(uint8_t *p, F v) {
+    const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
+    const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;
+    const U small = (U)((F)rest + every(0.5f)) - 0x3F000000u;
+    const U is_small = (U)(rest < (113u << 23)), is_large = (U)(rest >= 0x477FF000u), is_nan = (U)(rest > 0x7F800000u);
+    U h = (is_small & small) | (~is_small & normal);
+    h = (is_large & 0x7C00) | (~is_large & h);
+    h = (is_nan & (0x7E00 | ((rest >> 13) & 0x3FF))) | (~is_nan & h);
+    narrow_16(p, (S)(h | sign));
+}
+#endif
+
+INLINE F get_i8(const uint8_t *p) { return __builtin_convertvector(widen_i8(p), F); }
+INLINE F get_u8(const uint8_t *p) { return __builtin_convertvector(widen_u8(p), F); }
+INLINE F get_i16(const uint8_t *p) { return __builtin_convertvector(widen_i16(p), F); }
+INLINE F get_u16(const uint8_t *p) { return __builtin_convertvector(widen_u16(p), F); }
+INLINE F get_bf16(const uint8_t *p) { return (F)(widen_u16(p) << 16); }
+INLINE F get_i32(const uint8_t *p) {
+    S v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, F);
+}
+INLINE F get_f32(const uint8_t *p) {
+    F v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void put_f32(uint8_t *p, F v) { memcpy(p, &v, sizeof v); }
+INLINE void put_bf16(uint8_t *p, F v) {
+    const U bits = (U)v, nan = (U)(v != v);
+    const U rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+    narrow_16(p, (S)((nan & ((bits >> 16) | 0x40)) | (~nan & rounded)));
+}
+
+INLINE F floats(const float *p) {
+    F v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+INLINE S ints(const int32_t *p) {
+    S v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Rows have WIDTH elements or more; the last vector overlaps the one before. */
+#define WALK(BODY)                                              \
+    for (int64_t i = 0; i + WIDTH <= n; i += WIDTH) BODY(i);    \
+    if (n % WIDTH) BODY(n - WIDTH);
+
+#define LOAD_AT(i)                                                                             \
+    do {                                                                                       \
+        F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0);\
+        if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);\
+        put_f32(dst + 4 * (i), v);                                                             \
+    } while (0)
+INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
+                 const Row *row) {
+    const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
+    const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
+    WALK(LOAD_AT)
+}
+#define LOAD(name, bytes)                                                                                         \
+    static void HERE(load_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                       \
+        load(get_##name, bytes, 0, 0, src, dst, n, row);                                                          \
+    }                                                                                                             \
+    static void HERE(load_##name##_divided)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {             \
+        load(get_##name, bytes, 0, 1, src, dst, n, row);                                                          \
+    }                                                                                                             \
+    static void HERE(load_##name##_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                \
+        load(get_##name, bytes, 1, 0, src, dst, n, row);                                                          \
+    }                                                                                                             \
+    static void HERE(load_##name##_each_divided)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {        \
+        load(get_##name, bytes, 1, 1, src, dst, n, row);                                                          \
+    }
+LOAD(i8, 1)
+LOAD(u8, 1)
+LOAD(i16, 2)
+LOAD(u16, 2)
+LOAD(i32, 4)
+LOAD(f16, 2)
+LOAD(bf16, 2)
+LOAD(f32, 4)
+
+/* rint of what the clamp has brought below 2**22, in the low bits of a sum. NaN becomes the lowest value. */
+#define STORE_AT(i)                                                                            \
+    do {                                                                                       \
+        F v = get_f32(src + 4 * (i)) + (each ? floats(before + (i)) : before0);                  \
+        v = smaller(larger(v, each ? floats(low + (i)) : low0), each ? floats(high + (i)) : high0);                     \
+        const S q = (S)(v + every(0x1.8p23f)) - every_int(0x4B400000);                         \
+        put(to + (i) * bytes, q + (each ? ints(after + (i)) : after0));                                  \
+    } while (0)
+INLINE void store(void put(uint8_t *, S), int bytes, int each, const uint8_t *src, uint8_t *to, int64_t n, const Row *row) {
+    const float *before = row->before, *low = row->low, *high = row->high;
+    const int32_t *after = row->after;
+    const F before0 = every(*before), low0 = every(*low), high0 = every(*high);
+    const S after0 = every_int(*after);
+    WALK(STORE_AT)
+}
+#define STORE(name, bytes, narrow)                                                                            \
+    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {               \
+        store(narrow, bytes, 0, src, dst, n, row);                                                     \
+    }                                                                                                      \
+    static void HERE(store_##name##_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {        \
+        store(narrow, bytes, 1, src, dst, n, row);                                                     \
+    }
+STORE(i8, 1, narrow_8)
+STORE(u8, 1, narrow_8)
+STORE(i16, 2, narrow_16)
+STORE(u16, 2, narrow_16)
+
+/* int32 reaches further than float32 counts: in double. */
+INLINE void store_wide(int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = each ? i : 0;
+        const double lowest = -2147483648.0, highest = 2147483647.0;
+        float x;
+        memcpy(&x, src + 4 * i, 4);
+        double v = (double)__builtin_rintf(x + row->before[k]) + row->after[k];
+        v = v > lowest ? v : lowest;
+        v = v < highest ? v : highest;
+        const int32_t q = (int32_t)v;
+        memcpy(dst + 4 * i, &q, 4);
+    }
+}
+static void HERE(store_i32)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { store_wide(0, src, dst, n, row); }
+static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    store_wide(1, src, dst, n, row);
+}
+
+#define STORE_FLOAT(name)                                                                            \
+    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
+        (void)row;                                                                                   \
+        WALK(STORE_FLOAT_AT_##name)                                                                  \
+    }
+#define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))
+#define STORE_FLOAT_AT_bf16(i) put_bf16(dst + 2 * (i), get_f32(src + 4 * (i)))
+#define STORE_FLOAT_AT_f32(i) put_f32(dst + 4 * (i), get_f32(src + 4 * (i)))
+STORE_FLOAT(f16)
+STORE_FLOAT(bf16)
+STORE_FLOAT(f32)
+
+/* Gray of 8-bit pixels: (3735 B + 19235 G + 9798 R + 2**14) >> 15, as OpenCV has it. */
+INLINE uint8_t gray_pixel(uint8_t b, uint8_t g, uint8_t r) {
+    return (uint8_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
+}
+
+#if VB == 32 || defined(__SSE2__)
+#if VB == 32
+#define GRAY_OP(name) _mm256_##name
+typedef __m256i G;
+#define GRAY_ZERO _mm256_setzero_si256()
+#define GRAY_PAIR(low, high) _mm256_set1_epi16((int16_t)(((uint8_t)(high) << 8) | (uint8_t)(low)))
+/* Weights in base 256 with signed low digits, 3735 = 15, -105; 19235 = 75, 35; 9798 = 38, 70: then
+ * (256 high + low + 2**14) >> 15 is (high + 64 + (low >> 8)) >> 7 exactly, and no sum leaves 16 bits. */
+INLINE G gray_half(G rg, G b1) {
+    const G high = _mm256_add_epi16(_mm256_maddubs_epi16(rg, GRAY_PAIR(38, 75)), _mm256_maddubs_epi16(b1, GRAY_PAIR(15, 64)));
+    const G low = _mm256_add_epi16(_mm256_maddubs_epi16(rg, GRAY_PAIR(70, 35)), _mm256_maddubs_epi16(b1, GRAY_PAIR(-105, 0)));
+    return _mm256_srli_epi16(_mm256_add_epi16(high, _mm256_srai_epi16(low, 8)), 7);
+}
+INLINE V gray_vector(V b, V g, V r) {
+    const G one = _mm256_set1_epi8(1);
+    return _mm256_packus_epi16(gray_half(_mm256_unpacklo_epi8(r, g), _mm256_unpacklo_epi8(b, one)),
+                               gray_half(_mm256_unpackhi_epi8(r, g), _mm256_unpackhi_epi8(b, one)));
+}
+#else
+#include <emmintrin.h>
+/* Eight pixels as 16-bit pairs (r, g) and (b, 1). */
+INLINE __m128i gray_quarter(__m128i rg, __m128i b1) {
+    const __m128i sum = _mm_add_epi32(_mm_madd_epi16(rg, _mm_set1_epi32((19235 << 16) | 9798)),
+                                      _mm_madd_epi16(b1, _mm_set1_epi32((16384 << 16) | 3735)));
+    return _mm_srli_epi32(sum, 15);
+}
+INLINE __m128i gray_half(__m128i b, __m128i g, __m128i r) {
+    const __m128i one = _mm_set1_epi16(1);
+    return _mm_packs_epi32(gray_quarter(_mm_unpacklo_epi16(r, g), _mm_unpacklo_epi16(b, one)),
+                           gray_quarter(_mm_unpackhi_epi16(r, g), _mm_unpackhi_epi16(b, one)));
+}
+INLINE V gray_vector(V b, V g, V r) {
+    const __m128i zero = _mm_setzero_si128();
+#define LOW(x) _mm_unpacklo_epi8((__m128i)x, zero)
+#define HIGH(x) _mm_unpackhi_epi8((__m128i)x, zero)
+    return (V)_mm_packus_epi16(gray_half(LOW(b), LOW(g), LOW(r)), gray_half(HIGH(b), HIGH(g), HIGH(r)));
+#undef LOW
+#undef HIGH
+}
+#endif
+INLINE void gray_planes(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
+    int64_t i = 0;
+    for (; i + VB <= n; i += VB) put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
+    if (i < n && n >= VB) put(out + n - VB, gray_vector(whole(b + n - VB), whole(g + n - VB), whole(r + n - VB)));
+    else for (; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+}
+#else
+INLINE void gray_planes(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
+                        uint8_t *restrict out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+}
+#endif
+
+/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels are split into planes in L1. */
+static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+    if (s == 1) {
+        gray_planes(b, g, r, out, n);
+        return;
+    }
+    enum { SOME = 1024 };
+    uint8_t planes[4][SOME];
+    const uint8_t *first = b < r ? b : r;
+    const int64_t ib = b - first, ir = r - first;
+    const int pixels = g == first + 1 && ib + ir == 2;
+    for (int64_t i = 0; i < n; i += SOME) {
+        int64_t count = n - i < SOME ? n - i : SOME, done = 0;
+        const uint8_t *p = first + i * s;
+        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count);
+        /* The last pixel's fourth byte may lie outside. */
+        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1);
+        if (done) {
+            gray_planes(planes[ib], planes[1], planes[ir], out + i, done);
+        }
+        for (; done < count; ++done) {
+            const int64_t at = (i + done) * s;
+            out[i + done] = gray_pixel(b[at], g[at], r[at]);
+        }
+    }
+}
+
+static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        uint16_t x[3];
+        memcpy(x, b + i * s, 2), memcpy(x + 1, g + i * s, 2), memcpy(x + 2, r + i * s, 2);
+        const uint16_t y = (uint16_t)((3735u * x[0] + 19235u * x[1] + 9798u * x[2] + (1u << 14)) >> 15);
+        memcpy(out + 2 * i, &y, 2);
+    }
+}
+
+static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        float x[3];
+        memcpy(x, b + i * s, 4), memcpy(x + 1, g + i * s, 4), memcpy(x + 2, r + i * s, 4);
+        const float y = x[0] * 0.114f + x[1] * 0.587f + x[2] * 0.299f;
+        memcpy(out + 4 * i, &y, 4);
+    }
+}
+
+#define LOADS(name)                                                                   \
+    {                                                                                 \
+        {HERE(load_##name), HERE(load_##name##_divided)}, {                           \
+            HERE(load_##name##_each), HERE(load_##name##_each_divided)                \
+        }                                                                             \
+    }
+const Level HERE(level) = {
+    STRINGIFY(LEVEL),
+    VB,
+    {HERE(move_copy), HERE(move_transpose), HERE(move_split), HERE(move_merge), HERE(move_pixels), HERE(move_strided)},
+    {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)},
+    {
+        {HERE(store_i8), HERE(store_i8_each)},
+        {HERE(store_u8), HERE(store_u8_each)},
+        {HERE(store_i16), HERE(store_i16_each)},
+        {HERE(store_u16), HERE(store_u16_each)},
+        {HERE(store_i32), HERE(store_i32_each)},
+        {HERE(store_f16), HERE(store_f16)},
+        {HERE(store_bf16), HERE(store_bf16)},
+        {HERE(store_f32), HERE(store_f32)},
+    },
+    {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
+};

@@ -1,0 +1,13 @@
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
+#else
+#pragma GCC target("avx2,f16c")
+#endif
+#define LEVEL avx2
+#define VB 32
+#include "level.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif

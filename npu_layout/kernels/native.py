@@ -1,0 +1,96 @@
+"""The compiled core, seen from Python: which level runs, and what it is told of a conversion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import _native
+from .box import Arithmetic, Box, limits
+from .threads import in_parts
+
+_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
+_ROUNDABLE = 1 << 22  # what a float32 counts in halves: sums up to here are rounded exactly
+
+
+def _level() -> str:
+    off = {name.strip() for name in os.environ.get("NPU_LAYOUT_DISABLE", "").split(",")}
+    return [name for name, _ in _native.LEVELS if name == "base" or name not in off][-1]
+
+
+LEVEL = _level()
+
+
+def program(
+    src_size: int, dst_size: int, fills: Sequence[Box], boxes: Sequence[Box], arithmetic: Arithmetic, level: str = LEVEL
+) -> _native.Program | None:
+    """The compiled program of a conversion; None where the core has no loops for it."""
+    if max((len(box.loops) for box in (*boxes, *fills)), default=0) > 16:
+        return None
+    told = None
+    if not arithmetic.moves_only:
+        told = _told(arithmetic)
+        if told is None:
+            return None
+    src_item, dst_item = arithmetic.itemsizes
+    return _native.Program(
+        level,
+        src_size * src_item,
+        src_item,
+        dst_size * dst_item,
+        dst_item,
+        tuple(tuple(box) for box in fills),
+        tuple(tuple(box) for box in boxes),
+        told,
+    )
+
+
+def _told(a: Arithmetic) -> tuple[object, ...] | None:
+    if a.src_dtype not in _DTYPES or a.dst_dtype not in _DTYPES:
+        return None
+    steps = [p is not None for p in (a.shift, a.scale, a.divisor)]
+    to_integer = "float" not in a.dst_dtype
+    if to_integer and a.zero_point is None and (any(steps) or "float" in a.src_dtype):
+        return None
+    channels = next((len(p) for p in (a.shift, a.scale, a.divisor, a.zero_point) if p is not None), 1)
+
+    def filled(values: np.ndarray | None, default: float) -> np.ndarray:
+        return np.full(channels, default, np.float32) if values is None else np.ascontiguousarray(values, np.float32)
+
+    before = after = np.zeros(channels)
+    low = high = before
+    if to_integer:
+        if a.zero_point is not None and a.float_zero_point:
+            before = a.zero_point
+        elif a.zero_point is not None:
+            after = a.zero_point
+        lowest, highest = limits(a.dst_dtype)
+        low, high = lowest - after, highest - after
+        if a.dst_dtype == "int32":
+            if np.abs(after).max() > highest:
+                return None
+        elif max(np.abs(low).max(), np.abs(high).max()) > _ROUNDABLE:
+            return None
+    return (
+        _DTYPES.index(a.src_dtype),
+        _DTYPES.index(a.dst_dtype),
+        any(steps),
+        steps[2],
+        filled(a.shift, 0),
+        filled(a.scale, 1),
+        filled(a.divisor, 1),
+        *(np.ascontiguousarray(values, np.float32) for values in (before, low, high)),
+        np.ascontiguousarray(after, np.int32),
+    )
+
+
+def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> None:
+    """As `_numpy.gray`, the same bits."""
+    kind = ("uint8", "uint16", "float32").index(out.dtype.name)
+
+    def run(_: object, __: object, part: int = 0, parts: int = 1) -> None:
+        _native.gray(level, kind, blue, green, red, out, part, parts)
+
+    in_parts(run, 4 * out.nbytes)(None, None)
