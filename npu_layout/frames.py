@@ -12,7 +12,7 @@ from .elements import kernel_name
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
-from .repack import Affine, check_out, overlap, plan
+from .repack import Affine, Plan, check_out, overlap, plan
 from .storage import Storage
 from .tensor import TensorSpec
 
@@ -185,7 +185,7 @@ class Preprocessor:
                 raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
         canvas = self._canvas()
         geometries = [self._fit(image, part) for image, part in zip(images, canvas)]
-        self._plan().run(canvas.reshape(-1), buffer.reshape(-1))
+        self.plan.run(canvas.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
     def _frame(self, frame: Any) -> np.ndarray:
@@ -268,7 +268,9 @@ class Preprocessor:
         by_model = sorted(range(3), key=lambda rgb: order[rgb])
         return tuple(colours[rgb] for rgb in by_model)
 
-    def _plan(self) -> Any:
+    @property
+    def plan(self) -> Plan:
+        """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
         height, width = self._input_wh[::-1]
         pixel, mapping = self._canvas_channels, self._channel_map()
         step = mapping[1] - mapping[0] if len(mapping) > 1 else 1

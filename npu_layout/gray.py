@@ -68,7 +68,6 @@ def to_gray(
         raise LayoutError(f"image of layout {source} is empty: shape {array.shape}")
     shape["C"] = 1
     plain = Layout.plain(source.letters)
-    planes = [array[_channel(source, c)] for c in _ORDERS[order]]
     target = plain if to is None else as_layout(to)
     if sorted(target.axes) != sorted(plain.axes):
         raise LayoutError(f"to={target}: expected the axes {plain.axes} of layout {source}, got {target.axes}")
@@ -77,10 +76,18 @@ def to_gray(
         check_out(out, result_shape, array.dtype, array, lambda: f"to_gray of layout {source}")
     direct = target.tag == plain.tag
     work = out if direct and out is not None else np.empty([shape[a] for a in plain.axes], array.dtype)
-    kernels.gray(planes[0], planes[1], planes[2], _as_planes(work, source))
+    kernels.gray(*gray_views(array, source, work, order))
     if direct:
         return work
     return repack(work, plain, Layout(target.tag), out=out)
+
+
+def gray_views(
+    array: np.ndarray, layout: Layout, gray: np.ndarray, order: str = "BGR"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Blue, green and red of a storage array, and the result (plain, C = 1): views of one shape."""
+    blue, green, red = (array[_channel(layout, c)] for c in _ORDERS[order])
+    return blue, green, red, _as_planes(gray, layout)
 
 
 def _channel(layout: Layout, c: int) -> tuple[Any, ...]:

@@ -18,12 +18,23 @@ FLOORS = (
     "repack",
     "gray quantization",
     "tensor",
-    "frames engines specs",
+    "conversion frames engines specs",
+    "bench_cases",
+    "peers",
+    "bench",
+    "cli",
 )
-OUTSIDE = {"numpy"}  # at import; these at first use:
-LATE = {"frames": {"cv2"}, "geometry": {"cv2"}, "engines": {"onnxruntime"}, "kernels._numpy": {"cv2"}}
+OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
+LATE = {
+    "frames": {"cv2"},
+    "geometry": {"cv2"},
+    "engines": {"onnxruntime"},
+    "kernels._numpy": {"cv2"},
+    "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
+    "bench": {"matplotlib", "rich"},
+}
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray"}
+ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them
 
 
 def modules() -> dict[str, ast.Module]:
@@ -49,7 +60,7 @@ def standard(name: str) -> bool:
 
     if hasattr(sys, "stdlib_module_names"):
         return name in sys.stdlib_module_names
-    return name not in {"numpy", "cv2", "onnxruntime", "torch", "pytest", "hypothesis", "onnx"}
+    return name not in set().union(OUTSIDE, *LATE.values(), {"pytest", "hypothesis"})
 
 
 def test_imports_go_down_only() -> None:

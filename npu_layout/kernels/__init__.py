@@ -17,7 +17,18 @@ from ._numpy import Program as Twin
 from .box import Arithmetic, Box
 from .threads import get_num_threads, in_parts, set_num_threads
 
-__all__ = ["Arithmetic", "Box", "Twin", "active", "get_num_threads", "gray", "in_parts", "program", "set_num_threads"]
+__all__ = [
+    "Arithmetic",
+    "Box",
+    "Twin",
+    "active",
+    "backends",
+    "get_num_threads",
+    "gray",
+    "in_parts",
+    "program",
+    "set_num_threads",
+]
 
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
 if _WANTED not in ("auto", "native", "numpy"):
@@ -35,21 +46,41 @@ if _WANTED != "numpy":
             ) from error
 
 
+_BACKENDS: dict[str, str | None] = {f"native ({level})": level for level in (_core.LEVELS if _core else ())}
+_BACKENDS["numpy"] = None
+_ACTIVE = next(iter(_BACKENDS))
+
+
 def active() -> str:
     """The kernels in use: ``native (avx2)``, the instruction set in brackets, or ``numpy`` (with OpenCV)."""
-    return "numpy" if _core is None else f"native ({_core.LEVEL})"
+    return _ACTIVE
 
 
-def program(src_size: int, dst_size: int, fills: Sequence[Box], boxes: Sequence[Box], arithmetic: Arithmetic) -> Twin:
+def backends() -> list[str]:
+    """Every kind of kernels that this machine can run, named as by `active`: the native ones, best first, and numpy."""
+    return list(_BACKENDS)
+
+
+def program(
+    src_size: int,
+    dst_size: int,
+    fills: Sequence[Box],
+    boxes: Sequence[Box],
+    arithmetic: Arithmetic,
+    backend: str | None = None,
+) -> Twin:
     """What ``run(source, destination)`` does to two flat arrays of so many elements: zero the boxes `fills` of the
-    destination, then move or convert `boxes`. Compiled where the core knows the dtypes, else the numpy twin."""
-    made = None if _core is None else _core.program(src_size, dst_size, fills, boxes, arithmetic)
+    destination, then move or convert `boxes`. Compiled where the core knows the dtypes, else the numpy twin;
+    `backend`: another one than the active one."""
+    level = _BACKENDS[backend or _ACTIVE]
+    made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
     return made or Twin(fills, boxes, arithmetic)
 
 
-def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
+def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
     """Grayscale of three views of one shape and the same strides into `out`; see `_numpy.gray` for the rule."""
-    if _core is None:
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None:
         _numpy.gray(blue, green, red, out)
     else:
-        _core.gray(blue, green, red, out)
+        _core.gray(blue, green, red, out, level)

@@ -15,10 +15,15 @@ const Path paths[PATHS] = {
 };
 
 #if defined(__x86_64__)
-static const Level *const levels[] = {&level_base, &level_avx2};
+static const Level *const levels[] = {&level_base, &level_avx2, &level_avx512};
 static int supported(const Level *level) {
     __builtin_cpu_init();
-    return level == &level_base || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"));
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    if (level == &level_avx2) return avx2;
+    if (level == &level_avx512)
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    return 1;
 }
 #else
 static const Level *const levels[] = {&level_base};
@@ -265,7 +270,7 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each) {
-    enum { LEAST = 8 };
+    enum { LEAST = 16 }; /* the most floats that a vector has */
     const int from = dtype_size[a->from], to = dtype_size[a->to];
     if (n < LEAST) { /* through vectors of its own: no loop reads or writes beyond n */
         uint8_t few[LEAST * 4] = {0}, result[LEAST * 4];

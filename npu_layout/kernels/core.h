@@ -56,7 +56,7 @@ struct Move {
     Box box; /* the last paths[path].inner loops in the order that the path wants */
 };
 
-/* n is 8 or more; floats need not be aligned. */
+/* n is a vector's floats or more; the floats need not be aligned. */
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
 typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
 
@@ -73,7 +73,7 @@ typedef struct {
     Gray *gray[3];             /* uint8, uint16, float32 */
 } Level;
 
-extern const Level level_base, level_avx2;
+extern const Level level_base, level_avx2, level_avx512;
 
 /* How a conversion is done. Elements are moved in the narrower of both dtypes: DIRECT: rows lie contiguous in both.
  * GATHER: tiles are moved to a bench in L1 and converted from there to rows of the destination. SCATTER: rows of the

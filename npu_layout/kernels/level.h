@@ -110,15 +110,18 @@ TILES(8, 1)
 
 #if VB >= 32
 #include <immintrin.h>
+#endif
 
+/* TRY_MORE(size): cover by tiles that have more rows than one of 16 bytes, where there are so many. */
+#if VB >= 32
 INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
     __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low));
     return _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)high), 1);
 }
 
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
-#define WIDE(size, rounds, epi)                                                                               \
-    INLINE void wide##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                          \
+#define TWICE(size, rounds, epi)                                                                              \
+    INLINE void twice##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                         \
         enum { COUNT = 16 / size };                                                                           \
         __m256i x[COUNT], y[COUNT];                                                                           \
         for (int r = 0; r < COUNT; ++r) x[r] = pair(src + r * s, src + (r + COUNT) * s);                      \
@@ -128,12 +131,12 @@ INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
         }                                                                                                     \
         for (int r = 0; r < COUNT; ++r) _mm256_storeu_si256((__m256i *)(dst + r * d), x[r]);                  \
     }
-WIDE(2, 3, epi16)
-WIDE(4, 2, epi32)
-WIDE(8, 1, epi64)
+TWICE(2, 3, epi16)
+TWICE(4, 2, epi32)
+TWICE(8, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
-INLINE void wide1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
     __m256i x[8], y[8];
     for (int r = 0; r < 8; ++r) x[r] = pair(src + r * s, src + (r + 8) * s);
     for (int k = 0; k < 3; ++k) {
@@ -146,13 +149,43 @@ INLINE void wide1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
         _mm_storeu_si128((__m128i *)(dst + (2 * r + 1) * d), _mm256_extracti128_si256(v, 1));
     }
 }
-enum { WIDE_ROWS1 = 16, WIDE_ROWS2 = 16, WIDE_ROWS4 = 8, WIDE_ROWS8 = 4 };
+enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
+#define TRY_TWICE(size) \
+    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b); else
+#endif
+
+#if VB == 64
+/* Rows s bytes apart, one in each lane: broadcasts that merge need no shuffle port. */
+INLINE __m512i quad(const uint8_t *p, int64_t s) {
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p));
+    v = _mm512_mask_broadcast_i32x4(v, 0x00F0, _mm_loadu_si128((const __m128i *)(p + s)));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0F00, _mm_loadu_si128((const __m128i *)(p + 2 * s)));
+    return _mm512_mask_broadcast_i32x4(v, 0xF000, _mm_loadu_si128((const __m128i *)(p + 3 * s)));
+}
+
+/* Four times as many rows: what is stored is a whole cache line. */
+#define FOURFOLD(size, rounds, epi)                                                                           \
+    INLINE void fourfold##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                      \
+        enum { COUNT = 16 / size };                                                                           \
+        __m512i x[COUNT], y[COUNT];                                                                           \
+        for (int r = 0; r < COUNT; ++r) x[r] = quad(src + r * s, COUNT * s);                                  \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(__m512i, _mm512_unpacklo_##epi, _mm512_unpackhi_##epi, x, y, COUNT)                         \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+        }                                                                                                     \
+        for (int r = 0; r < COUNT; ++r) _mm512_storeu_si512(dst + r * d, x[r]);                               \
+    }
+FOURFOLD(1, 4, epi8)
+FOURFOLD(2, 3, epi16)
+FOURFOLD(4, 2, epi32)
+FOURFOLD(8, 1, epi64)
+#define TRY_MORE(size)                                                                                        \
+    if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b); \
+    else TRY_TWICE(size)
+#elif VB == 32
+#define TRY_MORE TRY_TWICE
 #else
-#define wide1 tile1
-#define wide2 tile2
-#define wide4 tile4
-#define wide8 tile8
-enum { WIDE_ROWS1 = 16, WIDE_ROWS2 = 8, WIDE_ROWS4 = 4, WIDE_ROWS8 = 2 };
+#define TRY_MORE(size)
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d);
@@ -236,9 +269,8 @@ static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) 
 #define TRANSPOSE(size)                                                                                       \
     INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) { \
         enum { FULL = 16 / size, HALF = 8 / size };                                                           \
-        if (a >= WIDE_ROWS##size && b >= FULL)                                                                \
-            cover(wide##size, WIDE_ROWS##size, FULL, size, src, sa, a, dst, db, b);                           \
-        else if (a >= FULL && b >= FULL)                                                                      \
+        TRY_MORE(size)                                                                                        \
+        if (a >= FULL && b >= FULL)                                                                      \
             cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b);                                      \
         else if (a >= FULL && b >= HALF)                                                                      \
             cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b);                        \
@@ -305,7 +337,31 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
 }
 
 /* A vector of VB bytes is VB / 16 lanes, which never mix here: lane l of a group holds its own 16 / size pixels. */
-#if VB == 32
+#if VB == 64
+typedef __m512i V;
+#define LANES 4
+INLINE V lanes(const uint8_t *p, int64_t step) { return quad(p, step); }
+INLINE V whole(const uint8_t *p) { return _mm512_loadu_si512(p); }
+INLINE void put(uint8_t *p, V v) { _mm512_storeu_si512(p, v); }
+INLINE void put_lanes(uint8_t *p, int64_t step, V v) {
+    _mm_storeu_si128((__m128i *)p, _mm512_castsi512_si128(v));
+    _mm_storeu_si128((__m128i *)(p + step), _mm512_extracti32x4_epi32(v, 1));
+    _mm_storeu_si128((__m128i *)(p + 2 * step), _mm512_extracti32x4_epi32(v, 2));
+    _mm_storeu_si128((__m128i *)(p + 3 * step), _mm512_extracti32x4_epi32(v, 3));
+}
+INLINE V select3(V a, V b, V c, V at_b, V at_c) {
+    return _mm512_ternarylogic_epi64(_mm512_ternarylogic_epi64(a, b, at_b, 0xD8), c, at_c, 0xD8);
+}
+INLINE V shuffled(V v, V order) { return _mm512_shuffle_epi8(v, order); }
+INLINE V broadcast(const uint8_t *p) { return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p)); }
+#define VLOW_1 _mm512_unpacklo_epi8
+#define VHIGH_1 _mm512_unpackhi_epi8
+#define VLOW_2 _mm512_unpacklo_epi16
+#define VHIGH_2 _mm512_unpackhi_epi16
+#define VLOW_4 _mm512_unpacklo_epi32
+#define VHIGH_4 _mm512_unpackhi_epi32
+#define SHUFFLES 1
+#elif VB == 32
 typedef __m256i V;
 #define LANES 2
 INLINE V lanes(const uint8_t *p, int64_t step) { return pair(p, p + step); }
@@ -536,11 +592,7 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
 
 /* Arithmetic is done on WIDTH elements of 32 bits. What depends on the machine: to widen and to narrow integers (by
  * their low bits), float16, and of two floats the larger (smaller), the second one where the first is NaN. */
-#if VB >= 32
-#define WIDTH 8
-#else
-#define WIDTH 4
-#endif
+#define WIDTH (VB / 4)
 typedef float F __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
@@ -548,7 +600,18 @@ typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
 INLINE F every(float x) { return (F){0} + x; }
 INLINE S every_int(int32_t x) { return (S){0} + x; }
 
-#if VB >= 32
+#if VB == 64
+INLINE S widen_i8(const uint8_t *p) { return (S)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_u8(const uint8_t *p) { return (S)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE S widen_u16(const uint8_t *p) { return (S)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void narrow_16(uint8_t *p, S v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16((__m512i)v)); }
+INLINE void narrow_8(uint8_t *p, S v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)v)); }
+INLINE F larger(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE F smaller(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
+INLINE F get_f16(const uint8_t *p) { return (F)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void put_f16(uint8_t *p, F v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)v, 0)); }
+#elif VB == 32
 INLINE S widen_i8(const uint8_t *p) { return (S)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
 INLINE S widen_u8(const uint8_t *p) { return (S)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
 INLINE S widen_i16(const uint8_t *p) { return (S)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)); }
@@ -741,23 +804,24 @@ INLINE uint8_t gray_pixel(uint8_t b, uint8_t g, uint8_t r) {
     return (uint8_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
 
-#if VB == 32 || defined(__SSE2__)
-#if VB == 32
-#define GRAY_OP(name) _mm256_##name
-typedef __m256i G;
-#define GRAY_ZERO _mm256_setzero_si256()
-#define GRAY_PAIR(low, high) _mm256_set1_epi16((int16_t)(((uint8_t)(high) << 8) | (uint8_t)(low)))
+#if VB >= 32 || defined(__SSE2__)
+#if VB >= 32
+#if VB == 64
+#define OP(name) _mm512_##name
+#else
+#define OP(name) _mm256_##name
+#endif
+#define WEIGHTS(low, high) OP(set1_epi16)((int16_t)(((uint8_t)(high) << 8) | (uint8_t)(low)))
 /* Weights in base 256 with signed low digits, 3735 = 15, -105; 19235 = 75, 35; 9798 = 38, 70: then
  * (256 high + low + 2**14) >> 15 is (high + 64 + (low >> 8)) >> 7 exactly, and no sum leaves 16 bits. */
-INLINE G gray_half(G rg, G b1) {
-    const G high = _mm256_add_epi16(_mm256_maddubs_epi16(rg, GRAY_PAIR(38, 75)), _mm256_maddubs_epi16(b1, GRAY_PAIR(15, 64)));
-    const G low = _mm256_add_epi16(_mm256_maddubs_epi16(rg, GRAY_PAIR(70, 35)), _mm256_maddubs_epi16(b1, GRAY_PAIR(-105, 0)));
-    return _mm256_srli_epi16(_mm256_add_epi16(high, _mm256_srai_epi16(low, 8)), 7);
+INLINE V gray_half(V rg, V b1) {
+    const V high = OP(add_epi16)(OP(maddubs_epi16)(rg, WEIGHTS(38, 75)), OP(maddubs_epi16)(b1, WEIGHTS(15, 64)));
+    const V low = OP(add_epi16)(OP(maddubs_epi16)(rg, WEIGHTS(70, 35)), OP(maddubs_epi16)(b1, WEIGHTS(-105, 0)));
+    return OP(srli_epi16)(OP(add_epi16)(high, OP(srai_epi16)(low, 8)), 7);
 }
 INLINE V gray_vector(V b, V g, V r) {
-    const G one = _mm256_set1_epi8(1);
-    return _mm256_packus_epi16(gray_half(_mm256_unpacklo_epi8(r, g), _mm256_unpacklo_epi8(b, one)),
-                               gray_half(_mm256_unpackhi_epi8(r, g), _mm256_unpackhi_epi8(b, one)));
+    const V one = OP(set1_epi8)(1);
+    return OP(packus_epi16)(gray_half(VLOW_1(r, g), VLOW_1(b, one)), gray_half(VHIGH_1(r, g), VHIGH_1(b, one)));
 }
 #else
 #include <emmintrin.h>

@@ -15,12 +15,13 @@ _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "
 _ROUNDABLE = 1 << 22  # what a float32 counts in halves: sums up to here are rounded exactly
 
 
-def _level() -> str:
+def _levels() -> list[str]:
     off = {name.strip() for name in os.environ.get("NPU_LAYOUT_DISABLE", "").split(",")}
-    return [name for name, _ in _native.LEVELS if name == "base" or name not in off][-1]
+    return [name for name, _ in reversed(_native.LEVELS) if name == "base" or name not in off]
 
 
-LEVEL = _level()
+LEVELS = _levels()  # what this machine can do, best first, without those turned off
+LEVEL = LEVELS[0]
 
 
 def program(

@@ -1,0 +1,276 @@
+"""The benchmark: these kernels against memcpy and every peer that is installed, equality checked first."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import random
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import kernels, peers
+from .bench_cases import Case, cases
+from .conversion import plan
+from .frames import Preprocessor
+from .gray import gray_views, to_gray
+from .peers import Call
+
+OURS = "npu_layout"  # the public function, with the active kernels
+WARM_UP = 5
+
+
+def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
+    """This library's ways to do a case: the public function, and every kind of kernels alone on one thread; and the
+    fast paths taken."""
+    out = np.zeros(case.target.storage_shape, case.target.stored)
+    names = kernels.backends()
+    if case.kind == "gray":
+        image = case.flat.reshape(case.source.storage_shape)
+        planes = gray_views(image, case.source.layout, out)
+        found: dict[str, Call] = {OURS: lambda: to_gray(image, case.source.layout, to=case.target.layout, out=out)}
+
+        def grays(name: str) -> Call:
+            def run() -> np.ndarray:
+                kernels.gray(*planes, backend=name)
+                return out
+
+            return run
+
+        return {**found, **{name: grays(name) for name in names}}, ["gray"]
+    if case.kind in ("normalize", "input"):
+        preprocess = Preprocessor(case.target, mean=case.mean, std=case.std)
+        move = preprocess.plan
+        found = {OURS: lambda: preprocess(case.x, out)[0]}
+    else:
+        conversion = plan(case.source, case.target)
+        move = conversion.move
+        found = {OURS: lambda: conversion(case.flat, out)}
+    made = {name: move.program(name) for name in names}
+
+    def alone(program: Any) -> Call:
+        other = np.zeros(out.size, out.dtype)
+
+        def run() -> np.ndarray:
+            program.run(case.flat, other)
+            return other
+
+        return run
+
+    found.update((name, alone(program)) for name, program in made.items())
+    return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
+    """Remove the calls whose result is not numpy's, and say why. Ours must be equal to the last bit among each other;
+    a peer may differ by rounding, gray by one."""
+    wrong: dict[str, str] = {}
+    expected = np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()).reshape(-1)[: case.target.size].copy()
+    names = [name for name in calls if name == OURS or name in kernels.backends()]
+    first = np.array(calls[OURS]()).reshape(-1)
+    for name, call in list(calls.items()):
+        got = np.asarray(call()).reshape(-1)[: case.target.size]
+        if name in names:
+            good = np.array_equal(got, first)
+        elif case.kind == "move":
+            good = np.array_equal(got, expected)
+        else:
+            good = np.allclose(
+                got.astype(np.float64), expected, rtol=1e-3, atol=1 if expected.dtype.kind in "iu" else 1e-4
+            )
+        if not good:
+            wrong[name] = f"differs: {got[:4]} ..., expected {expected[:4]} ..."
+            del calls[name]
+    return wrong
+
+
+def clock(calls: dict[str, Call], seconds: float) -> dict[str, tuple[float, float]]:
+    """Median and interquartile range in seconds of each call, interleaved in random order, for about `seconds`."""
+    repeat: dict[str, int] = {}
+    for name, call in calls.items():
+        for _ in range(WARM_UP):
+            start = time.perf_counter()
+            call()
+            took = time.perf_counter() - start
+        repeat[name] = max(1, min(100, int(5e-5 / max(took, 1e-7))))
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    order, end = list(calls), time.perf_counter() + seconds
+    shuffled = random.Random(0)
+    while time.perf_counter() < end or len(taken[order[0]]) < 5:
+        shuffled.shuffle(order)
+        for name in order:
+            call, n = calls[name], repeat[name]
+            call()  # the caches as this call leaves them, not the one before
+            start = time.perf_counter()
+            for _ in range(n):
+                call()
+            taken[name].append((time.perf_counter() - start) / n)
+    quartiles = {name: np.percentile(times, (25, 50, 75)) for name, times in taken.items()}
+    return {name: (float(q[1]), float(q[2] - q[0])) for name, q in quartiles.items()}
+
+
+def measure(case: Case, seconds: float, with_peers: bool = True) -> dict[str, Any]:
+    """One row: microseconds, spread and ratio to memcpy of everything that does this case, equality checked first."""
+    calls, paths = ours(case)
+    libraries = peers.installed()
+    for library, spelling, make in peers.PEERS[case.kind]:
+        if library == "numpy" or (with_peers and library in libraries):
+            try:
+                call = make(case)
+            except Exception as error:
+                print(f"{library} cannot do {case.title}: {error}")
+                continue
+            if call is not None:
+                calls[f"{library}: {spelling}"] = call
+    wrong = check(case, calls)
+    copied = np.zeros(case.nbytes, np.uint8)
+    # Above the caches what a copy costs depends on the pages that it writes to: those of our own result.
+    result = np.asarray(calls[OURS]()) if OURS in calls else copied
+    own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
+    calls = {"memcpy": lambda: np.copyto(own, copied), **calls}
+    times = clock(calls, seconds)
+    memcpy = times["memcpy"][0]
+    rivals = [name for name in times if ": " in name]
+    return {
+        "key": case.key,
+        "title": case.title,
+        "bytes": case.nbytes,
+        "paths": paths,
+        "wrong": wrong,
+        "best_peer": min(rivals, key=lambda name: times[name][0]),
+        "times": {
+            name: {"us": t * 1e6, "spread": q / t, "ratio": t / memcpy, "gb_s": case.nbytes / t / 1e9}
+            for name, (t, q) in times.items()
+        },
+    }
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """What the figures were measured on and with."""
+    processor = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processor": processor,
+        "kernels": kernels.active(),
+        "threads": threads,
+        "python": platform.python_version(),
+        "versions": peers.installed(),
+    }
+
+
+def columns(row: dict[str, Any]) -> list[str]:
+    """A row in words: case, memcpy, ours, the other kernels, the best peer, ours against it."""
+    times = row["times"]
+    best = row["best_peer"]
+    mine = times.get(OURS)
+    if mine is None:
+        return [f"{row['key']} {row['title']}", "", "WRONG: " + row["wrong"][OURS], "", "", ""]
+    others = " / ".join(f"{times[name]['ratio']:.2f}" for name in kernels.backends() if name in times)
+    return [
+        f"{row['key']} {row['title']}",
+        f"{times['memcpy']['us']:.0f} us, {times['memcpy']['gb_s']:.0f} GB/s",
+        f"{mine['ratio']:.2f} ±{50 * mine['spread']:.0f} %",
+        others,
+        f"{times[best]['ratio']:.2f} {best.split(':')[0]}",
+        f"{times[best]['us'] / mine['us']:.1f}x",
+    ]
+
+
+def headings() -> list[str]:
+    return ["case", "memcpy", "ours", " / ".join(kernels.backends()), "best peer", "faster"]
+
+
+def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
+    """The table for the README."""
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    lines = [
+        f"{about['date']}, {about['processor']}, {about['threads']} thread(s), kernels {about['kernels']}; {versions}.",
+        "",
+        "| " + " | ".join(headings()) + " |",
+        "|" + "---|" * len(headings()),
+    ]
+    return "\n".join([*lines, *("| " + " | ".join(columns(row)) + " |" for row in rows)])
+
+
+def plot(rows: Sequence[dict[str, Any]], about: dict[str, Any], path: str) -> None:
+    """Bars for each case, memcpy as a line at 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(11, 0.32 * len(rows) + 2))
+    series = [(OURS, "tab:blue"), ("numpy", "tab:gray"), ("best peer", "tab:orange")]
+    for offset, (name, colour) in zip((-0.27, 0, 0.27), series):
+        picked = [row["best_peer"] if name == "best peer" else name for row in rows]
+        if name == "numpy":
+            picked = [next(k for k in row["times"] if k.startswith("numpy: ")) for row in rows]
+        values = [row["times"].get(k, {"ratio": 0})["ratio"] for row, k in zip(rows, picked)]
+        label = {"numpy": "numpy's usual spelling"}.get(name, name)
+        axes.barh(np.arange(len(rows)) + offset, values, 0.27, color=colour, label=label)
+    axes.axvline(1, color="black", linewidth=1, label="memcpy of the output")
+    axes.set_yticks(range(len(rows)), [f"{row['key']}  {row['title']}" for row in rows], fontsize=7)
+    axes.set_xscale("log")
+    axes.invert_yaxis()
+    axes.set_xlabel(f"time relative to memcpy; {about['processor']}, {about['date']}, {about['threads']} thread(s)")
+    axes.legend(loc="upper right", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The benchmark's options, on a parser of its own or on a command's."""
+    options.add_argument("cases", nargs="*", help="letters of cases, such as b or e'; default: all")
+    options.add_argument("--quick", action="store_true", help="half a minute for all cases")
+    options.add_argument("--threads", type=int, default=1, help="of ours and of every peer (default: 1)")
+    options.add_argument("--no-peers", action="store_true", help="numpy alone beside ours")
+    options.add_argument("--json", metavar="FILE", help="write every figure to FILE")
+    options.add_argument("--plot", metavar="FILE", help="draw bars to FILE (PNG, SVG); needs matplotlib")
+    options.add_argument("--markdown", metavar="FILE", help="write the table to FILE")
+    return options
+
+
+def run(options: argparse.Namespace) -> int:
+    """What `npu-layout bench` does; 0, or 1 where one of ours was wrong, 2 where no case is meant."""
+    try:
+        from rich.console import Console
+        from rich.progress import track
+        from rich.table import Table
+    except ImportError:
+        print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or rich alone, for ours and numpy)")
+        return 2
+    console = Console()
+    todo = [case for case in cases() if not options.cases or case.key in options.cases]
+    if not todo:
+        console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
+        return 2
+    peers.use_threads(options.threads)
+    kernels.set_num_threads(options.threads)
+    about = machine(options.threads)
+    console.print(f"npu_layout, kernels {about['kernels']}, {options.threads} thread(s); {about['processor']}")
+    console.print(", ".join(f"{name} {number}" for name, number in about["versions"].items()))
+    seconds = 0.3 if options.quick else 2.0
+    rows = [measure(case, seconds, not options.no_peers) for case in track(todo, "measuring", console=console)]
+    table = Table(*headings(), caption="ours, kernels and peers: time relative to memcpy of the output")
+    for row in rows:
+        table.add_row(*columns(row))
+        for name, why in row["wrong"].items():
+            console.print(f"{row['key']} {row['title']}: {name} {why}", style="red")
+    console.print(table)
+    if options.json:
+        Path(options.json).write_text(json.dumps({**about, "rows": rows}, indent=1))
+    if options.markdown:
+        Path(options.markdown).write_text(markdown(rows, about) + "\n")
+    if options.plot:
+        plot(rows, about, options.plot)
+    return int(any(OURS in row["wrong"] or set(row["wrong"]) & set(kernels.backends()) for row in rows))

@@ -1,0 +1,155 @@
+"""The benchmark's cases: what is converted into what, and how a peer would see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .quantization import Quantization
+from .tensor import TensorSpec
+
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
+_OUTPUT, _INPUT = Quantization(0.05, 3), Quantization(0.02, -3)
+_QUANTISED = {"dequantize": (_OUTPUT, None), "quantize": (None, _OUTPUT), "input": (None, _INPUT)}
+
+# The issue's letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
+# of its axes that the target stores; for gray: the axis of channels. Sources with gaps: their strides, and how much
+# of its axis 1 a peer takes.
+_PITCHES = (255 * 6464, 6464, 80, 1)
+_ROWS: tuple[tuple[Any, ...], ...] = (
+    ("a", "move", "NCHW 1 57 46 46", "float32 NCHW", "float32 NHWC", (57, 2116), (1, 0)),
+    ("a", "move", "NCHW 1 57 46 46", "float32 NHWC", "float32 NCHW", (2116, 57), (1, 0)),
+    ("a'", "move", "NCHW 1 57 46 46", "uint8 NCHW", "uint8 NHWC", (57, 2116), (1, 0)),
+    ("a'", "move", "NCHW 1 57 46 46", "uint8 NHWC", "uint8 NCHW", (2116, 57), (1, 0)),
+    ("b", "move", "NCHW 1 255 80 80", "float32 NCHW", "float32 NHWC", (255, 6400), (1, 0)),
+    ("b", "move", "NCHW 1 255 80 80", "float32 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
+    ("b'", "move", "NCHW 1 255 80 80", "uint8 NCHW", "uint8 NHWC", (255, 6400), (1, 0)),
+    ("b'", "move", "NCHW 1 255 80 80", "uint8 NHWC", "uint8 NCHW", (6400, 255), (1, 0)),
+    ("b'", "move", "NCHW 1 255 80 80", "uint16 NCHW", "uint16 NHWC", (255, 6400), (1, 0)),
+    ("b'", "move", "NCHW 1 255 80 80", "uint16 NHWC", "uint16 NCHW", (6400, 255), (1, 0)),
+    ("h", "move", "NCHW 1 64 224 224", "float32 NCHW", "float32 NHWC", (64, 50176), (1, 0)),
+    ("h", "move", "NCHW 1 64 224 224", "float32 NHWC", "float32 NCHW", (50176, 64), (1, 0)),
+    ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NCHW", (16, 6400, 16), (0, 2, 1)),
+    ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NHWC", (16, 6400, 16), (1, 0, 2)),
+    ("d", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NCHW", (4, 6400, 16), (0, 2, 1)),
+    ("d", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NCHW", (16, 6400, 16), (0, 2, 1)),
+    ("d'", "dequantize", "NCHW 1 64 80 80", "int8 NHWC", "float32 NCHW", (6400, 64), (1, 0)),
+    ("d'", "dequantize", "NCHW 1 255 80 80", "int8 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
+    ("e", "move", "CHW 3 368 368", "uint8 HWC", "uint8 CHW", (368, 368, 3), (2, 0, 1)),
+    ("e", "move", "CHW 3 640 640", "uint8 HWC", "uint8 CHW", (640, 640, 3), (2, 0, 1)),
+    ("e", "move", "CHW 3 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 1920, 3), (2, 0, 1)),
+    ("e'", "move", "CHW 3 368 368", "uint8 CHW", "uint8 HWC", (3, 368, 368), (1, 2, 0)),
+    ("e'", "move", "CHW 3 640 640", "uint8 CHW", "uint8 HWC", (3, 640, 640), (1, 2, 0)),
+    ("e'", "move", "CHW 3 1080 1920", "uint8 CHW", "uint8 HWC", (3, 1080, 1920), (1, 2, 0)),
+    ("e''", "move", "CHW 4 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 1920, 4), (2, 0, 1)),
+    ("e''", "move", "CHW 4 1080 1920", "uint8 CHW", "uint8 HWC", (4, 1080, 1920), (1, 2, 0)),
+    ("f", "normalize", "CHW 3 640 640", "uint8 HWC", "float32 CHW", (640, 640, 3), (2, 0, 1)),
+    ("f'", "input", "CHW 3 640 640", "uint8 HWC", "int8 HWC", (640, 640, 3), (0, 1, 2)),
+    ("g", "gray", "CHW 3 1080 1920", "uint8 HWC", "uint8 HWC", (1080, 1920, 3), (2,)),
+    ("g", "gray", "CHW 3 1080 1920", "uint8 CHW", "uint8 CHW", (3, 1080, 1920), (0,)),
+    ("g", "gray", "CHW 3 1080 1920", "uint8 CHW4c", "uint8 CHW", (1080, 1920, 4), (2,)),
+    ("g", "gray", "NCHW 8 3 360 640", "uint8 CHWN", "uint8 CHWN", (3, 360, 5120), (0,)),
+    ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW16c", (16, 16, 6400), (0, 2, 1)),
+    ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW4c", (64, 4, 6400), (0, 2, 1)),
+    ("pack", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int8 NCHW16c", (4, 16, 6400), (0, 2, 1)),
+    ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW4c", "int8 NCHW", (64, 6400, 4), (0, 2, 1)),
+    ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW8c", "int8 NCHW", (32, 6400, 8), (0, 2, 1)),
+    ("CHWN", "move", "NCHW 8 64 40 40", "float32 CHWN", "float32 NCHW", (102400, 8), (1, 0)),
+    ("CHWN", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 CHWN", (8, 102400), (1, 0)),
+    ("NHCW", "move", "NCHW 1 64 80 80", "float32 NHCW", "float32 NCHW", (80, 64, 80), (1, 0, 2)),
+    ("NHCW", "move", "NCHW 1 64 80 80", "float32 NCHW", "float32 NHCW", (64, 80, 80), (1, 0, 2)),
+    ("5-D", "move", "NCDHW 1 32 16 40 40", "float32 NCDHW", "float32 NDHWC", (32, 25600), (1, 0)),
+    ("batch", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 NHWC", (8, 64, 1600), (0, 2, 1)),
+    ("batch", "move", "NCHW 8 64 40 40", "float32 NHWC", "float32 NCHW", (8, 1600, 64), (0, 2, 1)),
+    ("pitch", "move", "CHW 3 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 2048, 3), (2, 0, 1), (6144, 3, 1), 1920),
+    (
+        "pitch",
+        "move",
+        "NCHW 1 255 80 80",
+        "float32 NCHW",
+        "float32 NHWC",
+        (255, 6464),
+        (1, 0),
+        (1648320, 6464, 80, 1),
+        6400,
+    ),
+    ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
+    ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
+)
+
+
+class Case:
+    """One row of the benchmark, made with random contents.
+
+    Attributes
+    ----------
+    source, target
+        TensorSpecs.
+    flat
+        What is converted: 1-D, as an accelerator gives it.
+    x
+        The same as a peer sees it: transposed by `order` it is what the target stores (and pad channels after it).
+    mean, std
+        For pictures: float32, in the order of the model's channels, RGB.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        kind: str,
+        shape: str,
+        source: str,
+        target: str,
+        view: tuple[int, ...],
+        order: tuple[int, ...],
+        strides: tuple[int, ...] | None = None,
+        kept: int | None = None,
+    ) -> None:
+        axes, *numbers = shape.split()
+        extents = dict(zip(axes, map(int, numbers)))
+        (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
+        given, wanted = _QUANTISED.get(kind, (None, None))
+        self.kind, self.key, self.order = kind, key, order
+        self.title = f"{source} -> {target} {'x'.join(numbers)}" + (" pitched" if strides else "")
+        self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
+        self.source = TensorSpec(
+            list(extents.values()), from_layout, from_dtype, axes=axes, quantization=given, storage_strides=strides
+        )
+        if kind == "gray":
+            extents["C"] = 1
+        self.target = TensorSpec(list(extents.values()), to_layout, to_dtype, axes=axes, quantization=wanted)
+        rng = np.random.default_rng(0)
+        stored, size = self.source.stored, int(np.prod(view))
+        if stored.kind == "f":
+            memory = rng.standard_normal(size).astype(stored)
+        else:
+            memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
+        self.flat = memory[: self.source.size]
+        self.x = memory.reshape(view)[:, :kept] if kept else memory.reshape(view)
+
+    @property
+    def scale(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and zero point of whichever side is quantised: float32, 0-d."""
+        quantization = self.source.quantization or self.target.quantization
+        assert quantization is not None
+        return np.asarray(quantization.scale, np.float32), np.asarray(quantization.zero_point, np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        """What a copy moves that writes as much; for gray: half of what is read and written."""
+        return (self.flat.nbytes + self.target.nbytes) // 2 if self.kind == "gray" else self.target.nbytes
+
+    def permuted(self) -> np.ndarray:
+        """`x` in the target's order, a view."""
+        return self.x.transpose(self.order)
+
+    def out(self) -> np.ndarray:
+        """New memory of the shape of `permuted`, in the target's dtype; pad channels included."""
+        return np.zeros([self.x.shape[i] for i in self.order], self.target.stored)
+
+
+def cases() -> Iterator[Case]:
+    """Every row, made when its turn comes."""
+    return (Case(*row) for row in _ROWS)

@@ -1,0 +1,125 @@
+"""plan: a stored tensor into another stored tensor, worked out once, for a hot loop."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .repack import Affine, Plan, check_out
+from .repack import plan as cached_plan
+from .tensor import TensorSpec
+
+
+class Conversion:
+    """A conversion between two stored tensors; made by :func:`plan`. May be shared by threads.
+
+    Attributes
+    ----------
+    source, target
+        The TensorSpecs.
+    """
+
+    __slots__ = ("_run", "move", "source", "target")
+    source: TensorSpec
+    target: TensorSpec
+    move: Plan
+
+    def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
+        self.source, self.target, self.move, self._run = source, target, move, move.run
+
+    def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """The buffer of `target` that holds what `buffer`, of `source`, holds: a copy, pad elements and gaps zero.
+
+        buffer: whatever ``source.flat`` takes. out: C-contiguous array of ``target.size`` elements of the target's
+        stored dtype, any shape, apart from buffer. Returns `out`, or a new 1-D array.
+
+        Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written.
+        """
+        flat = self.source.flat(buffer)
+        target = self.target
+        if out is None:
+            out = np.empty(target.size, target.stored)
+            self._run(flat, out)
+            return out
+        if not isinstance(out, np.ndarray) or out.size != target.size or not out.flags.c_contiguous:
+            got = f"{out.shape} of strides {out.strides}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise NpuLayoutError(f"out for {target.describe()}: expected {target.size} contiguous elements, got {got}")
+        check_out(out, out.shape, target.stored, flat, target.describe)
+        self._run(flat, out.reshape(-1))
+        return out
+
+    def __repr__(self) -> str:
+        return f"plan({self.source!r}, {self.target!r})"
+
+
+@lru_cache(maxsize=512)
+def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
+    """The conversion of `source`'s buffer into `target`'s: the same tensor in another order, dtype and quantization.
+
+    Parameters
+    ----------
+    source, target
+        TensorSpecs with the same axes, matched by letter, and the same extents. A quantised source gives real values
+        to a float target, and is quantised anew for a target quantised in another way; a quantised target takes
+        integers that are not quantised as stored values.
+
+    Returns
+    -------
+    A Conversion, the same object for equal arguments.
+
+    Raises
+    ------
+    LayoutError, NpuLayoutError
+        Where shapes or axes differ, where values could be lost (floats to integers without a quantization, integers
+        to a narrower dtype), on elements of half a byte, and on quantizations along two different axes.
+
+    Examples
+    --------
+    >>> from npu_layout import Quantization
+    >>> head = TensorSpec((1, 3, 1, 2), "NCHW4c", "int8", quantization=Quantization(0.5))
+    >>> unpack = plan(head, TensorSpec((1, 3, 1, 2), "NHWC"))
+    >>> unpack(np.arange(8, dtype=np.int8)).tolist()
+    [0.0, 0.5, 1.0, 2.0, 2.5, 3.0]
+    """
+    for spec in (source, target):
+        if not isinstance(spec, TensorSpec):
+            raise NpuLayoutError(f"plan: expected two TensorSpecs, got {type(spec).__name__}")
+        if spec.element.nibbles:
+            raise NpuLayoutError(f"plan: {spec.describe()} stores half bytes; use its pack and unpack")
+    shapes = [dict(zip(spec.axes, spec.shape)) for spec in (source, target)]
+    if shapes[0] != shapes[1]:
+        raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
+    affine = _arithmetic(source, target)
+    names = source.element.kernel, target.element.kernel
+    return Conversion(source, target, cached_plan(source.storage, target.storage, *names, affine))
+
+
+def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
+    given, wanted = source.quantization, target.quantization
+    from_kind, to_kind = source.element.unpacked.kind, target.element.unpacked.kind
+    if wanted is None or (given is None and from_kind != "f") or (given == wanted and source.dtype == target.dtype):
+        if to_kind != "f" and not np.can_cast(source.element.unpacked, target.element.unpacked, "safe"):
+            raise NpuLayoutError(
+                f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
+                f"expected a quantization, or a dtype that holds {source.dtype}"
+            )
+        return None if given is None or to_kind != "f" else given.affine(_axis(source), to_stored=False)
+    stored = wanted.affine(_axis(target), to_stored=True)
+    if given is None:
+        return stored
+    if given.axis is not None and wanted.axis is not None and _axis(source) != _axis(target):
+        raise LayoutError(
+            f"plan: {source.describe()} is quantised along {_axis(source)} and {target.describe()} along "
+            f"{_axis(target)}; expected one axis"
+        )
+    real = given.affine(_axis(source), to_stored=False)
+    axis = real.axis if wanted.axis is None else stored.axis
+    return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
+
+
+def _axis(spec: TensorSpec) -> str:
+    assert spec.quantization is not None
+    return spec.axes[spec.quantization.axis or 0]

@@ -1,0 +1,13 @@
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c"))), apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c")
+#endif
+#define LEVEL avx512
+#define VB 64
+#include "level.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif

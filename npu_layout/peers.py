@@ -1,0 +1,531 @@
+"""What other libraries do for the benchmark's cases, spelled as their users would, into memory that is there.
+
+A peer is a function of a Case that returns what is to be timed, or None where the library has nothing for it. Which
+installed library a function needs is said where it is registered.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from .bench_cases import Case
+
+Call = Callable[[], Any]
+
+# kind of case -> [(library, spelling, function)]
+PEERS: dict[str, list[tuple[str, str, Callable[[Case], Call | None]]]] = {}
+
+
+def peer(kind: str, library: str, spelling: str) -> Callable[[Any], Any]:
+    """Register a function of a Case under the kinds it serves."""
+
+    def register(function: Any) -> Any:
+        for one in kind.split():
+            PEERS.setdefault(one, []).append((library, spelling, function))
+        return function
+
+    return register
+
+
+def installed() -> dict[str, str]:
+    """The libraries that are there, and their versions; each has been told to use `use_threads` threads."""
+    found = {}
+    names = {"cv2": "opencv-python"}
+    for library in sorted({entry[0] for entries in PEERS.values() for entry in entries}):
+        try:
+            importlib.import_module(library)
+            found[library] = version(names.get(library, library))
+        except Exception:  # a peer that does not start is a peer that is not there
+            continue
+    return found
+
+
+_threads = 1
+
+
+def use_threads(n: int) -> None:
+    """Let every peer use `n` threads."""
+    global _threads
+    _threads = n
+    import cv2
+
+    cv2.setNumThreads(n)
+    if "torch" in installed():
+        import torch
+
+        torch.set_num_threads(n)
+
+
+# -- orders of memory
+
+
+@peer("move", "numpy", "copyto(out, x.transpose())")
+def _(case: Case) -> Call:
+    out, x = case.out(), case.permuted()
+
+    def run() -> np.ndarray:
+        np.copyto(out, x)
+        return out
+
+    return run
+
+
+@peer("move", "einops", "ascontiguousarray(rearrange())")
+def _(case: Case) -> Call:
+    import einops
+
+    letters = [chr(97 + i) for i in range(len(case.x.shape))]
+    pattern = f"{' '.join(letters)} -> {' '.join(letters[i] for i in case.order)}"
+    x = case.x
+    return lambda: np.ascontiguousarray(einops.rearrange(x, pattern))
+
+
+@peer("move", "torch", "out.copy_(x.permute())")
+def _(case: Case) -> Call | None:
+    import torch
+
+    if case.x.dtype == np.uint16:
+        return None
+    out = case.out()
+    x, y = torch.from_numpy(case.x).permute(case.order), torch.from_numpy(out)
+
+    def run() -> np.ndarray:
+        y.copy_(x)
+        return out
+
+    return run
+
+
+@peer("move", "cv2", "transpose, split, merge")
+def _(case: Case) -> Call | None:
+    import cv2
+
+    out, x = case.out(), case.x
+    if case.order == (2, 0, 1) and x.shape[2] in (3, 4):
+        return lambda: (cv2.split(x, list(out)), out)[1]
+    if case.order == (1, 2, 0) and x.shape[0] in (3, 4):
+        return lambda: (cv2.merge(list(x), out), out)[1]
+    if not x.flags.c_contiguous:
+        return None
+    if case.order == (1, 0) or (case.order == (1, 0, 2) and x.strides[1] <= 32):
+        return lambda: (cv2.transpose(x, out), out)[1]
+    if case.order == (0, 2, 1):
+        return lambda: ([cv2.transpose(a, b) for a, b in zip(x, out)], out)[1]
+    given, target = cv2.Mat(x, wrap_channels=False), cv2.Mat(out, wrap_channels=False)
+    return lambda: (cv2.transposeND(given, case.order, target), out)[1]
+
+
+def _graph(case: Case, nodes: list[Any], constants: dict[str, np.ndarray]) -> Call:
+    import onnx
+    import onnxruntime as ort
+    from onnx import helper, numpy_helper
+
+    x, out = case.x, case.out()
+    types = [helper.np_dtype_to_tensor_dtype(a.dtype) for a in (x, out)]
+    graph = helper.make_graph(
+        nodes,
+        "case",
+        [helper.make_tensor_value_info("x", types[0], x.shape)],
+        [helper.make_tensor_value_info("y", types[1], out.shape)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    onnx.checker.check_model(model)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = _threads
+    session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, out.dtype, out.shape, out.ctypes.data)
+
+    def run() -> np.ndarray:
+        session.run_with_iobinding(binding)
+        return out
+
+    return run
+
+
+@peer("move", "onnxruntime", "Transpose, bound")
+def _(case: Case) -> Call | None:
+    from onnx import helper
+
+    if not case.x.flags.c_contiguous:
+        return None
+    return _graph(case, [helper.make_node("Transpose", ["x"], ["y"], perm=case.order)], {})
+
+
+def _loops(case: Case, element: str, parameters: str = "") -> Any:
+    """A numba function of (x, out, ...): one loop for each dimension, in the order of the result."""
+    import numba
+
+    names = [f"i{k}" for k in range(len(case.x.shape))]
+    lines = [f"def run(x, out{parameters}):"]
+    for depth, axis in enumerate(case.order):
+        lines.append(" " * (depth + 1) + f"for {names[axis]} in range(x.shape[{axis}]):")
+    index = ", ".join(names[i] for i in case.order)
+    lines.append(" " * (len(names) + 1) + f"out[{index}] = " + element.format(x=f"x[{', '.join(names)}]", last=names))
+    space: dict[str, Any] = {"np": np}
+    exec("\n".join(lines), space)
+    return numba.njit(space["run"])
+
+
+@peer("move", "numba", "loops")
+def _(case: Case) -> Call:
+    function, x, out = _loops(case, "{x}"), case.x, case.out()
+
+    def run() -> np.ndarray:
+        function(x, out)
+        return out
+
+    return run
+
+
+# -- dequantised outputs
+
+
+@peer("dequantize", "numpy", "(x.astype(float32) - zp) * scale, transposed")
+def _(case: Case) -> Call:
+    scale, zero_point = case.scale
+    x = case.permuted()
+    return lambda: np.ascontiguousarray((x.astype(np.float32) - zero_point) * scale)
+
+
+@peer("dequantize", "torch", "out.copy_(x.permute()).sub_().mul_()")
+def _(case: Case) -> Call:
+    import torch
+
+    scale, zero_point = case.scale
+    out = case.out()
+    x, y = torch.from_numpy(case.x).permute(case.order), torch.from_numpy(out)
+
+    def run() -> np.ndarray:
+        y.copy_(x).sub_(float(zero_point)).mul_(float(scale))
+        return out
+
+    return run
+
+
+@peer("dequantize", "cv2", "transpose and LUT")
+def _(case: Case) -> Call:
+    import cv2
+
+    scale, zero_point = case.scale
+    x, middle, out = case.x, np.zeros(case.out().shape, case.x.dtype), case.out()
+    table = (np.arange(-128, 128, dtype=np.float32) - zero_point) * scale
+    table = np.roll(table, 128) if cv2.LUT(np.zeros((1, 1), np.int8), table)[0, 0] != table[128] else table
+    flat, target = middle.reshape(1, -1), out.reshape(1, -1)
+    pairs = [(x, middle)] if x.ndim == 2 else list(zip(x, middle))
+
+    def run() -> np.ndarray:
+        for plane, transposed in pairs:
+            cv2.transpose(plane, transposed)
+        cv2.LUT(flat, table, target)
+        return out
+
+    return run
+
+
+@peer("dequantize", "onnxruntime", "Transpose and DequantizeLinear, bound")
+def _(case: Case) -> Call:
+    from onnx import helper
+
+    scale, zero_point = case.scale
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=case.order),
+        helper.make_node("DequantizeLinear", ["t", "scale", "zero"], ["y"]),
+    ]
+    return _graph(case, nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.x.dtype)})
+
+
+@peer("dequantize", "numba", "loops")
+def _(case: Case) -> Call:
+    function = _loops(case, "(np.float32({x}) - zero) * scale", ", zero, scale")
+    scale, zero_point = case.scale
+    x, out = case.x, case.out()
+
+    def run() -> np.ndarray:
+        function(x, out, zero_point, scale)
+        return out
+
+    return run
+
+
+# -- float tensors to quantised inputs, or to float16
+
+
+@peer("quantize", "numpy", "clip(round(x / scale) + zp), transposed")
+def _(case: Case) -> Call:
+    scale, zero_point = case.scale
+    x, dtype = case.permuted(), case.target.stored
+    info = np.iinfo(dtype)
+    return lambda: np.ascontiguousarray(np.clip(np.round(x / scale) + zero_point, info.min, info.max).astype(dtype))
+
+
+@peer("quantize", "onnxruntime", "Transpose and QuantizeLinear, bound")
+def _(case: Case) -> Call:
+    from onnx import helper
+
+    scale, zero_point = case.scale
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["y"], perm=case.order),
+    ]
+    return _graph(case, nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.target.stored)})
+
+
+@peer("quantize", "numba", "loops")
+def _(case: Case) -> Call:
+    element = "np.int8(min(max(np.rint({x} / scale) + zero, np.float32(-128)), np.float32(127)))"
+    function = _loops(case, element, ", zero, scale")
+    scale, zero_point = case.scale
+    x, out = case.x, case.out()
+
+    def run() -> np.ndarray:
+        function(x, out, zero_point, scale)
+        return out
+
+    return run
+
+
+@peer("half", "numpy", "copyto(out, x)")
+def _(case: Case) -> Call:
+    out, x = case.out(), case.permuted()
+
+    def run() -> np.ndarray:
+        np.copyto(out, x, casting="same_kind")
+        return out
+
+    return run
+
+
+@peer("half", "torch", "out.copy_(x)")
+def _(case: Case) -> Call:
+    import torch
+
+    out = case.out()
+    x, y = torch.from_numpy(case.x).permute(case.order), torch.from_numpy(out)
+
+    def run() -> np.ndarray:
+        y.copy_(x)
+        return out
+
+    return run
+
+
+# -- pictures
+
+
+@peer("normalize", "numpy", "((x.astype(float32) - mean) / std).transpose()")
+def _(case: Case) -> Call:
+    x = case.x[..., ::-1]
+    return lambda: np.ascontiguousarray(((x.astype(np.float32) - case.mean) / case.std).transpose(2, 0, 1))
+
+
+@peer("normalize", "cv2", "blobFromImageWithParams")
+def _(case: Case) -> Call:
+    import cv2
+
+    parameters = cv2.dnn.Image2BlobParams()
+    parameters.scalefactor = tuple((1 / case.std).tolist())
+    parameters.mean = tuple(case.mean.tolist())
+    parameters.swapRB = True
+    return lambda: cv2.dnn.blobFromImageWithParams(case.x, parameters)
+
+
+@peer("normalize", "torch", "out.copy_(x.permute()).sub_().div_()")
+def _(case: Case) -> Call:
+    import torch
+
+    out = np.zeros((3, *case.x.shape[:2]), np.float32)
+    x, y = torch.from_numpy(case.x).permute(2, 0, 1), torch.from_numpy(out)
+    mean, std = (torch.from_numpy(v[:, None, None]) for v in (case.mean, case.std))
+
+    def run() -> np.ndarray:
+        for plane in range(3):
+            y[plane].copy_(x[2 - plane])
+        y.sub_(mean).div_(std)
+        return out
+
+    return run
+
+
+@peer("normalize", "onnxruntime", "Cast, Sub, Div, Transpose, bound")
+def _(case: Case) -> Call:
+    from onnx import TensorProto, helper
+
+    nodes = [
+        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["f", "mean"], ["s"]),
+        helper.make_node("Div", ["s", "std"], ["d"]),
+        helper.make_node("Transpose", ["d"], ["t"], perm=case.order),
+        helper.make_node("Gather", ["t", "rgb"], ["y"], axis=0),
+    ]
+    constants = {"mean": case.mean[::-1].copy(), "std": case.std[::-1].copy(), "rgb": np.array([2, 1, 0])}
+    return _graph(case, nodes, constants)
+
+
+@peer("normalize", "openvino", "PrePostProcessor")
+def _(case: Case) -> Call:
+    import openvino as ov
+    from openvino import opset8 as op
+    from openvino.preprocess import ColorFormat, PrePostProcessor
+
+    shape = [1, 3, *case.x.shape[:2]]
+    parameter = op.parameter(shape, np.float32)
+    steps = PrePostProcessor(ov.Model([op.relu(op.negative(parameter)), op.result(parameter)], [parameter]))
+    tensor = steps.input().tensor()
+    tensor.set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC")).set_color_format(ColorFormat.BGR)
+    steps.input().model().set_layout(ov.Layout("NCHW"))
+    steps.input().preprocess().convert_element_type(ov.Type.f32).convert_color(ColorFormat.RGB)
+    steps.input().preprocess().mean(case.mean.tolist()).scale(case.std.tolist())
+    compiled = ov.Core().compile_model(steps.build(), "CPU", {"INFERENCE_NUM_THREADS": _threads})
+    request, x = compiled.create_infer_request(), case.x[None]
+
+    def run() -> np.ndarray:
+        request.infer([x], share_inputs=True, share_outputs=True)
+        return request.get_output_tensor(compiled.outputs.__len__() - 1).data
+
+    return run
+
+
+@peer("normalize", "numba", "loops")
+def _(case: Case) -> Call:
+    import numba
+
+    @numba.njit
+    def function(x, out, mean, scale):  # type: ignore[no-untyped-def]
+        for c in range(3):
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    out[c, i, j] = (np.float32(x[i, j, 2 - c]) - mean[c]) * scale[c]
+
+    out = np.zeros((3, *case.x.shape[:2]), np.float32)
+    scale = np.float32(1) / case.std
+
+    def run() -> np.ndarray:
+        function(case.x, out, case.mean, scale)
+        return out
+
+    return run
+
+
+@peer("input", "numpy", "astype, subtract, divide, round, clip, astype")
+def _(case: Case) -> Call:
+    scale, zero_point = case.scale
+
+    def run() -> np.ndarray:
+        real = (case.x[..., ::-1].astype(np.float32) - case.mean) / case.std
+        return np.clip(np.round(real / scale) + zero_point, -128, 127).astype(np.int8)
+
+    return run
+
+
+@peer("input", "numba", "loops")
+def _(case: Case) -> Call:
+    import numba
+
+    @numba.njit
+    def function(x, out, mean, factor, scale, zero):  # type: ignore[no-untyped-def]
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                for c in range(3):
+                    v = np.rint((np.float32(x[i, j, 2 - c]) - mean[c]) * factor[c] / scale) + zero
+                    out[i, j, c] = np.int8(min(max(v, np.float32(-128)), np.float32(127)))
+
+    out = np.zeros(case.x.shape, np.int8)
+    scale, zero_point = case.scale
+    factor = np.float32(1) / case.std
+
+    def run() -> np.ndarray:
+        function(case.x, out, case.mean, factor, scale, zero_point)
+        return out
+
+    return run
+
+
+@peer("input", "cv2", "LUT of each channel")
+def _(case: Case) -> Call:
+    import cv2
+
+    scale, zero_point = case.scale
+    levels = np.arange(256, dtype=np.float32)[:, None]
+    table = np.rint((levels - case.mean[::-1]) * (np.float32(1) / case.std[::-1]) / scale) + zero_point
+    table = np.clip(table, -128, 127).astype(np.int8).view(np.uint8)[None]
+    middle, out = np.zeros_like(case.x), np.zeros_like(case.x)
+
+    def run() -> np.ndarray:
+        cv2.LUT(case.x, table, middle)
+        cv2.cvtColor(middle, cv2.COLOR_BGR2RGB, out)
+        return out.view(np.int8)
+
+    return run
+
+
+# -- gray
+
+
+@peer("gray", "numpy", "weighted integers")
+def _(case: Case) -> Call:
+    x = np.moveaxis(case.x, case.order[0], 0)
+    weights = np.array([3735, 19235, 9798], np.uint32)
+    return lambda: ((weights[0] * x[0] + weights[1] * x[1] + weights[2] * x[2] + 16384) >> 15).astype(np.uint8)
+
+
+@peer("gray", "cv2", "cvtColor, after merge where needed")
+def _(case: Case) -> Call:
+    import cv2
+
+    x = case.x
+    axis, channels = case.order[0], case.x.shape[case.order[0]]
+    shape = [n for k, n in enumerate(case.x.shape) if k != axis]
+    out = np.zeros(shape, np.uint8)
+    if axis == len(case.x.shape) - 1:
+        pixels = x.reshape(-1, shape[-1], channels)
+        if channels > 4:
+            pixels = pixels[..., :3]
+        rule = cv2.COLOR_BGRA2GRAY if channels == 4 else cv2.COLOR_BGR2GRAY
+        flat = out.reshape(pixels.shape[:2])
+
+        def direct() -> np.ndarray:
+            cv2.cvtColor(pixels, rule, flat)
+            return out
+
+        return direct
+    planes = [plane.reshape(-1, shape[-1]) for plane in x[:3]]
+    merged, flat = np.zeros((*planes[0].shape, 3), np.uint8), out.reshape(planes[0].shape)
+
+    def run() -> np.ndarray:
+        cv2.merge(planes, merged)
+        cv2.cvtColor(merged, cv2.COLOR_BGR2GRAY, flat)
+        return out
+
+    return run
+
+
+@peer("gray", "numba", "loops")
+def _(case: Case) -> Call:
+    import numba
+
+    x = np.moveaxis(case.x, case.order[0], 0)
+    out = np.zeros(x.shape[1:], np.uint8)
+
+    @numba.njit
+    def function(b, g, r, out):  # type: ignore[no-untyped-def]
+        for i in range(b.shape[0]):
+            for j in range(b.shape[1]):
+                blue, green, red = np.uint32(b[i, j]), np.uint32(g[i, j]), np.uint32(r[i, j])
+                out[i, j] = np.uint8((blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15)
+
+    planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
+    rows = out.reshape(-1, out.shape[-1])
+
+    def run() -> np.ndarray:
+        function(*planes, rows)
+        return out
+
+    return run
