@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -183,9 +184,13 @@ class Preprocessor:
                 raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
             if any(overlap(buffer, image) for image in images):
                 raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
-        canvas = self._canvas()
-        geometries = [self._fit(image, part) for image, part in zip(images, canvas)]
-        self.plan.run(canvas.reshape(-1), buffer.reshape(-1))
+        if self._batch == 1 and images[0].shape == self._canvas_shape[1:] and images[0].flags.c_contiguous:
+            fitted = images[0]  # it is its own canvas
+            geometries = [_geometry(self.resize, self._input_wh, self._input_wh)]
+        else:
+            fitted = self._scratch("canvas", self._canvas_shape)
+            geometries = [self._fit(image, part) for image, part in zip(images, fitted)]
+        self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
     def _frame(self, frame: Any) -> np.ndarray:
@@ -215,14 +220,15 @@ class Preprocessor:
             setattr(self._local, name, kept)
         return kept
 
-    def _canvas(self) -> np.ndarray:
-        return self._scratch("canvas", (self._batch, *self._input_wh[::-1], self._canvas_channels))
+    @property
+    def _canvas_shape(self) -> tuple[int, ...]:
+        return (self._batch, *self._input_wh[::-1], self._canvas_channels)
 
     def _fit(self, image: np.ndarray, canvas: np.ndarray) -> Geometry:
         """Crop, resize and border `image` into `canvas` (H, W, channels)."""
         import cv2
 
-        geometry = MODES[self.resize]((image.shape[1], image.shape[0]), self._input_wh)
+        geometry = _geometry(self.resize, (image.shape[1], image.shape[0]), self._input_wh)
         x0, y0, x1, y1 = geometry.crop_xyxy
         part = image[y0:y1, x0:x1]
         left, top = geometry.pad_ltrb[:2]
@@ -268,7 +274,7 @@ class Preprocessor:
         by_model = sorted(range(3), key=lambda rgb: order[rgb])
         return tuple(colours[rgb] for rgb in by_model)
 
-    @property
+    @cached_property
     def plan(self) -> Plan:
         """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
         height, width = self._input_wh[::-1]
@@ -287,6 +293,11 @@ class Preprocessor:
             self._batch * height * width * pixel,
         )
         return plan(source, self.target.storage, "uint8", kernel_name(self.target.stored), self._affine)
+
+
+@lru_cache(maxsize=256)
+def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int]) -> Geometry:
+    return MODES[resize](frame_wh, input_wh)
 
 
 def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from .layout import Layout
 from .repack import LayoutLike, as_layout, check_out, logical_shape, repack
 
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
+Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _DTYPES = ("uint8", "uint16", "float32")
 
 
@@ -53,41 +56,85 @@ def to_gray(
     >>> to_gray(np.full((3, 1, 2), 200, np.uint8), "CHW").tolist()
     [[[200, 200]]]
     """
-    source = as_layout(layout)
     array = np.asarray(image)
+    work = _graying(layout, array.shape, array.dtype, order, to)
+    if out is not None:
+        check_out(out, work.result_shape, array.dtype, array, lambda: f"to_gray of layout {work.source}")
+    gray = out if work.direct and out is not None else np.empty(work.plain_shape, array.dtype)
+    kernels.gray(*work.views(array, gray))
+    if work.direct:
+        return gray
+    return repack(gray, work.plain, work.target, out=out)
+
+
+class Graying(NamedTuple):
+    """What to_gray knows of a layout and a shape: how the channels and the result are viewed."""
+
+    source: Layout
+    plain: Layout
+    target: Layout
+    plain_shape: tuple[int, ...]
+    result_shape: tuple[int, ...]
+    direct: bool  # the result is plain
+    channels: tuple[tuple[Any, ...], ...]  # indices of blue, green and red
+    pixel: tuple[Any, ...]  # index of the result's only channel
+    split: tuple[int, ...]  # its shape with blocks split, as the source has them, and their order
+    order: tuple[int, ...]
+
+    def views(self, image: np.ndarray, gray: np.ndarray) -> Views:
+        """Blue, green, red and the result, of one shape; no copy."""
+        blue, green, red = self.channels
+        result = gray[self.pixel].reshape(self.split).transpose(self.order)
+        return image[blue], image[green], image[red], result
+
+
+@lru_cache(maxsize=256)
+def _graying(
+    layout: LayoutLike, stored: tuple[int, ...], dtype: np.dtype[Any], order: str, to: LayoutLike | None
+) -> Graying:
+    source = as_layout(layout)
     if order not in _ORDERS:
         raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}")
-    if array.dtype.name not in _DTYPES or not array.dtype.isnative:
-        raise NpuLayoutError(f"image of layout {source}: expected dtype {', '.join(_DTYPES)}, got {array.dtype}")
-    shape = dict(zip(source.axes, logical_shape(source, array.shape)))
+    if dtype.name not in _DTYPES or not dtype.isnative:
+        raise NpuLayoutError(f"image of layout {source}: expected dtype {', '.join(_DTYPES)}, got {dtype}")
+    shape = dict(zip(source.axes, logical_shape(source, stored)))
     if shape.get("C", 0) < 3:
         raise LayoutError(
-            f"image of layout {source} and shape {array.shape}: expected an axis C of at least 3, got {shape.get('C')}"
+            f"image of layout {source} and shape {stored}: expected an axis C of at least 3, got {shape.get('C')}"
         )
-    if 0 in array.shape:
-        raise LayoutError(f"image of layout {source} is empty: shape {array.shape}")
+    if 0 in stored:
+        raise LayoutError(f"image of layout {source} is empty: shape {stored}")
     shape["C"] = 1
     plain = Layout.plain(source.letters)
     target = plain if to is None else as_layout(to)
     if sorted(target.axes) != sorted(plain.axes):
         raise LayoutError(f"to={target}: expected the axes {plain.axes} of layout {source}, got {target.axes}")
-    result_shape = target.storage_shape([shape[a] for a in target.axes])
-    if out is not None:
-        check_out(out, result_shape, array.dtype, array, lambda: f"to_gray of layout {source}")
-    direct = target.tag == plain.tag
-    work = out if direct and out is not None else np.empty([shape[a] for a in plain.axes], array.dtype)
-    kernels.gray(*gray_views(array, source, work, order))
-    if direct:
-        return work
-    return repack(work, plain, Layout(target.tag), out=out)
+    letters = [letter for letter in source.letters if letter != "C"]
+    dims = [dim for dim in source.dims if source.axes[dim.axis] != "C"]
+    split: list[int] = []
+    where: list[tuple[int, int]] = []
+    for letter in letters:
+        mine = sorted((d for d in dims if source.axes[d.axis] == letter), key=lambda d: (-d.step, d.block > 0))
+        inner = math.prod(dim.block for dim in mine[1:])
+        split += [shape[letter] // inner, *(dim.block for dim in mine[1:])]
+        where += [(dim.axis, dim.step if dim.block else 0) for dim in mine]
+    return Graying(
+        source,
+        plain,
+        Layout(target.tag),
+        tuple(shape[a] for a in plain.axes),
+        target.storage_shape([shape[a] for a in target.axes]),
+        target.tag == plain.tag,
+        tuple(_channel(source, c) for c in _ORDERS[order]),
+        tuple(0 if letter == "C" else slice(None) for letter in source.letters),
+        tuple(split),
+        tuple(where.index((dim.axis, dim.step if dim.block else 0)) for dim in dims),
+    )
 
 
-def gray_views(
-    array: np.ndarray, layout: Layout, gray: np.ndarray, order: str = "BGR"
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Blue, green and red of a storage array, and the result (plain, C = 1): views of one shape."""
-    blue, green, red = (array[_channel(layout, c)] for c in _ORDERS[order])
-    return blue, green, red, _as_planes(gray, layout)
+def gray_views(image: np.ndarray, layout: Layout, gray: np.ndarray) -> Views:
+    """Blue, green, red and the result `gray` (plain, C = 1) as the kernel takes them: views of one shape."""
+    return _graying(layout, image.shape, image.dtype, "BGR", None).views(image, gray)
 
 
 def _channel(layout: Layout, c: int) -> tuple[Any, ...]:
@@ -98,23 +145,3 @@ def _channel(layout: Layout, c: int) -> tuple[Any, ...]:
         else:
             index.append(c // dim.step % dim.block if dim.block else c // dim.step)
     return tuple(index)
-
-
-def _as_planes(gray: np.ndarray, source: Layout) -> np.ndarray:
-    """`gray` (plain, C = 1) as a view with the dimensions of `source` that are not C's: blocks split, in place."""
-    dims = [dim for dim in source.dims if source.axes[dim.axis] != "C"]
-    view: Any = gray[tuple(0 if letter == "C" else slice(None) for letter in source.letters)]
-    letters = [letter for letter in source.letters if letter != "C"]
-    split: list[int] = []
-    order: list[tuple[int, int]] = []
-    for extent, letter in zip(view.shape, letters):
-        mine = sorted((d for d in dims if source.axes[d.axis] == letter), key=lambda d: (-d.step, d.block > 0))
-        inner = 1
-        for dim in mine[1:]:
-            inner *= dim.block
-        split += [extent // inner, *(dim.block for dim in mine[1:])]
-        order += [(dim.axis, dim.step if dim.block else 0) for dim in mine]
-    if len(split) == view.ndim:
-        return view  # type: ignore[no-any-return]
-    wanted = [order.index((dim.axis, dim.step if dim.block else 0)) for dim in dims]
-    return view.reshape(split).transpose(wanted)  # type: ignore[no-any-return]

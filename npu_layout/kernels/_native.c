@@ -61,7 +61,7 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
     Py_buffer all[7];
     int from_type, to_type, got = 0, good = 0;
     PyObject *arrays[7];
-    if (!PyArg_ParseTuple(from, "iippOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, arrays, arrays + 1,
+    if (!PyArg_ParseTuple(from, "iipppOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, &a->brief, arrays, arrays + 1,
                           arrays + 2, arrays + 3, arrays + 4, arrays + 5, arrays + 6))
         return 0;
     if (from_type < 0 || from_type >= DTYPES || to_type < 0 || to_type >= DTYPES) {
@@ -69,6 +69,10 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
         return 0;
     }
     a->from = (Dtype)from_type, a->to = (Dtype)to_type;
+    if (a->brief && (a->from > U8 || a->to > U8)) {
+        PyErr_SetString(PyExc_ValueError, "bytes only");
+        return 0;
+    }
     for (; got < 7; ++got)
         if (PyObject_GetBuffer(arrays[got], all + got, PyBUF_SIMPLE)) goto end;
     for (int i = 0; i < 7; ++i)

@@ -8,8 +8,8 @@ const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
 const Path paths[PATHS] = {
     {"copy", "rows of neighbouring elements, in both", 2},
     {"transpose", "neighbours in the source along one loop, in the destination along another", 2},
-    {"split", "pixels of 2 to 4 channels to planes; elements of 1, 2 and 4 bytes", 2},
-    {"merge", "planes to pixels of 2 to 4 channels; elements of 1, 2 and 4 bytes", 2},
+    {"split", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes", 2},
+    {"merge", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes", 2},
     {"pixels", "pixels of 2 to 4 bytes to another order or number of channels", 2},
     {"strided", "everything else", 1},
 };
@@ -56,6 +56,9 @@ static int find(const Box *box, int64_t s, int64_t d) { /* 0: any step; -1 where
         if ((!s || box->loops[i].s == s) && (!d || box->loops[i].d == d)) return i;
     return -1;
 }
+
+/* Channels that there are loops for. */
+static int few(int64_t n) { return n <= 4 || n == 8; }
 
 static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
@@ -110,8 +113,8 @@ void move_plan(Move *m, const Box *asked, int size) {
             const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
             last(box, b);
             last(box, box->count - 2);
-            m->path = size <= 4 && outer.n <= 4 && inner.s == outer.n * size   ? PATH_SPLIT
-                      : size <= 4 && inner.n <= 4 && outer.d == inner.n * size ? PATH_MERGE
+            m->path = size <= 4 && few(outer.n) && inner.s == outer.n * size   ? PATH_SPLIT
+                      : size <= 4 && few(inner.n) && outer.d == inner.n * size ? PATH_MERGE
                                                                               : PATH_TRANSPOSE;
             return;
         }
@@ -270,12 +273,12 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each) {
-    enum { LEAST = 16 }; /* the most floats that a vector has */
+    const int LEAST = a->brief ? 64 : 16; /* a vector's bytes, or its floats */
     const int from = dtype_size[a->from], to = dtype_size[a->to];
     if (n < LEAST) { /* through vectors of its own: no loop reads or writes beyond n */
-        uint8_t few[LEAST * 4] = {0}, result[LEAST * 4];
-        float some[6][LEAST] = {{0}};
-        int32_t after[LEAST] = {0};
+        uint8_t few[64] = {0}, result[64];
+        float some[6][64] = {{0}};
+        int32_t after[64] = {0};
         Row mine = *row;
         memcpy(few, src, (size_t)(n * from));
         if (each) {
@@ -289,6 +292,10 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         }
         convert_row(level, a, b, few, result, LEAST, &mine, each);
         memcpy(dst, result, (size_t)(n * to));
+        return;
+    }
+    if (a->brief) {
+        level->brief[a->from == U8][a->to == U8][each](src, dst, n, row);
         return;
     }
     Load *load = level->load[a->from][each][a->divides];
@@ -419,8 +426,11 @@ void program_run(const Program *p, const uint8_t *src, uint8_t *dst, int64_t par
         } else if (parts == 1) {
             move_run(p->level, &job->move, src, dst);
         } else {
-            Move m = job->move;
-            if (cut(&m.box, part, parts)) move_run(p->level, &m, src, dst);
+            Box box = job->move.box;
+            Move m;
+            if (!cut(&box, part, parts)) continue;
+            move_plan(&m, &box, job->move.size); /* what is left may be another path's */
+            move_run(p->level, &m, src, dst);
         }
     }
 }

@@ -27,6 +27,7 @@ typedef struct {
     Dtype from, to;
     int divides; /* divisor holds something */
     int steps;   /* any of shift, scale, divisor does */
+    int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
     int64_t channels;
     const float *shift, *scale, *divisor; /* `channels` values each */
     const float *before, *low, *high;     /* integers only; low and high have `after` taken off */
@@ -60,6 +61,9 @@ struct Move {
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
 typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
 
+/* Bytes to bytes; n is a vector's bytes or more. */
+typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
+
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
@@ -70,6 +74,7 @@ typedef struct {
     Mover *movers[PATHS];
     Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
     Store *store[DTYPES][2];   /* [one value for each element] */
+    Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
     Gray *gray[3];             /* uint8, uint16, float32 */
 } Level;
 

@@ -120,9 +120,9 @@ INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
 }
 
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
-#define TWICE(size, rounds, epi)                                                                              \
-    INLINE void twice##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                         \
-        enum { COUNT = 16 / size };                                                                           \
+#define TWICE(name, count, rounds, epi)                                                                       \
+    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                         \
+        enum { COUNT = count };                                                                               \
         __m256i x[COUNT], y[COUNT];                                                                           \
         for (int r = 0; r < COUNT; ++r) x[r] = pair(src + r * s, src + (r + COUNT) * s);                      \
         for (int k = 0; k < rounds; ++k) {                                                                    \
@@ -131,9 +131,9 @@ INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
         }                                                                                                     \
         for (int r = 0; r < COUNT; ++r) _mm256_storeu_si256((__m256i *)(dst + r * d), x[r]);                  \
     }
-TWICE(2, 3, epi16)
-TWICE(4, 2, epi32)
-TWICE(8, 1, epi64)
+TWICE(2, 8, 3, epi16)
+TWICE(4, 4, 2, epi32)
+TWICE(8, 2, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
 INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
@@ -176,11 +176,14 @@ INLINE __m512i quad(const uint8_t *p, int64_t s) {
         for (int r = 0; r < COUNT; ++r) _mm512_storeu_si512(dst + r * d, x[r]);                               \
     }
 FOURFOLD(1, 4, epi8)
+/* Between both: with 32 registers 16 vectors of 32 bytes fit. */
+TWICE(long1, 16, 4, epi8)
 FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
 #define TRY_MORE(size)                                                                                        \
     if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b); \
+    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b);           \
     else TRY_TWICE(size)
 #elif VB == 32
 #define TRY_MORE TRY_TWICE
@@ -196,7 +199,10 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
     return at < n - step ? at : n - step;
 }
 
-/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line across the longer step. */
+/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: across the destination's rows, so
+ * that short rows of the source are read whole; else across the source's rows. Measured: wide elements write to too many
+ * rows at a time in the first way. */
+enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
 INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b) {
     int64_t lead = 0, leads = 0;
@@ -206,30 +212,22 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
     }
     const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
-    if (across >= down) {
-        const int64_t strip = 64 / (rows * size) ? 64 / (rows * size) : 1;
-        for (int64_t i0 = 0; i0 < as;) {
-            const int64_t i1 = i0 < leads ? leads : i0 + strip < as ? i0 + strip : as;
-            for (int64_t j = 0; j < bs; ++j) {
-                const int64_t q = place(j, columns, b, 0, 0);
-                for (int64_t i = i0; i < i1; ++i) {
-                    const int64_t p = place(i, rows, a, lead, leads);
+    const int by_destination = size < 4 && across < down;
+    const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
+    const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
+    const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
+    for (int64_t l0 = 0; l0 < inner; l0 += block) {
+        const int64_t l1 = l0 + block < inner ? l0 + block : inner;
+        for (int64_t k0 = 0; k0 < outer;) {
+            int64_t k1 = by_destination && k0 < leads ? leads : k0 + strip;
+            if (k1 > outer) k1 = outer;
+            for (int64_t l = l0; l < l1; ++l)
+                for (int64_t k = k0; k < k1; ++k) {
+                    const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
+                    const int64_t q = place(by_destination ? l : k, columns, b, 0, 0);
                     tile(src + p * sa + q * size, sa, dst + q * db + p * size, db);
                 }
-            }
-            i0 = i1;
-        }
-    } else {
-        const int64_t strip = 64 / (columns * size) ? 64 / (columns * size) : 1;
-        for (int64_t j0 = 0; j0 < bs; j0 += strip) {
-            const int64_t j1 = j0 + strip < bs ? j0 + strip : bs;
-            for (int64_t i = 0; i < as; ++i) {
-                const int64_t p = place(i, rows, a, lead, leads);
-                for (int64_t j = j0; j < j1; ++j) {
-                    const int64_t q = place(j, columns, b, 0, 0);
-                    tile(src + p * sa + q * size, sa, dst + q * db + p * size, db);
-                }
-            }
+            k0 = k1;
         }
     }
 }
@@ -288,11 +286,20 @@ TRANSPOSE(2)
 TRANSPOSE(4)
 TRANSPOSE(8)
 
-/* 16-byte elements: the order of a cache line's worth of them is all that matters. */
+/* 16-byte elements: four make a cache line. */
+INLINE void four16(const uint8_t *src, uint8_t *dst, int64_t db) {
+    for (int j = 0; j < 4; ++j) store16(dst + j * db, load16(src + 16 * j));
+}
 INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
-    for (int64_t j0 = 0; j0 < b; j0 += 4)
-        for (int64_t i = 0; i < a; ++i)
-            for (int64_t j = j0; j < b && j < j0 + 4; ++j) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
+    int64_t j = 0;
+    for (; j + 4 <= b; j += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= a; i += 4)
+            for (int k = 0; k < 4; ++k) four16(src + (i + k) * sa + j * 16, dst + j * db + (i + k) * 16, db);
+        for (; i < a; ++i) four16(src + i * sa + j * 16, dst + j * db + i * 16, db);
+    }
+    for (; j < b; ++j)
+        for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
 }
 
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
@@ -303,36 +310,6 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
         case 4: transpose4(src, a.s, a.n, dst, b.d, b.n); break;
         case 8: transpose8(src, a.s, a.n, dst, b.d, b.n); break;
         default: transpose16(src, a.s, a.n, dst, b.d, b.n);
-    }
-}
-
-/* Rows of n * size neighbouring bytes. */
-static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
-    const int64_t bytes = row.n * m->size;
-    if (bytes >= 16 && bytes <= 256) {
-        for (int64_t i = 0; i < rows.n; ++i) {
-            const uint8_t *s = src + i * rows.s;
-            uint8_t *d = dst + i * rows.d;
-            for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
-            store16(d + bytes - 16, load16(s + bytes - 16));
-        }
-    } else if (bytes < 16) {
-        for (int64_t i = 0; i < rows.n; ++i) {
-            const uint8_t *s = src + i * rows.s;
-            uint8_t *d = dst + i * rows.d;
-            if (bytes >= 8) {
-                element(8, s, d);
-                element(8, s + bytes - 8, d + bytes - 8);
-            } else if (bytes >= 4) {
-                element(4, s, d);
-                element(4, s + bytes - 4, d + bytes - 4);
-            } else {
-                for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
-            }
-        }
-    } else {
-        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
     }
 }
 
@@ -409,6 +386,34 @@ INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_
 #endif
 #endif
 
+/* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
+INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    if (bytes >= VB) {
+        for (int64_t at = 0; at < bytes - VB; at += VB) put(d + at, whole(s + at));
+        put(d + bytes - VB, whole(s + bytes - VB));
+    } else if (bytes >= 16) {
+        for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
+        store16(d + bytes - 16, load16(s + bytes - 16));
+    } else if (bytes >= 8) {
+        element(8, s, d);
+        element(8, s + bytes - 8, d + bytes - 8);
+    } else if (bytes >= 4) {
+        element(4, s, d);
+        element(4, s + bytes - 4, d + bytes - 4);
+    } else {
+        for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
+    }
+}
+
+static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
+    const int64_t bytes = row.n * m->size;
+    if (bytes <= 2048)
+        for (int64_t i = 0; i < rows.n; ++i) copy_row(src + i * rows.s, dst + i * rows.d, bytes);
+    else
+        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
+}
+
 #if SHUFFLES
 /* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
  * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
@@ -477,7 +482,7 @@ MERGE3(4, 1, 3)
 #define merge3_4(...) 0
 #endif
 
-/* 2 and 4 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
+/* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
     INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {               \
         enum { STEP = LANES * 16 / size };                                                                       \
@@ -514,12 +519,18 @@ SPLIT_EVEN(2, 4, 2)
 SPLIT_EVEN(4, 1, 4)
 SPLIT_EVEN(4, 2, 3)
 SPLIT_EVEN(4, 4, 2)
+SPLIT_EVEN(8, 1, 4)
+SPLIT_EVEN(8, 2, 3)
+SPLIT_EVEN(8, 4, 2)
 MERGE_EVEN(2, 1, 1)
 MERGE_EVEN(2, 2, 1)
 MERGE_EVEN(2, 4, 1)
 MERGE_EVEN(4, 1, 2)
 MERGE_EVEN(4, 2, 2)
 MERGE_EVEN(4, 4, 2)
+MERGE_EVEN(8, 1, 3)
+MERGE_EVEN(8, 2, 3)
+MERGE_EVEN(8, 4, 3)
 
 #define CHANNELS(count, size, CALL)                                              \
     switch (10 * (count) + (size)) {                                             \
@@ -532,9 +543,12 @@ MERGE_EVEN(4, 4, 2)
         case 41: CALL(4, 1); break;                                              \
         case 42: CALL(4, 2); break;                                              \
         case 44: CALL(4, 4); break;                                              \
+        case 81: CALL(8, 1); break;                                              \
+        case 82: CALL(8, 2); break;                                              \
+        case 84: CALL(8, 4); break;                                              \
     }
 
-/* Pixels of 2 to 4 neighbouring channels into planes. */
+/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes. */
 static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
     int64_t done = 0;
@@ -549,7 +563,7 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
         }
 }
 
-/* Planes into pixels of 2 to 4 neighbouring channels. */
+/* Planes into pixels of 2, 3, 4 or 8 neighbouring channels. */
 static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     int64_t done = 0;
@@ -787,6 +801,63 @@ static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, co
     store_wide(1, src, dst, n, row);
 }
 
+/* Four vectors of integers into one of bytes, saturated. */
+#if VB == 64
+#define PACKS(name) _mm512_##name
+#define IN_ORDER(v) \
+    _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), v)
+typedef __m512i I;
+#elif VB == 32
+#define PACKS(name) _mm256_##name
+#define IN_ORDER(v) _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
+typedef __m256i I;
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#define PACKS(name) _mm_##name
+#define IN_ORDER(v) (v)
+typedef __m128i I;
+#endif
+INLINE void saturate(int to_u8, uint8_t *p, const F v[4]) {
+#ifdef PACKS
+    I q[4];
+    for (int k = 0; k < 4; ++k) q[k] = (I)((S)(v[k] + every(0x1.8p23f)) - every_int(0x4B400000));
+    const I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
+#else
+    const F least = every(to_u8 ? 0 : -128), most = every(to_u8 ? 255 : 127);
+    for (int k = 0; k < 4; ++k) {
+        const F clamped = smaller(larger(v[k], least), most);
+        narrow_8(p + k * WIDTH, (S)(clamped + every(0x1.8p23f)) - every_int(0x4B400000));
+    }
+#endif
+}
+INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    const float *scale = row->scale, *before = row->before;
+    const F scale0 = every(*scale), before0 = every(*before);
+    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+        F v[4];
+        for (int k = 0; k < 4; ++k) {
+            const int64_t at = i + k * WIDTH;
+            v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
+                   (each ? floats(before + at) : before0);
+        }
+        saturate(to_u8, dst + i, v);
+        if (i + VB >= n) return;
+    }
+}
+#define BRIEF(from_u8, to_u8, each)                                                                                  \
+    static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
+        brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
+    }
+BRIEF(0, 0, 0)
+BRIEF(0, 0, 1)
+BRIEF(0, 1, 0)
+BRIEF(0, 1, 1)
+BRIEF(1, 0, 0)
+BRIEF(1, 0, 1)
+BRIEF(1, 1, 0)
+BRIEF(1, 1, 1)
+
 #define STORE_FLOAT(name)                                                                            \
     static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
         (void)row;                                                                                   \
@@ -924,5 +995,7 @@ const Level HERE(level) = {
         {HERE(store_bf16), HERE(store_bf16)},
         {HERE(store_f32), HERE(store_f32)},
     },
+    {{{HERE(brief_000), HERE(brief_001)}, {HERE(brief_010), HERE(brief_011)}},
+     {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
     {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
 };

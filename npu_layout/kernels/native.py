@@ -9,9 +9,14 @@ import numpy as np
 
 from . import _native
 from .box import Arithmetic, Box, limits
-from .threads import in_parts
+from .threads import PART, get_num_threads, in_parts
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
+_GRAYS = {"B": 0, "H": 1, "f": 2}
+_TRIED = 1024  # channels of which every byte is tried
+_NUDGES = [(0.0, 0.0)] + [
+    (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
+]
 _ROUNDABLE = 1 << 22  # what a float32 counts in halves: sums up to here are rounded exactly
 
 
@@ -74,22 +79,57 @@ def _told(a: Arithmetic) -> tuple[object, ...] | None:
                 return None
         elif max(np.abs(low).max(), np.abs(high).max()) > _ROUNDABLE:
             return None
+    shift, scale, divisor = filled(a.shift, 0), filled(a.scale, 1), filled(a.divisor, 1)
+    brief = _brief(a, shift, scale, divisor, before, after)
+    if brief is not None:
+        scale, before = brief
     return (
         _DTYPES.index(a.src_dtype),
         _DTYPES.index(a.dst_dtype),
         any(steps),
         steps[2],
-        filled(a.shift, 0),
-        filled(a.scale, 1),
-        filled(a.divisor, 1),
+        brief is not None,
+        shift,
+        scale,
+        divisor,
         *(np.ascontiguousarray(values, np.float32) for values in (before, low, high)),
         np.ascontiguousarray(after, np.int32),
     )
 
 
+def _brief(
+    a: Arithmetic, shift: np.ndarray, scale: np.ndarray, divisor: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Factor and summand for which rint(x * factor + summand) is the arithmetic, to the last bit, for every byte x;
+    None where there are none: then every step has to be taken."""
+    if a.src_dtype not in ("int8", "uint8") or a.dst_dtype not in ("int8", "uint8") or len(shift) > _TRIED:
+        return None
+    lowest, highest = limits(a.dst_dtype)
+    first, last = limits(a.src_dtype)
+    x = np.arange(first, last + 1, dtype=np.float32)[:, None]
+    with np.errstate(all="ignore"):
+        exact = np.clip(np.rint((x - shift) * scale / divisor + np.float32(before)) + after, lowest, highest)
+        ratio = scale.astype(np.float64) / divisor
+        total = before + after - shift.astype(np.float64) * ratio
+        factor, summand = ratio.astype(np.float32), total.astype(np.float32)
+        left = np.arange(len(shift))
+        for tilt, lift in _NUDGES:  # where x meets the middle between two integers, a hair decides
+            factor[left], summand[left] = ratio[left] * (1 + tilt), total[left] + lift
+            tried = x * factor[left] + summand[left]
+            wrong = np.clip(np.rint(tried), lowest, highest) != exact[:, left]
+            left = left[wrong.any(0) | ~(np.abs(tried).max(0) < _ROUNDABLE)]
+            if not left.size:
+                return factor, summand
+    return None
+
+
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> None:
     """As `_numpy.gray`, the same bits."""
-    kind = ("uint8", "uint16", "float32").index(out.dtype.name)
+    kind = _GRAYS[out.dtype.char]
+    most = get_num_threads() if out.nbytes > PART // 4 else 1
+    if most == 1:
+        _native.gray(level, kind, blue, green, red, out, 0, 1)
+        return
 
     def run(_: object, __: object, part: int = 0, parts: int = 1) -> None:
         _native.gray(level, kind, blue, green, red, out, part, parts)
