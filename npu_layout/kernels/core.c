@@ -15,10 +15,11 @@ const Path paths[PATHS] = {
 };
 
 #if defined(__x86_64__)
-static const Level *const levels[] = {&level_base, &level_avx2, &level_avx512};
+static const Level *const levels[] = {&level_base, &level_sse4, &level_avx2, &level_avx512};
 static int supported(const Level *level) {
     __builtin_cpu_init();
     const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    if (level == &level_sse4) return !!__builtin_cpu_supports("sse4.1");
     if (level == &level_avx2) return avx2;
     if (level == &level_avx512)
         return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -78,7 +78,7 @@ typedef struct {
     Gray *gray[3];             /* uint8, uint16, float32 */
 } Level;
 
-extern const Level level_base, level_avx2, level_avx512;
+extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
 /* How a conversion is done. Elements are moved in the narrower of both dtypes: DIRECT: rows lie contiguous in both.
  * GATHER: tiles are moved to a bench in L1 and converted from there to rows of the destination. SCATTER: rows of the

@@ -110,6 +110,10 @@ TILES(8, 1)
 
 #if VB >= 32
 #include <immintrin.h>
+#elif defined(__SSE4_1__)
+#include <smmintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 /* TRY_MORE(size): cover by tiles that have more rows than one of 16 bytes, where there are so many. */
@@ -374,7 +378,6 @@ INLINE V broadcast(const uint8_t *p) { return load16(p); }
 #define VLOW_4 low4
 #define VHIGH_4 high4
 #if defined(__SSSE3__)
-#include <tmmintrin.h>
 INLINE V shuffled(V v, V order) { return (V)_mm_shuffle_epi8((__m128i)v, (__m128i)order); }
 #define SHUFFLES 1
 #elif defined(__aarch64__)
@@ -474,12 +477,53 @@ MERGE3(1, 1, 11)
 MERGE3(2, 2, 3)
 MERGE3(4, 1, 3)
 #else
-#define split3_1(...) 0
-#define split3_2(...) 0
-#define split3_4(...) 0
-#define merge3_1(...) 0
-#define merge3_2(...) 0
-#define merge3_4(...) 0
+/* Without byte shuffles: 3 registers are 6 halves, and interleaving each half with the third one after it is a perfect
+ * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting takes as many rounds
+ * as make 2**rounds the elements of one register, merging as many the other way round. */
+#define SPLIT3(size, rounds)                                                                                     \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {                       \
+        enum { STEP = 16 / size };                                                                               \
+        if (n < STEP) return 0;                                                                                  \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            const uint8_t *s = src + 3 * size * i;                                                               \
+            B1 x[3] = {load16(s), load16(s + 16), load16(s + 32)};                                               \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                const B1 a = low##size(x[0], high8(x[1], x[1])), b = low##size(high8(x[0], x[0]), x[2]);         \
+                x[2] = low##size(x[1], high8(x[2], x[2]));                                                       \
+                x[0] = a, x[1] = b;                                                                              \
+            }                                                                                                    \
+            for (int c = 0; c < 3; ++c) store16(dst + c * d + i * size, x[c]);                                   \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE3(size, rounds)                                                                                     \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {                       \
+        enum { STEP = 16 / size };                                                                               \
+        if (n < STEP) return 0;                                                                                  \
+        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+            B1 x[3];                                                                                             \
+            for (int c = 0; c < 3; ++c) x[c] = load16(src + c * s + i * size);                                   \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                const B1 a = even##size(x[0], x[1]), b = low8(even##size(x[2], x[2]), odd##size(x[0], x[0]));    \
+                x[2] = odd##size(x[1], x[2]);                                                                    \
+                x[0] = a, x[1] = b;                                                                              \
+            }                                                                                                    \
+            for (int r = 0; r < 3; ++r) store16(dst + 3 * size * i + 16 * r, x[r]);                              \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+INLINE B1 even1(B1 a, B1 b) { return SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30); }
+INLINE B1 odd1(B1 a, B1 b) { return SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31); }
+INLINE B1 even2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 0, 2, 4, 6, 8, 10, 12, 14); }
+INLINE B1 odd2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 1, 3, 5, 7, 9, 11, 13, 15); }
+INLINE B1 even4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 0, 2, 4, 6); }
+INLINE B1 odd4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 1, 3, 5, 7); }
+SPLIT3(1, 4)
+SPLIT3(2, 3)
+SPLIT3(4, 2)
+MERGE3(1, 4)
+MERGE3(2, 3)
+MERGE3(4, 2)
 #endif
 
 /* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
@@ -653,20 +697,36 @@ INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B
 INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
 INLINE S widen_u16(const uint8_t *p) { return (S)low2(load8(p), (B1){0}); }
 INLINE S widen_i16(const uint8_t *p) { return (S)low2((B1){0}, load8(p)) >> 16; }
+#if defined(__SSE2__)
+INLINE void narrow_16(uint8_t *p, S v) {
+    const __m128i signs = (__m128i)(v << 16 >> 16);
+    store8(p, (B1)_mm_packs_epi32(signs, signs), 0);
+}
+INLINE void narrow_8(uint8_t *p, S v) {
+    const __m128i low = (__m128i)(v & 0xFF), h = _mm_packs_epi32(low, low), b = _mm_packus_epi16(h, h);
+    memcpy(p, &b, 4);
+}
+#else
 INLINE void narrow_16(uint8_t *p, S v) { store8(p, (B1)SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6), 0); }
 INLINE void narrow_8(uint8_t *p, S v) {
     const B2 h = SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6);
     const B1 b = SHUFFLE((B1)h, (B1)h, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
     memcpy(p, &b, 4);
 }
+#endif
 INLINE F choose(U first, F a, F b) { return (F)((first & (U)a) | (~first & (U)b)); }
+#if defined(__SSE2__)
+INLINE F larger(F a, F b) { return (F)_mm_max_ps((__m128)a, (__m128)b); }
+INLINE F smaller(F a, F b) { return (F)_mm_min_ps((__m128)a, (__m128)b); }
+#else
 INLINE F larger(F a, F b) { return choose((U)(a > b), a, b); }
 INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
+#endif
 
 /* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
 INLINE F get_f16(const uint8_t *p) {
     const U h = (U)widen_u16(p), sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
-    const U special = (U)(rest >= (0x7C00u << 13)), scaled = (U)((F)rest * every(0x1p112f));
+    const U special = (U)((S)rest >= (0x7C00 << 13)), scaled = (U)((F)rest * every(0x1p112f));
     return (F)(sign | (special & (rest | 0x7F800000)) | (~special & scaled));
 }
 /* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
@@ -674,7 +734,9 @@ INLINE void put_f16(uint8_t *p, F v) {
     const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
     const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;
     const U small = (U)((F)rest + every(0.5f)) - 0x3F000000u;
-    const U is_small = (U)(rest < (113u << 23)), is_large = (U)(rest >= 0x477FF000u), is_nan = (U)(rest > 0x7F800000u);
+    const S signed_rest = (S)rest; /* never negative, and SSE2 compares signed integers alone */
+    const U is_small = (U)(signed_rest < (113 << 23)), is_large = (U)(signed_rest >= 0x477FF000);
+    const U is_nan = (U)(signed_rest > 0x7F800000);
     U h = (is_small & small) | (~is_small & normal);
     h = (is_large & 0x7C00) | (~is_large & h);
     h = (is_nan & (0x7E00 | ((rest >> 13) & 0x3FF))) | (~is_nan & h);
@@ -721,11 +783,11 @@ INLINE S ints(const int32_t *p) {
     for (int64_t i = 0; i + WIDTH <= n; i += WIDTH) BODY(i);    \
     if (n % WIDTH) BODY(n - WIDTH);
 
-#define LOAD_AT(i)                                                                             \
-    do {                                                                                       \
-        F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0);\
-        if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);\
-        put_f32(dst + 4 * (i), v);                                                             \
+#define LOAD_AT(i)                                                                                                \
+    do {                                                                                                          \
+        F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0); \
+        if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);                                           \
+        put_f32(dst + 4 * (i), v);                                                                                \
     } while (0)
 INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
                  const Row *row) {
@@ -733,19 +795,15 @@ INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
     WALK(LOAD_AT)
 }
-#define LOAD(name, bytes)                                                                                         \
-    static void HERE(load_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                       \
-        load(get_##name, bytes, 0, 0, src, dst, n, row);                                                          \
-    }                                                                                                             \
-    static void HERE(load_##name##_divided)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {             \
-        load(get_##name, bytes, 0, 1, src, dst, n, row);                                                          \
-    }                                                                                                             \
-    static void HERE(load_##name##_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                \
-        load(get_##name, bytes, 1, 0, src, dst, n, row);                                                          \
-    }                                                                                                             \
-    static void HERE(load_##name##_each_divided)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {        \
-        load(get_##name, bytes, 1, 1, src, dst, n, row);                                                          \
+#define LOAD_ONE(name, bytes, suffix, each, divides)                                                              \
+    static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
+        load(get_##name, bytes, each, divides, src, dst, n, row);                                                 \
     }
+#define LOAD(name, bytes)                       \
+    LOAD_ONE(name, bytes, , 0, 0)               \
+    LOAD_ONE(name, bytes, _divided, 0, 1)       \
+    LOAD_ONE(name, bytes, _each, 1, 0)          \
+    LOAD_ONE(name, bytes, _each_divided, 1, 1)
 LOAD(i8, 1)
 LOAD(u8, 1)
 LOAD(i16, 2)
@@ -812,7 +870,6 @@ typedef __m512i I;
 #define IN_ORDER(v) _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 typedef __m256i I;
 #elif defined(__SSE2__)
-#include <emmintrin.h>
 #define PACKS(name) _mm_##name
 #define IN_ORDER(v) (v)
 typedef __m128i I;
@@ -895,7 +952,6 @@ INLINE V gray_vector(V b, V g, V r) {
     return OP(packus_epi16)(gray_half(VLOW_1(r, g), VLOW_1(b, one)), gray_half(VHIGH_1(r, g), VHIGH_1(b, one)));
 }
 #else
-#include <emmintrin.h>
 /* Eight pixels as 16-bit pairs (r, g) and (b, 1). */
 INLINE __m128i gray_quarter(__m128i rg, __m128i b1) {
     const __m128i sum = _mm_add_epi32(_mm_madd_epi16(rg, _mm_set1_epi32((19235 << 16) | 9798)),
@@ -974,11 +1030,11 @@ static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r,
     }
 }
 
-#define LOADS(name)                                                                   \
-    {                                                                                 \
-        {HERE(load_##name), HERE(load_##name##_divided)}, {                           \
-            HERE(load_##name##_each), HERE(load_##name##_each_divided)                \
-        }                                                                             \
+#define LOADS(name)                                                   \
+    {                                                                 \
+        {HERE(load_##name), HERE(load_##name##_divided)}, {           \
+            HERE(load_##name##_each), HERE(load_##name##_each_divided) \
+        }                                                             \
     }
 const Level HERE(level) = {
     STRINGIFY(LEVEL),
