@@ -299,6 +299,10 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         level->brief[a->from == U8][a->to == U8][each](src, dst, n, row);
         return;
     }
+    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector) {
+        level->quantize[a->to == U8](src, dst, n, row);
+        return;
+    }
     Load *load = level->load[a->from][each][a->divides];
     Store *store = level->store[a->to][each];
     if (a->to == F32) {

@@ -61,7 +61,7 @@ struct Move {
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
 typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
 
-/* Bytes to bytes; n is a vector's bytes or more. */
+/* To bytes, saturated; n is a vector's bytes or more. */
 typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
 
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
@@ -75,6 +75,7 @@ typedef struct {
     Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
     Store *store[DTYPES][2];   /* [one value for each element] */
     Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
+    Brief *quantize[2];        /* float32 to [uint8], one value for all */
     Gray *gray[3];             /* uint8, uint16, float32 */
 } Level;
 
