@@ -203,9 +203,10 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
     return at < n - step ? at : n - step;
 }
 
-/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: across the destination's rows, so
- * that short rows of the source are read whole; else across the source's rows. Measured: wide elements write to too many
- * rows at a time in the first way. */
+/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
+ * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
+ * the source unless wide elements then write to too many rows at a time, and whatever is larger than a cache. */
+enum { LARGE = 1 << 21 };
 enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
 INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b) {
@@ -216,7 +217,7 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
     }
     const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
-    const int by_destination = size < 4 && across < down;
+    const int by_destination = across < down ? size < 4 : a * b * size > LARGE;
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
     const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
