@@ -312,18 +312,19 @@ static int module_exec(PyObject *module) {
     PyObject *type = PyType_FromSpec(&program_spec);
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
     PyObject *names = PyList_New(0), *table = PyList_New(0);
-    for (int i = 0; names && i < level_count(); ++i) {
-        if (!level_at(i)) continue;
-        PyObject *entry = Py_BuildValue("si", level_at(i)->name, level_at(i)->vector);
+    for (int i = 0; names && table && i < level_count(); ++i) {
+        const Level *level = level_at(i);
+        PyObject *entry = level ? Py_BuildValue("si", level->name, level->vector) : NULL;
+        if (!level) continue;
         if (!entry || PyList_Append(names, entry)) return -1;
         Py_DECREF(entry);
+        for (int k = 0; k < PATHS; ++k) {
+            entry = Py_BuildValue("sssi", paths[k].name, paths[k].applies, level->name, level->fast[k].step);
+            if (!entry || PyList_Append(table, entry)) return -1;
+            Py_DECREF(entry);
+        }
     }
-    for (int i = 0; table && i < PATHS; ++i) {
-        PyObject *entry = Py_BuildValue("ss", paths[i].name, paths[i].applies);
-        if (!entry || PyList_Append(table, entry)) return -1;
-        Py_DECREF(entry);
-    }
-    return !names || !table || PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "PATHS", table) ? -1 : 0;
+    return !names || !table || PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "FAST", table) ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};

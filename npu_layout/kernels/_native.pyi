@@ -1,7 +1,7 @@
 from typing import Any
 
 LEVELS: list[tuple[str, int]]
-PATHS: list[tuple[str, str]]
+FAST: list[tuple[str, str, str, int]]
 
 class Program:
     def __new__(

@@ -226,7 +226,7 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) 
         for i in range(result.shape[0]):
             gray(planes[0][i], planes[1][i], planes[2][i], result[i])
         return
-    if out.dtype.kind == "u" and _gray_interleaved(planes, result):
+    if out.dtype.kind == "u" and _gray_pixels(planes, result):
         return
     step = max(1, _CHUNK // inner)
     convert = _gray_integers if out.dtype.kind == "u" else _gray_floats
@@ -252,6 +252,20 @@ def _flattened(*views: np.ndarray) -> list[np.ndarray]:
     shape = shape or [1]
     strided = np.lib.stride_tricks.as_strided
     return [strided(v, shape, mine or [v.itemsize]) for v, mine in zip(views, strides)]
+
+
+def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
+    """`_gray_interleaved`, but for the last pixel of four: OpenCV reads its fourth value, which may lie outside."""
+    if planes[0].strides[-1] != 4 * out.itemsize:
+        return _gray_interleaved(planes, out)
+    if out.ndim == 2:
+        if len(out) > 1 and not _gray_interleaved([p[:-1] for p in planes], out[:-1]):
+            return False
+        planes, out = [p[-1] for p in planes], out[-1]
+    if out.size > 1 and not _gray_interleaved([p[:-1] for p in planes], out[:-1]):
+        return False
+    _gray_integers([p[-1:] for p in planes], out[-1:])
+    return True
 
 
 def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:

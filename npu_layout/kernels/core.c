@@ -143,7 +143,7 @@ void move_plan(Move *m, const Box *asked, int size) {
     } while (0)
 
 void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
-    Mover *mover = level->movers[m->path];
+    Mover *mover = level->fast[m->path].mover;
     const int outer = m->box.count - paths[m->path].inner;
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
 }

@@ -43,11 +43,17 @@ typedef struct {
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
 
-/* A path of the table: how the innermost loops are moved; the loops around them are walked by move_run. */
+/* The table of fast paths: how the innermost loops are moved; the loops around them are walked by move_run. Each level
+ * has a Fast for each of them; tests and the benchmark are made from both. */
 typedef struct {
     const char *name, *applies;
-    int inner; /* loops that `run` walks itself, the last ones of the box */
+    int inner; /* loops that the mover walks itself, the last ones of the box */
 } Path;
+
+typedef struct {
+    Mover *mover;
+    int step; /* bytes that one step moves along the destination; 0: element by element */
+} Fast;
 
 enum { PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_STRIDED, PATHS };
 extern const Path paths[PATHS];
@@ -71,7 +77,7 @@ typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t 
 typedef struct {
     const char *name;
     int vector; /* bytes */
-    Mover *movers[PATHS];
+    Fast fast[PATHS];
     Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
     Store *store[DTYPES][2];   /* [one value for each element] */
     Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */

@@ -1064,7 +1064,14 @@ static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r,
 const Level HERE(level) = {
     STRINGIFY(LEVEL),
     VB,
-    {HERE(move_copy), HERE(move_transpose), HERE(move_split), HERE(move_merge), HERE(move_pixels), HERE(move_strided)},
+    {
+        [PATH_COPY] = {HERE(move_copy), VB},
+        [PATH_TRANSPOSE] = {HERE(move_transpose), VB},
+        [PATH_SPLIT] = {HERE(move_split), VB},
+        [PATH_MERGE] = {HERE(move_merge), VB},
+        [PATH_PIXELS] = {HERE(move_pixels), SHUFFLES ? VB : 0},
+        [PATH_STRIDED] = {HERE(move_strided), 0},
+    },
     {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)},
     {
         {HERE(store_i8), HERE(store_i8_each)},

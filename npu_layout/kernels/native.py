@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,25 @@ def _levels() -> list[str]:
 
 LEVELS = _levels()  # what this machine can do, best first, without those turned off
 LEVEL = LEVELS[0]
+
+
+class FastPath(NamedTuple):
+    """A row of the core's table: how the innermost loops of a move are walked."""
+
+    name: str
+    applies: str  #: to what
+    steps: dict[str, int]  #: instruction set: bytes that one step writes; 0: element by element
+
+
+def _fast_paths() -> list[FastPath]:
+    rows: dict[str, FastPath] = {}
+    for name, applies, level, step in _native.FAST:
+        if level in LEVELS:
+            rows.setdefault(name, FastPath(name, applies, {})).steps[level] = step
+    return list(rows.values())
+
+
+FAST_PATHS = _fast_paths()
 
 
 def program(

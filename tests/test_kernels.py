@@ -1,0 +1,405 @@
+"""Every kernel, at every instruction set, against indices worked out without it: widths, alignments, dtypes, fences.
+
+Examples are made from the core's own table of fast paths; a path that has none fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import oracle
+import pytest
+from memory import Fenced
+from test_conversions import random_tag
+
+import npu_layout as nl
+from npu_layout import kernels
+from npu_layout.kernels import Arithmetic, Box
+from npu_layout.kernels.box import limits
+from npu_layout.repack import Affine, Plan
+from npu_layout.storage import Storage
+
+BACKENDS = kernels.backends()
+NATIVE = [name for name in BACKENDS if name != "numpy"]
+if NATIVE:
+    from npu_layout.kernels import native
+
+    WIDEST = max(max(path.steps.values()) for path in native.FAST_PATHS)
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
+Loops = list[tuple[int, int, int]]
+
+# Path: (bytes of an element, loops with n in them, n that the path does not apply to).
+# Loops are (extent, source step, destination step), innermost last.
+EXAMPLES = {
+    "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
+    "transpose": [
+        (size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)
+    ],
+    "split": [(size, lambda n, c=c: [(c, 1, n + 3), (n, c, 1)]) for size in (1, 2, 4) for c in (2, 3, 4, 8)],
+    "merge": [(size, lambda n, c=c: [(n, 1, c), (c, n + 3, 1)]) for size in (1, 2, 4) for c in (2, 3, 4, 8)],
+    "pixels": [
+        (1, lambda n, s=s, d=d, step=step: [(n, s, d), (d, step, 1)])
+        for s, d, step in ((3, 3, -1), (4, 3, 1), (4, 3, -1), (8, 3, -1), (5, 3, 1))
+    ],
+    "strided": [(size, lambda n: [(2, 7 * n, 5 * n), (n, 2, 3)]) for size in (1, 2, 3, 4, 8, 16)],
+}
+
+
+def boxed(loops: Loops) -> tuple[Box, int, int]:
+    """The box of loops whose lowest index on each side is element 0, and the elements of both sides."""
+    lowest = [sum((n - 1) * steps[side] for n, *steps in loops if steps[side] < 0) for side in (0, 1)]
+    highest = [sum((n - 1) * steps[side] for n, *steps in loops if steps[side] > 0) for side in (0, 1)]
+    box = Box(tuple((n, s, d, 0) for n, s, d in loops if n > 1), -lowest[0], -lowest[1], 0)
+    return box, highest[0] - lowest[0] + 1, highest[1] - lowest[1] + 1
+
+
+def walked(loops: Loops, side: int, start: int) -> np.ndarray:
+    """The elements that nested loops visit, in order."""
+    visited = np.array([start])
+    for n, *steps in loops:
+        visited = (visited[:, None] + np.arange(n) * steps[side]).ravel()
+    return visited
+
+
+def expected_of(loops: Loops, box: Box, source: np.ndarray, size: int, dst_size: int, sentinel: int) -> np.ndarray:
+    result = np.full(dst_size * size, sentinel, np.uint8)
+    result.view(f"V{size}")[walked(loops, 1, box.dst)] = source.view(f"V{size}")[walked(loops, 0, box.src)]
+    return result
+
+
+@pytest.fixture(scope="module")
+def fences() -> tuple[Fenced, Fenced]:
+    return Fenced(1 << 18), Fenced(1 << 18)
+
+
+def check_move(
+    fences: tuple[Fenced, Fenced], backend: str, size: int, loops: Loops, first: bool, sentinel: int
+) -> list[str]:
+    box, src_size, dst_size = boxed(loops)
+    rng = np.random.default_rng(src_size)
+    places = [fence.first if first else fence.last for fence in fences]
+    source, target = places[0](src_size * size), places[1](dst_size * size)
+    source[:] = rng.integers(0, 256, source.size, np.uint8)
+    target[:] = sentinel
+    name = f"V{size}"
+    program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+    program.run(source.view(name), target.view(name))
+    expected = expected_of(loops, box, source, size, dst_size, sentinel)
+    np.testing.assert_array_equal(target, expected, err_msg=f"{backend} {size} {loops}")
+    return program.paths() if hasattr(program, "paths") else []
+
+
+@pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+def test_every_path_has_examples() -> None:
+    assert EXAMPLES.keys() == {path.name for path in native.FAST_PATHS}
+    for path in native.FAST_PATHS:
+        assert path.applies and path.steps.keys() == set(native.LEVELS)
+        assert path.name == "strided" or path.steps[native.LEVEL] > 0, "the best level has a vector step everywhere"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_every_width_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    taken: Counter[str] = Counter()
+    for size, loops in EXAMPLES[path]:
+        step = 8 if backend == "numpy" else max(1, WIDEST // size)
+        for n in range(1, 2 * step + 2):
+            for first, sentinel in ((True, 0xAB), (False, 0x54)):
+                taken.update(check_move(fences, backend, size, loops(n), first, sentinel))
+    assert backend == "numpy" or taken[path] > len(EXAMPLES[path]), taken
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_every_alignment(path: str, backend: str) -> None:
+    for size, loops in EXAMPLES[path]:
+        many = loops(max(2, 2 * WIDEST // size + 1))
+        box, src_size, dst_size = boxed(many)
+        name = f"V{size}"
+        program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+        source = np.random.default_rng(size).integers(0, 256, src_size * size + 64, np.uint8)
+        for at in range(64):
+            room = np.full(dst_size * size + 128, 0x11, np.uint8)
+            start = (at - room.ctypes.data) % 64
+            mine, target = source[63 - at :][: src_size * size], room[start:][: dst_size * size]
+            target[:] = 0xEE
+            program.run(mine, target)
+            expected = expected_of(many, box, mine.copy(), size, dst_size, 0xEE)
+            np.testing.assert_array_equal(target, expected)
+            assert (room[:start] == 0x11).all() and (room[start + target.size :] == 0x11).all()
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_parts_are_the_whole(backend: str) -> None:
+    for path, examples in EXAMPLES.items():
+        for size, loops in examples:
+            for n in (2, 9, 65, 300):
+                box, src_size, dst_size = boxed(loops(n))
+                name = f"V{size}"
+                program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+                source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
+                expected = expected_of(loops(n), box, source, size, dst_size, 0x33)
+                for parts in (2, 3, 4, 7):
+                    target = np.full(dst_size * size, 0x33, np.uint8)
+                    for part in range(parts):
+                        program.run(source, target, part, parts)
+                    np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
+
+
+def numbers(rng: np.random.Generator, dtype: str, n: int) -> np.ndarray:
+    """Stored values of a dtype, the ends of its range and the odd ones among them."""
+    if dtype == "bfloat16":
+        return (numbers(rng, "float32", n).view(np.uint32) >> 16).astype(np.uint16)
+    if "float" not in dtype:
+        info = np.iinfo(dtype)
+        values = rng.integers(info.min, info.max, n, dtype, endpoint=True)
+        values[: n // 8] = rng.choice([info.min, info.max, 0], n // 8)
+        return values
+    with np.errstate(over="ignore"):
+        values = (rng.standard_normal(n) * rng.choice([1e-7, 1, 100, 1e5], n)).astype(dtype)
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 6e-8, -6e-5, 65504, -65520])
+    with np.errstate(over="ignore"):
+        values[: n // 4] = rng.choice(odd, n // 4).astype(dtype)
+    return values
+
+
+def converted(x: np.ndarray, arithmetic: Arithmetic, channel: np.ndarray) -> np.ndarray:
+    """What the kernels' rule says, in numpy's own float32: one operation after the other, promoted before."""
+    if arithmetic.src_dtype == "bfloat16":
+        x = (x.astype(np.uint32) << 16).view(np.float32)
+
+    def of(values: np.ndarray | None) -> np.ndarray | None:
+        return None if values is None else values[channel]
+
+    shift, scale, divisor, zero = (of(p) for p in arithmetic[2:6])
+    to = arithmetic.dst_dtype
+    with np.errstate(all="ignore"):
+        y = x.astype(np.float32)
+        y = y if shift is None else y - shift
+        y = y if scale is None else y * scale
+        y = y if divisor is None else y / divisor
+        if to == "bfloat16":
+            bits = y.view(np.uint32)
+            rounded = ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+            return np.where(np.isnan(y), (bits >> 16).astype(np.uint16) | 0x40, rounded)
+        if "float" in to:
+            return y.astype(to)
+        lowest, highest = limits(to)
+        exact = y + zero.astype(np.float32) if arithmetic.float_zero_point else y
+        total = np.rint(exact).astype(np.float64) + (0 if arithmetic.float_zero_point else zero)
+        return np.where(np.isnan(total), lowest, np.clip(total, lowest, highest)).astype(to)
+
+
+def same(a: np.ndarray, b: np.ndarray, dtype: str) -> bool:
+    """Equal to the last bit; any NaN is as good as another."""
+    if "float" not in dtype:
+        return np.array_equal(a, b)
+    if dtype == "bfloat16":
+        a, b = ((v.astype(np.uint32) << 16).view(np.float32) for v in (a, b))
+    bits = f"u{a.itemsize}"
+    return bool((np.isnan(a) == np.isnan(b)).all()) and np.array_equal(
+        np.where(np.isnan(a), 0, a).astype(a.dtype).view(bits), np.where(np.isnan(b), 0, b).astype(b.dtype).view(bits)
+    )
+
+
+def arithmetics(source: str, target: str, channels: int) -> Iterator[Arithmetic]:
+    rng = np.random.default_rng(channels)
+
+    def some(low: float, high: float) -> tuple[float, ...]:
+        return tuple(rng.uniform(low, high, channels).astype(np.float32).tolist())
+
+    whole = tuple(float(z) for z in rng.integers(-100, 100, channels))
+    for shift, scale, divisor in (
+        (None, None, None),
+        (some(-50, 50), some(-2, 2), None),
+        (None, None, some(0.01, 3)),
+        (some(0, 255), some(0.01, 0.02), some(0.01, 0.1)),
+    ):
+        zeros = [(whole, False), (some(-9, 9), True)] if "float" not in target else [(None, False)]
+        for zero, fractional in zeros:
+            yield Arithmetic.make(source, target, (shift, scale, divisor, zero, fractional), channels)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("source", DTYPES)
+def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(7)
+    for target in DTYPES:
+        widths = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 131, 1025)
+        for channels, n in itertools.product((1, 5), widths):
+            for arithmetic in arithmetics(source, target, channels):
+                src_item, dst_item = arithmetic.itemsizes
+                x = numbers(rng, source, n * channels)
+                for loops, channel in (
+                    (((channels, n, n, 1), (n, 1, 1, 0)), np.repeat(np.arange(channels), n)),
+                    (((n, channels, channels, 0), (channels, 1, 1, 1)), np.tile(np.arange(channels), n)),
+                ):
+                    if all(p is None for p in arithmetic[2:6]):
+                        loops = tuple((*loop[:3], 0) for loop in loops)  # there are no parameters to walk
+                    box = Box(tuple(loop for loop in loops if loop[0] > 1), 0, 0, 0)
+                    given, got = fences[0].last(x.nbytes), fences[1].last(x.size * dst_item)
+                    given[:], got[:] = x.view(np.uint8), 0x77
+                    program = kernels.program(x.size, x.size, (), (box,), arithmetic, backend)
+                    stored = "uint16" if target == "bfloat16" else target
+                    program.run(given.view(x.dtype), got.view(stored))
+                    expected = converted(x, arithmetic, channel)
+                    message = f"{backend} {arithmetic} {n}"
+                    assert same(got.view(stored), expected.astype(stored), target), message
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_gray_of_every_width_between_fences(dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(3)
+    size = np.dtype(dtype).itemsize
+    for n, pixel in itertools.product((*range(1, 140), 1025, 2051), (1, 3, 4, 5, 16)):
+        for places in ([fence.first for fence in fences], [fence.last for fence in fences]):
+            image = places[0](3 * n * pixel * size if pixel == 1 else ((n - 1) * pixel + 3) * size).view(dtype)
+            image[:] = rng.integers(0, 256, image.size) if dtype != "float32" else rng.random(image.size)
+            step = image.itemsize * pixel
+            planes = [
+                np.lib.stride_tricks.as_strided(image[c * (n if pixel == 1 else 1) :], (n,), (step,)) for c in range(3)
+            ]
+            out = places[1](n * size).view(dtype)
+            out[:] = 77
+            kernels.gray(*planes, out, backend=backend)
+            if dtype == "float32":
+                b, g, r = planes
+                expected = b * np.float32(0.114) + g * np.float32(0.587) + r * np.float32(0.299)
+                np.testing.assert_allclose(out, expected, rtol=1e-6)
+            else:
+                b, g, r = (p.astype(np.uint64) for p in planes)
+                np.testing.assert_array_equal(out, (3735 * b + 19235 * g + 9798 * r + (1 << 14)) >> 15)
+
+
+def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]:
+    """One conversion between two random storages: all kinds of kernels against offsets read a second time."""
+    letters = rng.choice(["NCHW", "NCDHW", "NM", "HWC", "CHW", "NC"])
+    layouts = [nl.Layout(random_tag(rng, letters, (2, 3, 4, 8, 16)))]
+    layouts.append(nl.Layout(random_tag(rng, layouts[0].axes, (2, 3, 4, 8, 16)), layouts[0].axes))
+    most = rng.choice((3, 9, 24 if len(letters) < 5 else 12))
+    shape = tuple(rng.randint(1, most) for _ in letters)
+    storages, places = [], []
+    for layout in layouts:
+        stored = list(layout.storage_shape(shape))
+        strides, start = None, 0
+        if rng.random() < 0.3:
+            strides, pitch = [0] * len(stored), 1
+            for i in reversed(range(len(stored))):
+                pitch += rng.randint(0, 2)
+                strides[i], pitch = pitch, pitch * stored[i]
+            start = rng.randint(0, 3)
+        storages.append(Storage.bind(layout, shape, stored, strides, start))
+        index = dict(zip(layout.axes, np.indices(shape)))
+        places.append((start + np.asarray(oracle.place(layout.tag, stored, index, strides))).ravel())
+    src, dst = storages
+    if rng.random() < 0.6:
+        source = target = f"V{rng.choice((1, 2, 3, 4, 8, 12, 16))}"
+        affine, raw = None, values.integers(0, 256, src.size * int(source[1:]), np.uint8).view(source)
+    else:
+        source, target = rng.choice(DTYPES), rng.choice(DTYPES)
+        raw, affine = numbers(values, source, src.size), None
+        axis = rng.choice(src.layout.axes)
+        n = src.extent(axis) if rng.random() < 0.6 else 1
+        made = list(arithmetics(source, target, n))
+        chosen = rng.choice(made)
+        fields = [None if p is None else tuple(p.tolist()) for p in chosen[2:6]]
+        affine = Affine(axis, *fields, chosen.float_zero_point)
+    plan = Plan(src, dst, source, target, affine, True)
+    stored_dtype = "uint16" if target == "bfloat16" else target
+    expected = np.zeros(dst.size, stored_dtype)
+    if affine is None:
+        expected[places[1]] = raw[places[0]]
+    else:
+        channel = np.indices(shape)[src.layout.axes.index(affine.axis)].ravel() % n
+        expected[places[1]] = converted(raw[places[0]], plan.arithmetic, channel)
+    taken: Counter[str] = Counter()
+    for backend in BACKENDS:
+        program = plan.program(backend)
+        got = np.full(expected.nbytes, 0xAB, np.uint8).view(stored_dtype)
+        program.run(raw, got)
+        good = same(got, expected, target) if affine else got.tobytes() == expected.tobytes()
+        assert good, f"{backend} {src} -> {dst} {source} -> {target} {affine}"
+        taken.update(getattr(program, "paths", list)())
+    return taken
+
+
+def run_cases(seed: int, count: int) -> Counter[str]:
+    rng, values, taken = random.Random(seed), np.random.default_rng(seed), Counter[str]()
+    for _ in range(count):
+        taken.update(random_case(rng, values))
+    return taken
+
+
+@pytest.mark.parametrize("seed", range(17))
+def test_generated_conversions(seed: int) -> None:
+    """17 x 1000: more than oneDNN's 16,761 reorders."""
+    taken = run_cases(seed, 1000)
+    if NATIVE:
+        assert {"copy", "transpose", "split", "merge", "strided", "fill", "rows"} <= taken.keys(), taken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1020))
+def test_a_hundred_thousand_generated_conversions(seed: int) -> None:
+    run_cases(seed, 5000)
+
+
+@pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+def test_a_program_refuses_what_leaves_its_buffers() -> None:
+    def made(loops: object, src: int = 0, dst: int = 0, sizes: tuple[int, int] = (100, 100)) -> object:
+        return native._native.Program("base", sizes[0], 1, sizes[1], 1, (), ((loops, src, dst, 0),), None)
+
+    made(((100, 1, 1, 0),))
+    big = 1 << 62
+    for loops, src, dst in (
+        (((101, 1, 1, 0),), 0, 0),
+        (((100, 1, 1, 0),), 1, 0),
+        (((100, -1, 1, 0),), 98, 0),
+        (((2, 1, big, 0),), 0, 0),
+        (((big, big, big, 0),), 0, 0),
+        (((0, 1, 1, 0),), 0, 0),
+        (((1, 1, 1, 0),), -1, 0),
+    ):
+        with pytest.raises(ValueError, match=r"leaves its buffer|64 bits"):
+            made(loops, src, dst)
+    with pytest.raises(OverflowError):
+        made(((2, 1, 1, 0),) * 17)
+    program = made(((100, 1, 1, 0),))
+    one, two = np.zeros(100, np.uint8), np.zeros(100, np.uint8)
+    for source, target in ((one[:99], two), (one, two[:99]), (one, one), (one[::2], two), (one, bytes(100))):
+        with pytest.raises((ValueError, BufferError)):
+            program.run(source, target)  # type: ignore[attr-defined]
+    for part, parts in ((-1, 2), (2, 2), (0, 0), (0, 1 << 40)):
+        with pytest.raises(ValueError, match="part"):
+            program.run(one, two, part, parts)  # type: ignore[attr-defined]
+
+
+def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", "import npu_layout as nl; print(nl.kernels.active())"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_kernels_are_chosen_by_the_environment() -> None:
+    assert chosen(NPU_LAYOUT_KERNELS="numpy").stdout == "numpy\n"
+    wrong = chosen(NPU_LAYOUT_KERNELS="fast")
+    assert wrong.returncode and "expected auto, native or numpy" in wrong.stderr
+    if not NATIVE:
+        return
+    off: list[str] = []
+    for name in NATIVE:
+        assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE=",".join(off)).stdout == f"{name}\n"
+        off.append(name[len("native (") : -1])
+    assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE="base").returncode == 0
