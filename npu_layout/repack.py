@@ -145,11 +145,8 @@ class Plan:
         self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
         channels = src.extent(axis) if axis else 1
         self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
-        made = self.program()
-        src_item, dst_item = self.arithmetic.itemsizes
-        alone = gaps or isinstance(made, kernels.Twin)
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
-        self.run = made.run if alone else kernels.in_parts(made.run, src.size * src_item + dst.size * dst_item)
+        self.run = self.program().run
 
     def program(self, backend: str | None = None) -> Any:
         """What runs, on one thread; `backend`: other kernels than the active ones."""

@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,13 @@ def conversions(nbytes: int) -> dict[str, tuple[nl.TensorSpec, nl.TensorSpec]]:
     }
 
 
-def median(call: object, seconds: float = 0.15) -> float:
-    times, end = [], time.perf_counter() + seconds
+def median(call: Callable[..., object], *arguments: object) -> float:
+    times, end = [], time.perf_counter() + 0.15
     for _ in range(3):
-        call()  # type: ignore[operator]
+        call(*arguments)
     while len(times) < 5 or time.perf_counter() < end:
         start = time.perf_counter()
-        call()  # type: ignore[operator]
+        call(*arguments)
         times.append(time.perf_counter() - start)
     return float(np.median(times))
 
@@ -58,10 +59,10 @@ def measure(nbytes: int) -> list[dict[str, object]]:
     for name, (source, target) in conversions(nbytes).items():
         flat, out = np.ones(source.size, source.stored), np.zeros(target.size, target.stored)
         spare, convert = np.ones_like(out), nl.plan(source, target)
-        row = {"case": name, "bytes": target.nbytes, "memcpy": median(lambda: np.copyto(spare, out))}
+        row = {"case": name, "bytes": target.nbytes, "memcpy": median(np.copyto, spare, out)}
         for threads in THREADS:
             nl.set_num_threads(threads)
-            row[f"threads {threads}"] = median(lambda: convert(flat, out))
+            row[f"threads {threads}"] = median(convert, flat, out)
         rows.append(row)
     return rows
 
@@ -84,7 +85,9 @@ def plot(rows: list[dict[str, object]], about: dict[str, object], path: str) -> 
         panel.set_yscale("log")
         panel.set_title(name, fontsize=10)
         panel.set_xlabel("bytes of the result")
-        panel.set_xticks([2**k for k in range(10, 29, 3)], ["1 KB", "8 KB", "64 KB", "512 KB", "4 MB", "32 MB", "256 MB"])
+        panel.set_xticks(
+            [2**k for k in range(10, 29, 3)], ["1 KB", "8 KB", "64 KB", "512 KB", "4 MB", "32 MB", "256 MB"]
+        )
         panel.tick_params(labelsize=7)
     panels[0].set_ylabel("ns per byte of the result")
     panels[0].legend(fontsize=8)

@@ -6,9 +6,12 @@ Examples are made from the core's own table of fast paths; a path that has none 
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import select
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 
@@ -152,6 +155,119 @@ def test_parts_are_the_whole(backend: str) -> None:
                     np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
 
 
+PAST = 8 << 20  # bytes of a result from which on the core stores past the caches (core.h)
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_what_goes_past_the_caches(path: str, backend: str) -> None:
+    fence = Fenced(PAST + (1 << 20))
+    for size, loops in EXAMPLES[path]:
+        each = boxed(loops(1001))[2] * size - boxed(loops(1))[2] * size
+        n = PAST * 1000 // each + 8
+        rng = np.random.default_rng(size)
+        for ragged in (0, 3):
+            many = loops(n + ragged)
+            box, src_size, dst_size = boxed(many)
+            source = rng.integers(0, 256, src_size * size, np.uint8)
+            expected = expected_of(many, box, source, size, dst_size, 0xC3)
+            name = f"V{size}"
+            program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+            for target in (fence.first(dst_size * size), fence.last(dst_size * size)):
+                target[:] = 0xC3
+                program.run(source, target)
+                assert np.array_equal(target, expected), f"{backend} {size} {n} {ragged}"
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_conversions_past_the_caches(backend: str) -> None:
+    rng = np.random.default_rng(2)
+    fence = Fenced(PAST + (1 << 20))
+    for c, hw, source in ((64, 33000, "int8"), (5, 420007, "uint8"), (7, 300001, "float16")):
+        x = numbers(rng, source, c * hw)
+        scale = tuple(rng.uniform(0.1, 2, c).tolist())
+        arithmetic = Arithmetic.make(source, "float32", ((3.0,), scale, None, None, False), c)
+        for loops, order in (
+            (((c, hw, hw, 1), (hw, 1, 1, 0)), x.reshape(c, hw)),
+            (((c, 1, hw, 1), (hw, c, 1, 0)), x.reshape(hw, c).T),
+        ):
+            program = kernels.program(x.size, x.size, (), (Box(loops, 0, 0, 0),), arithmetic, backend)
+            channel = np.repeat(np.arange(c), hw)
+            expected = converted(np.ascontiguousarray(order).ravel(), arithmetic, channel)
+            for got in (fence.first(4 * x.size), fence.last(4 * x.size)):
+                got[:] = 0x99
+                program.run(x, got.view(np.float32))
+                assert same(got.view(np.float32), expected, "float32")
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = kernels.get_num_threads()
+    nl.set_num_threads(4)
+    yield
+    nl.set_num_threads(before)
+
+
+def test_threads_share_plans_and_the_pool(four_threads: None) -> None:
+    head = nl.TensorSpec((1, 96, 80, 80), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3))
+    picture = nl.TensorSpec((3, 500, 600), "HWC", "uint8", axes="CHW")
+    work = []
+    for spec, target in ((head, nl.TensorSpec(head.shape)), (picture, nl.TensorSpec(picture.shape, "CHW", "uint8"))):
+        flat = np.random.default_rng(0).integers(-100, 100, spec.size).astype(spec.stored)
+        convert = nl.plan(spec, target)
+        nl.set_num_threads(1)
+        work.append((convert, flat, convert(flat)))
+        nl.set_num_threads(4)
+    wrong: list[str] = []
+
+    def many() -> None:
+        for k in range(60):
+            convert, flat, expected = work[k % 2]
+            out = np.zeros_like(expected)
+            convert(flat, out)
+            if not np.array_equal(out, expected):
+                wrong.append(repr(convert))
+
+    threads = [threading.Thread(target=many) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own(four_threads: None) -> None:
+    x = np.arange(1 << 21, dtype=np.float32).reshape(1, 128, 128, 128)
+    expected = nl.repack(x, "NCHW", "NHWC")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        good = all(np.array_equal(nl.repack(x, "NCHW", "NHWC"), expected) for _ in range(5))
+        os.write(writer, b"y" if good else b"n")
+        os._exit(0)
+    os.close(writer)
+    ready, _, _ = select.select([reader], [], [], 30)
+    assert ready and os.read(reader, 1) == b"y"
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(reader)
+    np.testing.assert_array_equal(nl.repack(x, "NCHW", "NHWC"), expected)
+
+
+def test_the_number_of_threads() -> None:
+    before = kernels.get_num_threads()
+    assert before == (min(4, len(os.sched_getaffinity(0))) if NATIVE else 1)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="1 or more"):
+            nl.set_num_threads(wrong)
+    with pytest.raises(TypeError):
+        nl.set_num_threads(1.5)  # type: ignore[arg-type]
+    nl.set_num_threads(10**9)
+    assert kernels.get_num_threads() == (64 if NATIVE else 1)
+    nl.set_num_threads(before)
+
+
 def numbers(rng: np.random.Generator, dtype: str, n: int) -> np.ndarray:
     """Stored values of a dtype, the ends of its range and the odd ones among them."""
     if dtype == "bfloat16":
@@ -234,7 +350,7 @@ def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, F
         widths = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 131, 1025)
         for channels, n in itertools.product((1, 5), widths):
             for arithmetic in arithmetics(source, target, channels):
-                src_item, dst_item = arithmetic.itemsizes
+                dst_item = arithmetic.itemsizes[1]
                 x = numbers(rng, source, n * channels)
                 for loops, channel in (
                     (((channels, n, n, 1), (n, 1, 1, 0)), np.repeat(np.arange(channels), n)),
@@ -382,8 +498,6 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
 
 
 def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
     return subprocess.run(
         [sys.executable, "-c", "import npu_layout as nl; print(nl.kernels.active())"],
         env={**os.environ, **environment},

@@ -6,6 +6,7 @@ was not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use,
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,6 @@ import numpy as np
 from . import _numpy
 from ._numpy import Program as Twin
 from .box import Arithmetic, Box
-from .threads import get_num_threads, in_parts, set_num_threads
 
 __all__ = [
     "Arithmetic",
@@ -25,7 +25,6 @@ __all__ = [
     "backends",
     "get_num_threads",
     "gray",
-    "in_parts",
     "program",
     "set_num_threads",
 ]
@@ -84,3 +83,24 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, 
         _numpy.gray(blue, green, red, out)
     else:
         _core.gray(blue, green, red, out, level)
+
+
+def get_num_threads() -> int:
+    """Threads that one call of the compiled kernels may use; the numpy twin's are OpenCV's (cv2.setNumThreads)."""
+    return 1 if _core is None else int(_core.get_threads())
+
+
+def set_num_threads(n: int) -> None:
+    """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
+
+    One call at a time uses them; another one that runs meanwhile keeps to its own thread, as does what moves less than
+    half a megabyte. They are started when first needed and sleep in between. Raises ValueError below 1.
+    """
+    count = operator.index(n)
+    if count < 1:
+        raise ValueError(f"threads: expected 1 or more, got {n}")
+    if _core is not None:
+        _core.set_threads(min(count, 64))
+
+
+set_num_threads(min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))

@@ -117,6 +117,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         goto fail;
     }
     p->src_bytes = src_bytes, p->dst_bytes = dst_bytes;
+    p->arithmetic.past = dst_bytes >= PAST;
     p->converts = arithmetic != Py_None;
     if (p->converts && !read_parameters(arithmetic, self)) goto fail;
     if (p->converts ? src_item != dtype_size[p->arithmetic.from] || dst_item != dtype_size[p->arithmetic.to]
@@ -152,7 +153,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         else if (p->converts)
             convert_plan(&job->convert, &box, &p->arithmetic);
         else
-            move_plan(&job->move, &box, (int)dst_item);
+            move_plan(&job->move, &box, (int)dst_item), job->move.past = dst_bytes >= PAST;
         ++p->jobs;
     }
     return (PyObject *)self;
@@ -169,6 +170,17 @@ static void program_dealloc(PyObject *object) {
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
+}
+
+typedef struct {
+    const Program *program;
+    const uint8_t *src;
+    uint8_t *dst;
+} Call;
+
+static void program_part(const void *context, int64_t part, int64_t parts) {
+    const Call *call = context;
+    program_move(call->program, call->src, call->dst, part, parts);
 }
 
 static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
@@ -198,12 +210,15 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
                      (long long)p->src_bytes, (long long)p->dst_bytes);
     } else if (s < d + dst.len && d < s + src.len) {
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
-    } else if (dst.len < UNLOCK && src.len < UNLOCK) {
-        program_run(p, src.buf, dst.buf, part, parts);
     } else {
-        Py_BEGIN_ALLOW_THREADS
-        program_run(p, src.buf, dst.buf, part, parts);
-        Py_END_ALLOW_THREADS
+        const Call call = {p, src.buf, dst.buf};
+        PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
+        if (part == 0) program_fill(p, dst.buf);
+        if (count == 2)
+            pool_run(program_part, &call, src.len + dst.len);
+        else
+            program_part(&call, part, parts);
+        if (others) PyEval_RestoreThread(others);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
@@ -228,7 +243,8 @@ static PyObject *program_paths(PyObject *object, PyObject *unused) {
 }
 
 static PyMethodDef program_methods[] = {
-    {"run", (PyCFunction)(void (*)(void))program_call, METH_FASTCALL, "run(source, destination[, part, parts])"},
+    {"run", (PyCFunction)(void (*)(void))program_call, METH_FASTCALL,
+     "run(source, destination[, part, parts]): without parts on as many threads as pay; part 0 has to be the first"},
     {"paths", program_paths, METH_NOARGS, "the fast paths taken"},
     {NULL, NULL, 0, NULL},
 };
@@ -268,21 +284,32 @@ static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
     return 1;
 }
 
+typedef struct {
+    Gray *gray;
+    const Box *box;
+    const Py_buffer *views;
+} GrayCall;
+
+static void gray_part(const void *context, int64_t part, int64_t parts) {
+    const GrayCall *call = context;
+    const Py_buffer *v = call->views;
+    gray_run(call->gray, call->box, v[0].buf, v[1].buf, v[2].buf, v[3].buf, part, parts);
+}
+
 static PyObject *native_gray(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *arrays[4];
     int type, held = 0;
-    long long part, parts;
     Py_buffer views[4];
     const Level *level = NULL;
     Box box;
     (void)module;
-    if (!PyArg_ParseTuple(args, "siOOOOLL", &name, &type, arrays, arrays + 1, arrays + 2, arrays + 3, &part, &parts))
+    if (!PyArg_ParseTuple(args, "siOOOO", &name, &type, arrays, arrays + 1, arrays + 2, arrays + 3))
         return NULL;
     for (int i = 0; i < level_count(); ++i)
         if (level_at(i) && !strcmp(level_at(i)->name, name)) level = level_at(i);
-    if (!level || type < 0 || type > 2 || part < 0 || part >= parts) {
-        PyErr_SetString(PyExc_ValueError, "no such level, dtype or part");
+    if (!level || type < 0 || type > 2) {
+        PyErr_SetString(PyExc_ValueError, "no such level or dtype");
         return NULL;
     }
     for (; held < 4; ++held)
@@ -292,9 +319,9 @@ static PyObject *native_gray(PyObject *module, PyObject *args) {
     if (!good || !gray_box(views, views + 3, &box)) {
         PyErr_SetString(PyExc_ValueError, "planes and result differ in shape, strides or dtype");
     } else if (views[3].len) {
-        Gray *gray = level->gray[type];
+        const GrayCall call = {level->gray[type], &box, views};
         Py_BEGIN_ALLOW_THREADS
-        gray_run(gray, &box, views[0].buf, views[1].buf, views[2].buf, views[3].buf, part, parts);
+        pool_run(gray_part, &call, 4 * views[3].len);
         Py_END_ALLOW_THREADS
     }
 end:
@@ -303,8 +330,23 @@ end:
     Py_RETURN_NONE;
 }
 
+static PyObject *set_threads(PyObject *module, PyObject *number) {
+    const long n = PyLong_AsLong(number);
+    (void)module;
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    pool_set_threads(n > 1 << 16 ? 1 << 16 : (int)n);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_threads(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromLong(pool_threads());
+}
+
 static PyMethodDef module_methods[] = {
-    {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out, part, parts)"},
+    {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out)"},
+    {"set_threads", set_threads, METH_O, "set_threads(n)"},
+    {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -69,6 +69,7 @@ void move_plan(Move *m, const Box *asked, int size) {
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].d < 0) flip(box, box->loops + i);
     m->size = size;
+    m->past = 0;
     if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
     int run = find(box, size, size);
     if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
@@ -251,11 +252,11 @@ typedef struct {
 
 static Row row_at(const Row *row, int64_t i) {
     return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
-                 row->low + i,   row->high + i,  row->after + i};
+                 row->low + i,   row->high + i,  row->after + i,   row->past};
 }
 
 static Row parameters(const Arithmetic *a, int64_t i) {
-    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after};
+    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, 0};
     return row_at(&all, i);
 }
 
@@ -268,7 +269,7 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
             b->shift[i] = a->shift[p], b->scale[i] = a->scale[p], b->divisor[i] = a->divisor[p];
             b->before[i] = a->before[p], b->low[i] = a->low[p], b->high[i] = a->high[p], b->after[i] = a->after[p];
         }
-    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after};
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, 0};
 }
 
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
@@ -281,6 +282,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         float some[6][64] = {{0}};
         int32_t after[64] = {0};
         Row mine = *row;
+        mine.past = 0;
         memcpy(few, src, (size_t)(n * from));
         if (each) {
             for (int k = 0; k < LEAST; ++k) some[2][k] = 1;
@@ -289,7 +291,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
                 some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
                 after[k] = row->after[k];
             }
-            mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after};
+            mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after, 0};
         }
         convert_row(level, a, b, few, result, LEAST, &mine, each);
         memcpy(dst, result, (size_t)(n * to));
@@ -316,7 +318,8 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
         if (n - i > STRIP && n - i < STRIP + LEAST) count = STRIP / 2; /* leave no piece shorter than a vector */
-        const Row here = each ? row_at(row, i) : *row;
+        Row here = each ? row_at(row, i) : *row;
+        here.past = 0;
         load(src + i * from, b->strip, count, &here);
         store(b->strip, dst + i * to, count, &here);
         i += count;
@@ -368,12 +371,14 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
             }
             here = w->row;
         }
+        here.past = w->a->past && c->way != SCATTER;
         if (c->way != GATHER || row.d == to) {
             convert_row(w->level, w->a, &w->bench, src + r * src_step, out + r * dst_step, n, &here, each);
         } else { /* no loop is contiguous anywhere */
             for (int64_t i = 0; i < n; i += STRIP) {
                 const int64_t some = at_most(n - i, STRIP);
-                const Row part = each ? row_at(&here, i) : here;
+                Row part = each ? row_at(&here, i) : here;
+                part.past = 0;
                 convert_row(w->level, w->a, &w->bench, src + r * src_step + i * from, w->bench.out, some, &part, each);
                 for (int64_t k = 0; k < some; ++k)
                     memcpy(dst + r * rows.d + (i + k) * row.d, w->bench.out + k * to, (size_t)to);
@@ -415,13 +420,16 @@ static int cut(Box *box, int64_t part, int64_t parts) {
     return end > begin;
 }
 
-void program_run(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+void program_fill(const Program *p, uint8_t *dst) {
+    for (int i = 0; i < p->jobs; ++i)
+        if (p->job[i].is_fill) fill_run(&p->job[i].move.box, p->job[i].size, dst);
+}
+
+void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        if (job->is_fill) {
-            Box box = job->move.box;
-            if (parts == 1 || !box.count ? part == 0 : cut(&box, part, parts)) fill_run(&box, job->size, dst);
-        } else if (p->converts) {
+        if (job->is_fill) continue;
+        if (p->converts) {
             if (parts == 1) {
                 convert_run(p->level, &job->convert, &p->arithmetic, src, dst);
             } else {
@@ -435,9 +443,11 @@ void program_run(const Program *p, const uint8_t *src, uint8_t *dst, int64_t par
             Move m;
             if (!cut(&box, part, parts)) continue;
             move_plan(&m, &box, job->move.size); /* what is left may be another path's */
+            m.past = job->move.past;
             move_run(p->level, &m, src, dst);
         }
     }
+    if (p->dst_bytes >= PAST) p->level->fence();
 }
 
 void gray_run(Gray *gray, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,

@@ -58,7 +58,8 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 
 /* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
 #define TILES(size, rounds)                                                                                   \
-    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                          \
+    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
         B1 x[16 / size], y[16 / size];                                                                        \
         for (int r = 0; r < 16 / size; ++r) x[r] = load16(src + r * s);                                       \
         for (int k = 0; k < rounds; ++k) {                                                                    \
@@ -67,7 +68,8 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
         }                                                                                                     \
         for (int r = 0; r < 16 / size; ++r) store16(dst + r * d, x[r]);                                       \
     }                                                                                                         \
-    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {            \
+    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
         enum { HALF = 8 / size };                                                                             \
         B1 x[HALF], y[HALF];                                                                                  \
         for (int r = 0; r < HALF; ++r) x[r] = low##size(load8(src + r * s), load8(src + (r + HALF) * s));     \
@@ -77,7 +79,8 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
         }                                                                                                     \
         for (int r = 0; r < HALF; ++r) store16(dst + r * d, x[r]);                                            \
     }                                                                                                         \
-    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {               \
+    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
         enum { HALF = 8 / size };                                                                             \
         B1 x[HALF], y[HALF];                                                                                  \
         for (int r = 0; r < HALF; ++r) x[r] = load16(src + r * s);                                            \
@@ -87,7 +90,8 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
         }                                                                                                     \
         for (int r = 0; r < HALF; ++r) store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1); \
     }                                                                                                         \
-    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                    \
+    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
         enum { HALF = 8 / size, QUARTER = HALF / 2 };                                                         \
         if (!QUARTER) {                                                                                       \
             memcpy(dst, src, size);                                                                           \
@@ -123,9 +127,16 @@ INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
     return _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)high), 1);
 }
 
+INLINE void put256(uint8_t *p, __m256i v, int past) {
+    if (past && !((uintptr_t)p % 32))
+        _mm256_stream_si256((__m256i *)(void *)p, v);
+    else
+        _mm256_storeu_si256((__m256i *)(void *)p, v);
+}
+
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
 #define TWICE(name, count, rounds, epi)                                                                       \
-    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                         \
+    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                         \
         enum { COUNT = count };                                                                               \
         __m256i x[COUNT], y[COUNT];                                                                           \
         for (int r = 0; r < COUNT; ++r) x[r] = pair(src + r * s, src + (r + COUNT) * s);                      \
@@ -133,14 +144,15 @@ INLINE __m256i pair(const uint8_t *low, const uint8_t *high) {
             ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, COUNT)                         \
             for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
         }                                                                                                     \
-        for (int r = 0; r < COUNT; ++r) _mm256_storeu_si256((__m256i *)(dst + r * d), x[r]);                  \
+        for (int r = 0; r < COUNT; ++r) put256(dst + r * d, x[r], past);                                      \
     }
 TWICE(2, 8, 3, epi16)
 TWICE(4, 4, 2, epi32)
 TWICE(8, 2, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
-INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    (void)past;
     __m256i x[8], y[8];
     for (int r = 0; r < 8; ++r) x[r] = pair(src + r * s, src + (r + 8) * s);
     for (int k = 0; k < 3; ++k) {
@@ -155,21 +167,25 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
 }
 enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
 #define TRY_TWICE(size) \
-    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b); else
+    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
 #endif
 
 #if VB == 64
-/* Rows s bytes apart, one in each lane: broadcasts that merge need no shuffle port. */
+/* Rows s bytes apart, one in each lane. */
 INLINE __m512i quad(const uint8_t *p, int64_t s) {
-    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p));
-    v = _mm512_mask_broadcast_i32x4(v, 0x00F0, _mm_loadu_si128((const __m128i *)(p + s)));
-    v = _mm512_mask_broadcast_i32x4(v, 0x0F00, _mm_loadu_si128((const __m128i *)(p + 2 * s)));
-    return _mm512_mask_broadcast_i32x4(v, 0xF000, _mm_loadu_si128((const __m128i *)(p + 3 * s)));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(pair(p, p + s)), pair(p + 2 * s, p + 3 * s), 1);
+}
+
+INLINE void put512(uint8_t *p, __m512i v, int past) {
+    if (past && !((uintptr_t)p % 64))
+        _mm512_stream_si512((void *)p, v);
+    else
+        _mm512_storeu_si512(p, v);
 }
 
 /* Four times as many rows: what is stored is a whole cache line. */
 #define FOURFOLD(size, rounds, epi)                                                                           \
-    INLINE void fourfold##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                      \
+    INLINE void fourfold##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
         enum { COUNT = 16 / size };                                                                           \
         __m512i x[COUNT], y[COUNT];                                                                           \
         for (int r = 0; r < COUNT; ++r) x[r] = quad(src + r * s, COUNT * s);                                  \
@@ -177,7 +193,7 @@ INLINE __m512i quad(const uint8_t *p, int64_t s) {
             ROUND(__m512i, _mm512_unpacklo_##epi, _mm512_unpackhi_##epi, x, y, COUNT)                         \
             for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
         }                                                                                                     \
-        for (int r = 0; r < COUNT; ++r) _mm512_storeu_si512(dst + r * d, x[r]);                               \
+        for (int r = 0; r < COUNT; ++r) put512(dst + r * d, x[r], past);                                      \
     }
 FOURFOLD(1, 4, epi8)
 /* Between both: with 32 registers 16 vectors of 32 bytes fit. */
@@ -186,8 +202,8 @@ FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
 #define TRY_MORE(size)                                                                                        \
-    if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b); \
-    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b);           \
+    if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
+    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b, past);           \
     else TRY_TWICE(size)
 #elif VB == 32
 #define TRY_MORE TRY_TWICE
@@ -195,7 +211,7 @@ FOURFOLD(8, 1, epi64)
 #define TRY_MORE(size)
 #endif
 
-typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d);
+typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
 
 /* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
 INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
@@ -209,7 +225,7 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
 enum { LARGE = 1 << 21 };
 enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
 INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
-                  uint8_t *dst, int64_t db, int64_t b) {
+                  uint8_t *dst, int64_t db, int64_t b, int past) {
     int64_t lead = 0, leads = 0;
     if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && a > 128 / size) {
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
@@ -220,18 +236,25 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
     const int by_destination = across < down ? size < 4 : a * b * size > LARGE;
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
+    /* What goes past the caches fills whole lines one after the other. */
+    const int lines = past && db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
+    const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
     const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
     for (int64_t l0 = 0; l0 < inner; l0 += block) {
         const int64_t l1 = l0 + block < inner ? l0 + block : inner;
         for (int64_t k0 = 0; k0 < outer;) {
             int64_t k1 = by_destination && k0 < leads ? leads : k0 + strip;
             if (k1 > outer) k1 = outer;
-            for (int64_t l = l0; l < l1; ++l)
-                for (int64_t k = k0; k < k1; ++k) {
-                    const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
-                    const int64_t q = place(by_destination ? l : k, columns, b, 0, 0);
-                    tile(src + p * sa + q * size, sa, dst + q * db + p * size, db);
-                }
+            for (int64_t m0 = l0, m1; m0 < l1; m0 = m1) {
+                m1 = past && !by_destination && m0 < leads ? leads : m0 + (past ? line : 1);
+                if (past && m1 > l1) m1 = l1;
+                for (int64_t k = k0; k < k1; ++k)
+                    for (int64_t l = m0; l < m1; ++l) {
+                        const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
+                        const int64_t q = place(by_destination ? l : k, columns, b, 0, 0);
+                        tile(src + p * sa + q * size, sa, dst + q * db + p * size, db, past && lines);
+                    }
+            }
             k0 = k1;
         }
     }
@@ -270,17 +293,18 @@ static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) 
 }
 
 #define TRANSPOSE(size)                                                                                       \
-    INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) { \
+    INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,   \
+                                int past) {                                                                   \
         enum { FULL = 16 / size, HALF = 8 / size };                                                           \
         TRY_MORE(size)                                                                                        \
         if (a >= FULL && b >= FULL)                                                                      \
-            cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b);                                      \
+            cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
         else if (a >= FULL && b >= HALF)                                                                      \
-            cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b);                        \
+            cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
         else if (a >= HALF && b >= FULL)                                                                      \
-            cover(tile##size##_few_rows, HALF, FULL, size, src, sa, a, dst, db, b);                           \
+            cover(tile##size##_few_rows, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
         else if (a >= HALF && b >= HALF)                                                                      \
-            cover(tile##size##_few, HALF, HALF, size, src, sa, a, dst, db, b);                                \
+            cover(tile##size##_few, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
         else if (a >= b)                                                                                      \
             for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
         else                                                                                                  \
@@ -310,10 +334,10 @@ INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     switch (m->size) {
-        case 1: transpose1(src, a.s, a.n, dst, b.d, b.n); break;
-        case 2: transpose2(src, a.s, a.n, dst, b.d, b.n); break;
-        case 4: transpose4(src, a.s, a.n, dst, b.d, b.n); break;
-        case 8: transpose8(src, a.s, a.n, dst, b.d, b.n); break;
+        case 1: if (VB > 16 && m->past) transpose1(src, a.s, a.n, dst, b.d, b.n, 1); else transpose1(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 2: if (VB > 16 && m->past) transpose2(src, a.s, a.n, dst, b.d, b.n, 1); else transpose2(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 4: if (VB > 16 && m->past) transpose4(src, a.s, a.n, dst, b.d, b.n, 1); else transpose4(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 8: if (VB > 16 && m->past) transpose8(src, a.s, a.n, dst, b.d, b.n, 1); else transpose8(src, a.s, a.n, dst, b.d, b.n, 0); break;
         default: transpose16(src, a.s, a.n, dst, b.d, b.n);
     }
 }
@@ -322,15 +346,11 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
 #if VB == 64
 typedef __m512i V;
 #define LANES 4
+#define LANE(v, l) (B1)_mm512_extracti32x4_epi32(v, l)
+#define STREAM(p, v) _mm512_stream_si512((void *)(p), v)
 INLINE V lanes(const uint8_t *p, int64_t step) { return quad(p, step); }
 INLINE V whole(const uint8_t *p) { return _mm512_loadu_si512(p); }
 INLINE void put(uint8_t *p, V v) { _mm512_storeu_si512(p, v); }
-INLINE void put_lanes(uint8_t *p, int64_t step, V v) {
-    _mm_storeu_si128((__m128i *)p, _mm512_castsi512_si128(v));
-    _mm_storeu_si128((__m128i *)(p + step), _mm512_extracti32x4_epi32(v, 1));
-    _mm_storeu_si128((__m128i *)(p + 2 * step), _mm512_extracti32x4_epi32(v, 2));
-    _mm_storeu_si128((__m128i *)(p + 3 * step), _mm512_extracti32x4_epi32(v, 3));
-}
 INLINE V select3(V a, V b, V c, V at_b, V at_c) {
     return _mm512_ternarylogic_epi64(_mm512_ternarylogic_epi64(a, b, at_b, 0xD8), c, at_c, 0xD8);
 }
@@ -346,13 +366,11 @@ INLINE V broadcast(const uint8_t *p) { return _mm512_broadcast_i32x4(_mm_loadu_s
 #elif VB == 32
 typedef __m256i V;
 #define LANES 2
+#define LANE(v, l) (B1)_mm256_extracti128_si256(v, l)
+#define STREAM(p, v) _mm256_stream_si256((__m256i *)(void *)(p), v)
 INLINE V lanes(const uint8_t *p, int64_t step) { return pair(p, p + step); }
 INLINE V whole(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 INLINE void put(uint8_t *p, V v) { _mm256_storeu_si256((__m256i *)p, v); }
-INLINE void put_lanes(uint8_t *p, int64_t step, V v) {
-    _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(v));
-    _mm_storeu_si128((__m128i *)(p + step), _mm256_extracti128_si256(v, 1));
-}
 INLINE V select3(V a, V b, V c, V at_b, V at_c) { return _mm256_blendv_epi8(_mm256_blendv_epi8(a, b, at_b), c, at_c); }
 INLINE V shuffled(V v, V order) { return _mm256_shuffle_epi8(v, order); }
 INLINE V broadcast(const uint8_t *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p)); }
@@ -366,10 +384,13 @@ INLINE V broadcast(const uint8_t *p) { return _mm256_broadcastsi128_si256(_mm_lo
 #else
 typedef B1 V;
 #define LANES 1
+#define LANE(v, l) (v)
+#if defined(__SSE2__)
+#define STREAM(p, v) _mm_stream_si128((__m128i *)(void *)(p), (__m128i)(v))
+#endif
 INLINE V lanes(const uint8_t *p, int64_t step) { (void)step; return load16(p); }
 INLINE V whole(const uint8_t *p) { return load16(p); }
 INLINE void put(uint8_t *p, V v) { store16(p, v); }
-INLINE void put_lanes(uint8_t *p, int64_t step, V v) { (void)step; store16(p, v); }
 INLINE V select3(V a, V b, V c, V at_b, V at_c) { return (a & ~(at_b | at_c)) | (b & at_b) | (c & at_c); }
 INLINE V broadcast(const uint8_t *p) { return load16(p); }
 #define VLOW_1 low1
@@ -390,6 +411,38 @@ INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_
 #endif
 #endif
 
+INLINE void put_past(uint8_t *p, V v, int past) {
+#ifdef STREAM
+    if (past && (uintptr_t)p % VB == 0) {
+        STREAM(p, v);
+        return;
+    }
+#endif
+    (void)past;
+    put(p, v);
+}
+INLINE void put_lane(uint8_t *p, B1 v, int past) {
+#ifdef STREAM
+    if (past && (uintptr_t)p % 16 == 0) {
+        _mm_stream_si128((__m128i *)(void *)p, (__m128i)v);
+        return;
+    }
+#endif
+    (void)past;
+    store16(p, v);
+}
+INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
+    (void)step;
+    put_lane(p, LANE(v, 0), past);
+#if LANES > 1
+    put_lane(p + step, LANE(v, 1), past);
+#endif
+#if LANES > 2
+    put_lane(p + 2 * step, LANE(v, 2), past);
+    put_lane(p + 3 * step, LANE(v, 3), past);
+#endif
+}
+
 /* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
 INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
     if (bytes >= VB) {
@@ -409,6 +462,16 @@ INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
     }
 }
 
+/* Whole cache lines past the caches, what is before and behind them not. */
+INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    int64_t i = (int64_t)(-(uintptr_t)d % 64);
+    if (i > bytes) i = bytes;
+    copy_row(s, d, i);
+    for (; i + 64 <= bytes; i += 64)
+        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
+    copy_row(s + i, d + i, bytes - i);
+}
+
 static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
     const int64_t bytes = row.n * m->size;
@@ -416,6 +479,17 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
         for (int64_t i = 0; i < rows.n; ++i) copy_row(src + i * rows.s, dst + i * rows.d, bytes);
     else
         for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
+}
+
+/* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
+ * line on; there have to be that many elements, and planes have to be alike. */
+#define AT_STEPS for (int64_t i = 0;; i = next(i, STEP, n, lead))
+INLINE int64_t next(int64_t i, int64_t step, int64_t n, int64_t lead) {
+    const int64_t to = i || !lead ? i + step : lead;
+    return to + step <= n ? to : n - step;
+}
+INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
+    return past && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
 }
 
 #if SHUFFLES
@@ -442,31 +516,34 @@ INLINE Thirds thirds(int size, int inverse) {
 
 /* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {                       \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
+        past = past && d % VB == 0;                                                                              \
+        const int64_t lead = lead_of(past, dst, size);                                                           \
         const Thirds t = thirds(size, 0);                                                                        \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
             const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
             for (int c = 0; c < 3; ++c) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
-                put(dst + c * d + i * size, shuffled(v, t.order[c]));                                            \
+                put_past(dst + c * d + i * size, shuffled(v, t.order[c]), past);                                 \
             }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
 #define MERGE3(size, turn, inverse)                                                                              \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {                       \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = 0;                                                                                  \
         const Thirds t = thirds(size, inverse);                                                                  \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        AT_STEPS {                                                                                               \
             V x[3];                                                                                              \
             for (int c = 0; c < 3; ++c) x[c] = shuffled(whole(src + c * s + i * size), t.order[c]);              \
             for (int r = 0; r < 3; ++r) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
-                put_lanes(dst + 3 * size * i + 16 * r, 48, v);                                                   \
+                put_lanes(dst + 3 * size * i + 16 * r, 48, v, past);                                             \
             }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
@@ -482,10 +559,12 @@ MERGE3(4, 1, 3)
  * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting takes as many rounds
  * as make 2**rounds the elements of one register, merging as many the other way round. */
 #define SPLIT3(size, rounds)                                                                                     \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {                       \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        const int64_t lead = 0;                                                                                  \
+        (void)past;                                                                                              \
+        AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
             B1 x[3] = {load16(s), load16(s + 16), load16(s + 32)};                                               \
             for (int k = 0; k < rounds; ++k) {                                                                   \
@@ -498,10 +577,12 @@ MERGE3(4, 1, 3)
         }                                                                                                        \
     }
 #define MERGE3(size, rounds)                                                                                     \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {                       \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        const int64_t lead = 0;                                                                                  \
+        (void)past;                                                                                              \
+        AT_STEPS {                                                                                               \
             B1 x[3];                                                                                             \
             for (int c = 0; c < 3; ++c) x[c] = load16(src + c * s + i * size);                                   \
             for (int k = 0; k < rounds; ++k) {                                                                   \
@@ -529,32 +610,35 @@ MERGE3(4, 2)
 
 /* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {               \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        past = past && d % VB == 0;                                                                              \
+        const int64_t lead = lead_of(past, dst, size);                                                           \
+        AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             for (int r = 0; r < count; ++r) x[r] = lanes(src + count * size * i + 16 * r, 16 * count);           \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            for (int r = 0; r < count; ++r) put(dst + r * d + i * size, x[r]);                                   \
+            for (int r = 0; r < count; ++r) put_past(dst + r * d + i * size, x[r], past);                        \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
 #define MERGE_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n) {               \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        for (int64_t i = 0;; i = i + 2 * STEP < n ? i + STEP : n - STEP) {                                       \
+        const int64_t lead = 0;                                                                                  \
+        AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + i * size);                                \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            for (int r = 0; r < count; ++r) put_lanes(dst + count * size * i + 16 * r, 16 * count, x[r]);        \
+            for (int r = 0; r < count; ++r) put_lanes(dst + count * size * i + 16 * r, 16 * count, x[r], past);  \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
@@ -597,7 +681,22 @@ MERGE_EVEN(8, 4, 3)
 static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
     int64_t done = 0;
-#define CALL(count, size) done = split##count##_##size(src, dst, channel.d, pixel.n)
+    if (m->past && channel.d % VB) { /* planes whose cache lines begin at different pixels */
+        enum { SOME = 1024 };
+        uint8_t planes[8][SOME] __attribute__((aligned(64)));
+        const int64_t most = SOME / m->size;
+        Move few = *m;
+        few.past = 0;
+        few.box.loops[m->box.count - 2].d = SOME;
+        for (int64_t i = 0; i < pixel.n; i += most) {
+            const int64_t n = pixel.n - i < most ? pixel.n - i : most;
+            few.box.loops[m->box.count - 1].n = n;
+            HERE(move_split)(&few, src + i * pixel.s, planes[0]);
+            for (int64_t c = 0; c < channel.n; ++c) copy_past(planes[c], dst + c * channel.d + i * m->size, n * m->size);
+        }
+        return;
+    }
+#define CALL(count, size) done = split##count##_##size(src, dst, channel.d, pixel.n, m->past)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)
@@ -612,7 +711,7 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
 static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     int64_t done = 0;
-#define CALL(count, size) done = merge##count##_##size(src, channel.s, dst, pixel.n)
+#define CALL(count, size) done = merge##count##_##size(src, channel.s, dst, pixel.n, m->past)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)
@@ -641,7 +740,7 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
         const int64_t last = pixel.n - each - 6;
         for (; i + (LANES - 1) * each <= last; i += LANES * each) {
             const V v = shuffled(lanes(src + i * pixel.s + lowest, each * pixel.s), to);
-            put_lanes(dst + i * pixel.d, each * pixel.d, v);
+            put_lanes(dst + i * pixel.d, each * pixel.d, v, 0);
         }
     }
 #endif
@@ -784,16 +883,39 @@ INLINE S ints(const int32_t *p) {
     for (int64_t i = 0; i + WIDTH <= n; i += WIDTH) BODY(i);    \
     if (n % WIDTH) BODY(n - WIDTH);
 
-#define LOAD_AT(i)                                                                                                \
+#define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
+#define LOAD_TO(to, i)                                                                                            \
     do {                                                                                                          \
         F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0); \
         if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);                                           \
-        put_f32(dst + 4 * (i), v);                                                                                \
+        put_f32(to, v);                                                                                           \
     } while (0)
+#define LOAD_PAST(i)                                                                                              \
+    STREAM(dst + 4 * (i),                                                                                         \
+           (V)((get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0)))
 INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
+#ifdef STREAM
+    if (row->past && !divides && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) {
+        /* Nothing else is written to a line that goes past the caches. */
+        const int64_t lead = (int64_t)(-(uintptr_t)dst % 64) / 4, lines = (n - lead) / 16 * 16, rest = n - lead - lines;
+        uint8_t *const whole_row = dst, ends[4 * WIDTH];
+        for (int64_t i = lead; i < lead + lines; i += WIDTH) LOAD_PAST(i);
+        for (int64_t done = 0; done < lead; done += WIDTH) {
+            const int64_t some = lead - done < WIDTH ? lead - done : WIDTH;
+            LOAD_TO(ends, done);
+            memcpy(whole_row + 4 * done, ends, (size_t)(4 * some));
+        }
+        for (int64_t done = 0; done < rest; done += WIDTH) {
+            const int64_t some = rest - done < WIDTH ? rest - done : WIDTH, at = n - rest + done;
+            LOAD_TO(ends, at + WIDTH <= n ? at : n - WIDTH);
+            memcpy(whole_row + 4 * at, ends + (at + WIDTH <= n ? 0 : 4 * (at + WIDTH - n)), (size_t)(4 * some));
+        }
+        return;
+    }
+#endif
     WALK(LOAD_AT)
 }
 #define LOAD_ONE(name, bytes, suffix, each, divides)                                                              \
@@ -1024,9 +1146,9 @@ static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, 
     for (int64_t i = 0; i < n; i += SOME) {
         int64_t count = n - i < SOME ? n - i : SOME, done = 0;
         const uint8_t *p = first + i * s;
-        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count);
+        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count, 0);
         /* The last pixel's fourth byte may lie outside. */
-        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1);
+        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1, 0);
         if (done) {
             gray_planes(planes[ib], planes[1], planes[ir], out + i, done);
         }
@@ -1054,6 +1176,12 @@ static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r,
         memcpy(out + 4 * i, &y, 4);
     }
 }
+
+#ifdef STREAM
+static void HERE(fence)(void) { _mm_sfence(); }
+#else
+static void HERE(fence)(void) {}
+#endif
 
 #define LOADS(name)                                                   \
     {                                                                 \
@@ -1087,4 +1215,5 @@ const Level HERE(level) = {
      {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
     {HERE(quantize_i8), HERE(quantize_u8)},
     {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
+    HERE(fence),
 };

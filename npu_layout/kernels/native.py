@@ -10,7 +10,6 @@ import numpy as np
 
 from . import _native
 from .box import Arithmetic, Box, limits
-from .threads import PART, get_num_threads, in_parts
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -145,13 +144,7 @@ def _brief(
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> None:
     """As `_numpy.gray`, the same bits."""
-    kind = _GRAYS[out.dtype.char]
-    most = get_num_threads() if out.nbytes > PART // 4 else 1
-    if most == 1:
-        _native.gray(level, kind, blue, green, red, out, 0, 1)
-        return
+    _native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)
 
-    def run(_: object, __: object, part: int = 0, parts: int = 1) -> None:
-        _native.gray(level, kind, blue, green, red, out, part, parts)
 
-    in_parts(run, 4 * out.nbytes)(None, None)
+set_threads, get_threads = _native.set_threads, _native.get_threads

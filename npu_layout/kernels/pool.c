@@ -1,0 +1,109 @@
+/* A pool of threads for one task at a time. Whoever calls works too and takes whatever part is left, so that a worker
+ * that wakes too late costs nothing; workers wait awake for a moment, because waking one takes longer than most tasks. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "core.h"
+
+enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20 };
+
+static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
+static atomic_uint tickets;                  /* one for each task */
+static atomic_int sleepers;
+static _Atomic int64_t left, finished;       /* parts not taken, parts done */
+static Task *task;                           /* these three stand still from left > 0 until all parts are done */
+static const void *context;
+static int64_t parts;
+static int started;
+static atomic_int wanted = 1;
+
+static void pause_a_moment(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/* Parts, one after the other, until none is left. */
+static void work(void) {
+    for (;;) {
+        const int64_t mine = atomic_fetch_sub(&left, 1) - 1;
+        if (mine < 0) return;
+        task(context, mine, parts);
+        atomic_fetch_add(&finished, 1);
+    }
+}
+
+static void *worker(void *unused) {
+    unsigned seen = 0;
+    (void)unused;
+    for (;;) {
+        int waited = 0;
+        while (atomic_load(&tickets) == seen && waited++ < AWAKE) pause_a_moment();
+        if (atomic_load(&tickets) == seen) {
+            pthread_mutex_lock(&sleep_lock);
+            atomic_fetch_add(&sleepers, 1);
+            while (atomic_load(&tickets) == seen) pthread_cond_wait(&awake, &sleep_lock);
+            atomic_fetch_sub(&sleepers, 1);
+            pthread_mutex_unlock(&sleep_lock);
+        }
+        seen = atomic_load(&tickets);
+        work();
+    }
+    return NULL;
+}
+
+/* In the child of a fork there is no worker, and whoever held a lock is gone. */
+static void forked(void) {
+    pthread_mutex_init(&in_use, NULL);
+    pthread_mutex_init(&sleep_lock, NULL);
+    pthread_cond_init(&awake, NULL);
+    atomic_store(&tickets, 0);
+    atomic_store(&sleepers, 0);
+    atomic_store(&left, 0);
+    started = 0;
+}
+
+static void start(int workers) {
+    static int registered;
+    pthread_attr_t attributes;
+    if (!registered) registered = !pthread_atfork(NULL, NULL, forked);
+    if (!registered || pthread_attr_init(&attributes)) return;
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    for (; started < workers; ++started) {
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, worker, NULL)) break;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+void pool_set_threads(int threads) { atomic_store(&wanted, threads < 1 ? 1 : threads > MOST ? MOST : threads); }
+
+int pool_threads(void) { return atomic_load(&wanted); }
+
+void pool_run(Task *do_part, const void *its_context, int64_t bytes) {
+    const int threads = pool_threads();
+    int64_t count = bytes / PART;
+    if (count > 2 * threads) count = 2 * threads;
+    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) {
+        do_part(its_context, 0, 1);
+        return;
+    }
+    if (started < threads - 1) start(threads - 1);
+    task = do_part, context = its_context, parts = count;
+    atomic_store(&finished, 0);
+    atomic_store(&left, count);
+    atomic_fetch_add(&tickets, 1);
+    if (atomic_load(&sleepers)) {
+        pthread_mutex_lock(&sleep_lock);
+        pthread_cond_broadcast(&awake);
+        pthread_mutex_unlock(&sleep_lock);
+    }
+    work();
+    while (atomic_load(&finished) < count) pause_a_moment();
+    pthread_mutex_unlock(&in_use);
+}
