@@ -11,14 +11,7 @@ setup(
             [KERNELS + name for name in SOURCES.split()],
             depends=[KERNELS + "core.h", KERNELS + "level.h"],
             # No fused multiply-add: every backend gives the same bits.
-            extra_compile_args=[
-                "-std=c11",
-                "-O3",
-                "-ffp-contract=off",
-                "-fvisibility=hidden",
-                "-Wno-psabi",
-                "-pthread",
-            ],
+            extra_compile_args=[*FLAGS, "-ffp-contract=off"],
             extra_link_args=["-pthread"],
             optional=True,
         )

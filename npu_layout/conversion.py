@@ -38,8 +38,8 @@ class Conversion:
 
         Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written.
         """
-        flat = self.source.flat(buffer)
-        target = self.target
+        target, source = self.target, self.source
+        flat = buffer if _is_flat(buffer, source) else source.flat(buffer)
         if out is None:
             out = np.empty(target.size, target.stored)
             self._run(flat, out)
@@ -118,6 +118,13 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
     real = given.affine(_axis(source), to_stored=False)
     axis = real.axis if wanted.axis is None else stored.axis
     return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
+
+
+def _is_flat(buffer: Any, spec: TensorSpec) -> bool:
+    """Whether `spec.flat` would return the buffer itself: the usual case of a hot loop, told in a tenth of its time."""
+    if type(buffer) is not np.ndarray or buffer.shape != (spec.size,) or buffer.dtype != spec.stored:
+        return False
+    return bool(buffer.flags.c_contiguous)
 
 
 def _axis(spec: TensorSpec) -> str:

@@ -201,8 +201,34 @@ TWICE(long1, 16, 4, epi8)
 FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
+/* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
+ * drive each other out. The last two rounds turn the lanes. */
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    __m512i x[16], y[16];
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512(src + r * s);
+    for (int g = 0; g < 16; g += 4) {
+        for (int r = 0; r < 2; ++r) {
+            y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
+            y[g + 2 + r] = _mm512_unpackhi_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
+        }
+        for (int h = 0; h < 2; ++h) {
+            x[g + 2 * h] = _mm512_unpacklo_epi64(y[g + 2 * h], y[g + 2 * h + 1]);
+            x[g + 2 * h + 1] = _mm512_unpackhi_epi64(y[g + 2 * h], y[g + 2 * h + 1]);
+        }
+    }
+    /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, a lane each. */
+    for (int c = 0; c < 4; ++c) {
+        const __m512i a = _mm512_shuffle_i32x4(x[c], x[c + 4], 0x88), b = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0x88);
+        const __m512i e = _mm512_shuffle_i32x4(x[c], x[c + 4], 0xDD), f = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0xDD);
+        put512(dst + c * d, _mm512_shuffle_i32x4(a, b, 0x88), past);
+        put512(dst + (c + 8) * d, _mm512_shuffle_i32x4(a, b, 0xDD), past);
+        put512(dst + (c + 4) * d, _mm512_shuffle_i32x4(e, f, 0x88), past);
+        put512(dst + (c + 12) * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
+    }
+}
 #define TRY_MORE(size)                                                                                        \
-    if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
+    if (size == 4 && a >= 16 && b >= 16) cover(square4, 16, 16, 4, src, sa, a, dst, db, b, past);             \
+    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
     else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b, past);           \
     else TRY_TWICE(size)
 #elif VB == 32
@@ -221,7 +247,7 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
 
 /* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
- * the source unless wide elements then write to too many rows at a time, and whatever is larger than a cache. */
+ * the source, unless wide elements then write to too many rows at a time, and large results with short rows. */
 enum { LARGE = 1 << 21 };
 enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
 INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
@@ -233,11 +259,12 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
     }
     const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
-    const int by_destination = across < down ? size < 4 : a * b * size > LARGE;
+    const int large = a * b * size > LARGE;
+    const int by_destination = across < down ? size < 4 || (columns * size == 64 && !large) : large;
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
     /* What goes past the caches fills whole lines one after the other. */
-    const int lines = past && db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
+    const int lines = past && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
     const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
     for (int64_t l0 = 0; l0 < inner; l0 += block) {
@@ -314,33 +341,6 @@ TRANSPOSE(1)
 TRANSPOSE(2)
 TRANSPOSE(4)
 TRANSPOSE(8)
-
-/* 16-byte elements: four make a cache line. */
-INLINE void four16(const uint8_t *src, uint8_t *dst, int64_t db) {
-    for (int j = 0; j < 4; ++j) store16(dst + j * db, load16(src + 16 * j));
-}
-INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
-    int64_t j = 0;
-    for (; j + 4 <= b; j += 4) {
-        int64_t i = 0;
-        for (; i + 4 <= a; i += 4)
-            for (int k = 0; k < 4; ++k) four16(src + (i + k) * sa + j * 16, dst + j * db + (i + k) * 16, db);
-        for (; i < a; ++i) four16(src + i * sa + j * 16, dst + j * db + i * 16, db);
-    }
-    for (; j < b; ++j)
-        for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
-}
-
-static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    switch (m->size) {
-        case 1: if (VB > 16 && m->past) transpose1(src, a.s, a.n, dst, b.d, b.n, 1); else transpose1(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 2: if (VB > 16 && m->past) transpose2(src, a.s, a.n, dst, b.d, b.n, 1); else transpose2(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 4: if (VB > 16 && m->past) transpose4(src, a.s, a.n, dst, b.d, b.n, 1); else transpose4(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 8: if (VB > 16 && m->past) transpose8(src, a.s, a.n, dst, b.d, b.n, 1); else transpose8(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        default: transpose16(src, a.s, a.n, dst, b.d, b.n);
-    }
-}
 
 /* A vector of VB bytes is VB / 16 lanes, which never mix here: lane l of a group holds its own 16 / size pixels. */
 #if VB == 64
@@ -441,6 +441,33 @@ INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
     put_lane(p + 2 * step, LANE(v, 2), past);
     put_lane(p + 3 * step, LANE(v, 3), past);
 #endif
+}
+
+/* 16-byte elements, LANES at a time. */
+INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    int64_t j = 0;
+    for (; j + 4 <= b; j += 4) { /* a cache line of the source */
+        int64_t i = 0;
+        for (; i + 4 <= a; i += 4)
+            for (int l = 0; l < 4; l += LANES)
+                for (int k = 0; k < 4; ++k)
+                    put(dst + (j + k) * db + (i + l) * 16, lanes(src + (i + l) * sa + (j + k) * 16, sa));
+        for (; i < a; ++i)
+            for (int k = 0; k < 4; ++k) store16(dst + (j + k) * db + i * 16, load16(src + i * sa + (j + k) * 16));
+    }
+    for (; j < b; ++j)
+        for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
+}
+
+static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    switch (m->size) {
+        case 1: if (VB > 16 && m->past) transpose1(src, a.s, a.n, dst, b.d, b.n, 1); else transpose1(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 2: if (VB > 16 && m->past) transpose2(src, a.s, a.n, dst, b.d, b.n, 1); else transpose2(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 4: if (VB > 16 && m->past) transpose4(src, a.s, a.n, dst, b.d, b.n, 1); else transpose4(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        case 8: if (VB > 16 && m->past) transpose8(src, a.s, a.n, dst, b.d, b.n, 1); else transpose8(src, a.s, a.n, dst, b.d, b.n, 0); break;
+        default: transpose16(src, a.s, a.n, dst, b.d, b.n);
+    }
 }
 
 /* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
