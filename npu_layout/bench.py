@@ -189,7 +189,8 @@ def columns(row: dict[str, Any]) -> list[str]:
 
 
 def headings() -> list[str]:
-    return ["case", "memcpy", "ours", " / ".join(kernels.backends()), "best peer", "faster"]
+    backends = " / ".join(name.replace("native (", "").rstrip(")") for name in kernels.backends())
+    return ["case", "memcpy", "ours", backends, "best peer", "faster"]
 
 
 def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
@@ -252,6 +253,8 @@ def run(options: argparse.Namespace) -> int:
         print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or rich alone, for ours and numpy)")
         return 2
     console = Console()
+    if not console.is_terminal:  # a file has room for whole rows
+        console = Console(width=170)
     todo = [case for case in cases() if not options.cases or case.key in options.cases]
     if not todo:
         console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")

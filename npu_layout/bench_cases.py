@@ -15,9 +15,10 @@ _OUTPUT, _INPUT = Quantization(0.05, 3), Quantization(0.02, -3)
 _QUANTISED = {"dequantize": (_OUTPUT, None), "quantize": (None, _OUTPUT), "input": (None, _INPUT)}
 
 # The letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
-# of its axes that the target stores; for gray: the axis of channels. Sources with gaps: their strides, and how much
-# of its axis 1 a peer takes.
+# of its axes that the target stores; for gray: the axis of channels. Sources with gaps: their strides, and what a
+# peer takes of its axis 1.
 _PITCHES = (255 * 6464, 6464, 80, 1)
+_EVERY_SECOND = (6400 * 128, 80 * 128, 128, 2)
 _ROWS: tuple[tuple[Any, ...], ...] = (
     ("a", "move", "NCHW 1 57 46 46", "float32 NCHW", "float32 NHWC", (57, 2116), (1, 0)),
     ("a", "move", "NCHW 1 57 46 46", "float32 NHWC", "float32 NCHW", (2116, 57), (1, 0)),
@@ -63,7 +64,17 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("5-D", "move", "NCDHW 1 32 16 40 40", "float32 NCDHW", "float32 NDHWC", (32, 25600), (1, 0)),
     ("batch", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 NHWC", (8, 64, 1600), (0, 2, 1)),
     ("batch", "move", "NCHW 8 64 40 40", "float32 NHWC", "float32 NCHW", (8, 1600, 64), (0, 2, 1)),
-    ("pitch", "move", "CHW 3 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 2048, 3), (2, 0, 1), (6144, 3, 1), 1920),
+    (
+        "pitch",
+        "move",
+        "CHW 3 1080 1920",
+        "uint8 HWC",
+        "uint8 CHW",
+        (1080, 2048, 3),
+        (2, 0, 1),
+        (6144, 3, 1),
+        slice(1920),
+    ),
     (
         "pitch",
         "move",
@@ -73,7 +84,18 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         (255, 6464),
         (1, 0),
         (1648320, 6464, 80, 1),
-        6400,
+        slice(6400),
+    ),
+    (
+        "strided",
+        "move",
+        "NCHW 1 64 80 80",
+        "float32 NHWC",
+        "float32 NCHW",
+        (6400, 128),
+        (1, 0),
+        _EVERY_SECOND,
+        slice(None, None, 2),
     ),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
@@ -105,14 +127,14 @@ class Case:
         view: tuple[int, ...],
         order: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
-        kept: int | None = None,
+        kept: slice = slice(None),
     ) -> None:
         axes, *numbers = shape.split()
         extents = dict(zip(axes, map(int, numbers)))
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
         given, wanted = _QUANTISED.get(kind, (None, None))
         self.kind, self.key, self.order = kind, key, order
-        self.title = f"{source} -> {target} {'x'.join(numbers)}" + (" pitched" if strides else "")
+        self.title = f"{source} -> {target} {'x'.join(numbers)}" + (" strided" if strides else "")
         self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
         self.source = TensorSpec(
             list(extents.values()), from_layout, from_dtype, axes=axes, quantization=given, storage_strides=strides
@@ -127,7 +149,7 @@ class Case:
         else:
             memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
         self.flat = memory[: self.source.size]
-        self.x = memory.reshape(view)[:, :kept] if kept else memory.reshape(view)
+        self.x = memory.reshape(view)[:, kept]
 
     @property
     def scale(self) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ typedef struct {
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
 
-/* y = ((x - shift) * scale) / divisor, then for integers rint(y + before) clamped to low..high, plus after. */
+/* y = ((x - shift) * scale) / divisor (0, 1 and 1 where a step is not taken), then for integers rint(y + before) clamped to low..high, plus after. */
 typedef struct {
     Dtype from, to;
     int divides; /* divisor holds something */
