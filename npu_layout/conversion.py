@@ -40,6 +40,12 @@ class Conversion:
         """
         target, source = self.target, self.source
         flat = buffer if _is_flat(buffer, source) else source.flat(buffer)
+        if self.move.checks and type(out) is np.ndarray and out.dtype == target.stored:
+            try:
+                self._run(flat, out)
+                return out
+            except (ValueError, BufferError):
+                pass  # the checks below say why
         if out is None:
             out = np.empty(target.size, target.stored)
             self._run(flat, out)

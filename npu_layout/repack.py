@@ -145,8 +145,11 @@ class Plan:
         self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
         channels = src.extent(axis) if axis else 1
         self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
+        made = self.program()
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
-        self.run = self.program().run
+        self.run = made.run
+        #: Whether `run` takes arrays of any shape, and refuses with a ValueError what does not fit.
+        self.checks = not isinstance(made, kernels.Twin)
 
     def program(self, backend: str | None = None) -> Any:
         """What runs, on one thread; `backend`: other kernels than the active ones."""

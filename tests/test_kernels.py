@@ -9,11 +9,13 @@ import itertools
 import os
 import random
 import select
+import shutil
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -495,6 +497,26 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
     for part, parts in ((-1, 2), (2, 2), (0, 0), (0, 1 << 40)):
         with pytest.raises(ValueError, match="part"):
             program.run(one, two, part, parts)  # type: ignore[attr-defined]
+
+
+MACHINES = {"this machine": (["cc"], []), "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_core_without_python(machine: str, tmp_path: Path) -> None:
+    """tests/native/check.c: the loops alone, also where they run on an emulated machine."""
+    compiler, runner = MACHINES[machine]
+    if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
+        pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))}")
+    kernels_at = Path(kernels.__file__).parent
+    sources = [Path(__file__).parent / "native" / "check.c", *kernels_at.glob("level_*.c")]
+    sources += [kernels_at / "core.c", kernels_at / "pool.c"]
+    flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
+    program = tmp_path / "check"
+    subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", str(program)], check=True)
+    ran = subprocess.run([*runner, str(program), "200000"], capture_output=True, text=True)
+    assert ran.returncode == 0 and "equal" in ran.stdout, ran.stdout + ran.stderr
 
 
 def chosen(**environment: str) -> subprocess.CompletedProcess[str]:

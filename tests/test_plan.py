@@ -1,0 +1,114 @@
+"""plan: what unpack, pack and quantize do one after the other, in one pass, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+RNG = np.random.default_rng(11)
+SHAPE = (2, 17, 5, 6)
+Q, OTHER = nl.Quantization(0.05, 3), nl.Quantization(0.125, -7)
+PER_CHANNEL = nl.Quantization(np.linspace(0.01, 0.2, 17), 2, axis=1)
+
+
+def spec(layout: str, dtype: str, quantization: nl.Quantization | None = None, **more: object) -> nl.TensorSpec:
+    return nl.TensorSpec(SHAPE, layout, dtype, quantization=quantization, **more)  # type: ignore[arg-type]
+
+
+def filled(of: nl.TensorSpec) -> np.ndarray:
+    if of.stored.kind == "f":
+        return (RNG.standard_normal(of.size) * 3).astype(of.stored)
+    return RNG.integers(-100 if of.stored.kind == "i" else 0, 100, of.size).astype(of.stored)
+
+
+def test_as_unpack_and_pack() -> None:
+    for source, target in (
+        (spec("NCHW16c", "int8", Q), spec("NHWC", "float32")),
+        (spec("NHWC", "uint8", PER_CHANNEL), spec("NCHW", "float32")),
+        (spec("NCHW", "float32"), spec("NCHW16c", "int8", Q)),
+        (spec("CHWN", "float32"), spec("NCHW4c", "uint8", PER_CHANNEL)),
+        (spec("NCHW8c", "int16"), spec("NHWC", "int16")),
+        (spec("NCHW", "bfloat16"), spec("NHWC", "float32")),
+        (spec("NCHW", "float32"), spec("NHWC", "bfloat16")),
+        (spec("NCHW", "int8"), spec("NHWC", "int8", Q)),
+    ):
+        flat = filled(source)
+        convert = nl.plan(source, target)
+        result = convert(flat)
+        assert result.dtype == target.stored and result.shape == (target.size,)
+        np.testing.assert_array_equal(result, target.pack(source.unpack(flat)))
+        assert nl.plan(source, target) is convert
+        out = np.full(target.storage_shape, 9, target.stored)
+        assert convert(flat.tobytes(), out) is out
+        np.testing.assert_array_equal(out.reshape(-1), result)
+
+
+def test_axes_in_another_order() -> None:
+    source = nl.TensorSpec((2, 5, 6, 17), "NHWC", "float32", axes="NHWC")
+    flat = filled(source)
+    result = nl.plan(source, spec("NCHW", "float32"))(flat)
+    np.testing.assert_array_equal(result, flat.reshape(2, 5, 6, 17).transpose(0, 3, 1, 2).ravel())
+
+
+def test_stored_values_stay_where_the_quantization_does() -> None:
+    source, target = spec("NCHW16c", "int8", Q), spec("NHWC", "int8", Q)
+    flat = filled(source)
+    np.testing.assert_array_equal(nl.plan(source, target)(flat), target.pack(source.unpack(flat, dtype=np.int8)))
+
+
+def test_another_quantization_is_quantised_anew() -> None:
+    for given, wanted in ((Q, OTHER), (PER_CHANNEL, Q), (Q, PER_CHANNEL), (PER_CHANNEL, nl.Quantization(0.1, 4.5))):
+        source, target = spec("NHWC", "int8", given), spec("NCHW", "uint8", wanted)
+        flat = filled(source)
+        real = given.dequantize(flat.reshape(2, 5, 6, 17).transpose(0, 3, 1, 2))
+        np.testing.assert_array_equal(nl.plan(source, target)(flat), wanted.quantize(real, "uint8").ravel())
+
+
+def test_pads_and_gaps_are_zero() -> None:
+    target = nl.TensorSpec(SHAPE, "NHWC", "float32", storage_strides=(600, 120, 20, 1), size=1300)
+    result = nl.plan(spec("NCHW", "float32"), target)(np.ones(2 * 17 * 30, np.float32), np.full(1300, 5, np.float32))
+    assert result.sum() == 2 * 17 * 30 and target.unpack(result).min() == 1
+
+
+def test_refusals() -> None:
+    real = spec("NCHW", "float32")
+    for source, target, says in (
+        (real, nl.TensorSpec((2, 17, 5, 7)), "axes or extents"),
+        (real, nl.TensorSpec((2, 17, 30), "NCW"), "axes or extents"),
+        (real, spec("NCHW", "int8"), "losing values"),
+        (spec("NCHW", "int16"), spec("NCHW", "int8"), "losing values"),
+        (spec("NCHW", "int16"), spec("NCHW", "int8", Q), "losing values"),
+        (spec("NCHW", "uint4"), real, "half bytes"),
+        (spec("NCHW", "int8", PER_CHANNEL), spec("NCHW", "int8", nl.Quantization([0.1] * 5, 0, axis=2)), "one axis"),
+        (real, "NHWC", "two TensorSpecs"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.plan(source, target)  # type: ignore[arg-type]
+
+
+def test_buffers_that_do_not_fit() -> None:
+    source, target = spec("NCHW16c", "int8", Q), spec("NHWC", "float32")
+    convert, flat = nl.plan(source, target), filled(source)
+    with pytest.raises(nl.BufferSizeError, match="needs"):
+        convert(flat[:-1])
+    with pytest.raises(nl.NpuLayoutError, match="dtype"):
+        convert(flat.astype(np.int16))
+    good = np.zeros(target.size, np.float32)
+    read_only = good.copy()
+    read_only.flags.writeable = False
+    for out, says in (
+        (good[:-1], "contiguous elements"),
+        (np.zeros((target.size, 2), np.float32)[:, 0], "contiguous elements"),
+        (good.astype(np.float64), "float64"),
+        (read_only, "read-only"),
+        ([0.0], "list"),
+        (np.asfortranarray(np.zeros((target.size // 2, 2), np.float32)), "contiguous elements"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            convert(flat, out)  # type: ignore[arg-type]
+    both = np.zeros(target.nbytes + source.nbytes, np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match="shares memory"):
+        convert(both[: source.nbytes].view(np.int8), both[: target.nbytes].view(np.float32))
+    assert repr(convert).startswith("plan(TensorSpec(")
