@@ -90,8 +90,9 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     return wrong
 
 
-def clock(calls: dict[str, Call], seconds: float) -> dict[str, tuple[float, float]]:
-    """Median and interquartile range in seconds of each call, interleaved in random order, for about `seconds`."""
+def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, tuple[float, float]]:
+    """Median and interquartile range in seconds of each call, interleaved in random order, for about `seconds`; with
+    a pause before each turn, in which the threads of the one before go to sleep."""
     repeat: dict[str, int] = {}
     for name, call in calls.items():
         for _ in range(WARM_UP):
@@ -106,6 +107,7 @@ def clock(calls: dict[str, Call], seconds: float) -> dict[str, tuple[float, floa
         shuffled.shuffle(order)
         for name in order:
             call, n = calls[name], repeat[name]
+            time.sleep(pause)
             for _ in range(TURN):
                 call()  # the caches as this call leaves them, not the one before
             start = time.perf_counter()
@@ -135,7 +137,7 @@ def measure(case: Case, seconds: float, with_peers: bool = True) -> dict[str, An
     result = np.asarray(calls[OURS]()) if OURS in calls else copied
     own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
     calls = {"memcpy": lambda: np.copyto(own, copied), **calls}
-    times = clock(calls, seconds)
+    times = clock(calls, seconds, 0.003 if kernels.get_num_threads() > 1 else 0)
     memcpy = times["memcpy"][0]
     rivals = [name for name in times if ": " in name]
     return {

@@ -924,36 +924,54 @@ INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-#ifdef STREAM
-    if (row->past && !divides && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) {
-        /* Nothing else is written to a line that goes past the caches. */
-        const int64_t lead = (int64_t)(-(uintptr_t)dst % 64) / 4, lines = (n - lead) / 16 * 16, rest = n - lead - lines;
-        uint8_t *const whole_row = dst, ends[4 * WIDTH];
-        for (int64_t i = lead; i < lead + lines; i += WIDTH) LOAD_PAST(i);
-        for (int64_t done = 0; done < lead; done += WIDTH) {
-            const int64_t some = lead - done < WIDTH ? lead - done : WIDTH;
-            LOAD_TO(ends, done);
-            memcpy(whole_row + 4 * done, ends, (size_t)(4 * some));
-        }
-        for (int64_t done = 0; done < rest; done += WIDTH) {
-            const int64_t some = rest - done < WIDTH ? rest - done : WIDTH, at = n - rest + done;
-            LOAD_TO(ends, at + WIDTH <= n ? at : n - WIDTH);
-            memcpy(whole_row + 4 * at, ends + (at + WIDTH <= n ? 0 : 4 * (at + WIDTH - n)), (size_t)(4 * some));
-        }
-        return;
-    }
-#endif
     WALK(LOAD_AT)
 }
-#define LOAD_ONE(name, bytes, suffix, each, divides)                                                              \
-    static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        load(get_##name, bytes, each, divides, src, dst, n, row);                                                 \
+#ifdef STREAM
+/* The same past the caches. Nothing else is written to a line that goes there. */
+INLINE void load_past(F get(const uint8_t *), int bytes, int each, const uint8_t *from, uint8_t *dst, int64_t n,
+                      const Row *row) {
+    enum { divides = 0 };
+    const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
+    const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
+    const int64_t lead = (int64_t)(-(uintptr_t)dst % 64) / 4, lines = (n - lead) / 16 * 16, rest = n - lead - lines;
+    uint8_t ends[4 * WIDTH];
+    for (int64_t i = lead; i < lead + lines; i += WIDTH) LOAD_PAST(i);
+    for (int64_t done = 0; done < lead; done += WIDTH) {
+        const int64_t some = lead - done < WIDTH ? lead - done : WIDTH;
+        LOAD_TO(ends, done);
+        memcpy(dst + 4 * done, ends, (size_t)(4 * some));
     }
-#define LOAD(name, bytes)                       \
-    LOAD_ONE(name, bytes, , 0, 0)               \
-    LOAD_ONE(name, bytes, _divided, 0, 1)       \
-    LOAD_ONE(name, bytes, _each, 1, 0)          \
-    LOAD_ONE(name, bytes, _each_divided, 1, 1)
+    for (int64_t done = 0; done < rest; done += WIDTH) {
+        const int64_t some = rest - done < WIDTH ? rest - done : WIDTH, at = n - rest + done;
+        LOAD_TO(ends, at + WIDTH <= n ? at : n - WIDTH);
+        memcpy(dst + 4 * at, ends + (at + WIDTH <= n ? 0 : 4 * (at + WIDTH - n)), (size_t)(4 * some));
+    }
+}
+#endif
+
+#ifdef STREAM
+#define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                  \
+    __attribute__((noinline)) static void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, \
+                                                                        const Row *row) {                         \
+        load_past(get_##name, bytes, each, src, dst, n, row);                                                     \
+    }
+#define TRY_PAST(name, suffix) \
+    if (row->past && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) HERE(load_past_##name##suffix)(src, dst, n, row); else
+#else
+#define LOAD_PAST_ONE(name, bytes, suffix, each)
+#define TRY_PAST(name, suffix)
+#endif
+#define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
+    static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
+        FIRST load(get_##name, bytes, each, divides, src, dst, n, row);                                           \
+    }
+#define LOAD(name, bytes)                                       \
+    LOAD_PAST_ONE(name, bytes, , 0)                             \
+    LOAD_PAST_ONE(name, bytes, _each, 1)                        \
+    LOAD_ONE(name, bytes, , 0, 0, TRY_PAST(name, ))             \
+    LOAD_ONE(name, bytes, _divided, 0, 1, )                     \
+    LOAD_ONE(name, bytes, _each, 1, 0, TRY_PAST(name, _each))   \
+    LOAD_ONE(name, bytes, _each_divided, 1, 1, )
 LOAD(i8, 1)
 LOAD(u8, 1)
 LOAD(i16, 2)
