@@ -92,7 +92,7 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
 
 def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, tuple[float, float]]:
     """Median and interquartile range in seconds of each call, interleaved in random order, for about `seconds`; with
-    a pause before each turn, in which the threads of the one before go to sleep."""
+    a pause before each turn, in which the threads of the one before go to sleep, and as long to wake those of this."""
     repeat: dict[str, int] = {}
     for name, call in calls.items():
         for _ in range(WARM_UP):
@@ -108,8 +108,11 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
         for name in order:
             call, n = calls[name], repeat[name]
             time.sleep(pause)
+            awake = time.perf_counter() + pause
             for _ in range(TURN):
                 call()  # the caches as this call leaves them, not the one before
+            while time.perf_counter() < awake:
+                call()
             start = time.perf_counter()
             for _ in range(n):
                 call()

@@ -1,12 +1,15 @@
 /* A pool of threads for one task at a time. Whoever calls works too and takes whatever part is left, so that a worker
  * that wakes too late costs nothing; workers wait awake for a moment, because waking one takes longer than most tasks. */
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "core.h"
 
-enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20 };
+/* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
+ * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. */
+enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
@@ -18,6 +21,13 @@ static const void *context;
 static int64_t parts;
 static int started;
 static atomic_int wanted = 1;
+static _Atomic int64_t last_task; /* when it ended */
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * (int64_t)1000000000 + time.tv_nsec;
+}
 
 static void pause_a_moment(void) {
 #if defined(__x86_64__)
@@ -93,6 +103,13 @@ void pool_run(Task *do_part, const void *its_context, int64_t bytes) {
         do_part(its_context, 0, 1);
         return;
     }
+    const int asleep = started < threads - 1 || atomic_load(&sleepers) > 0;
+    if (asleep && bytes < WAKE && now() - atomic_load(&last_task) > RECENT) {
+        do_part(its_context, 0, 1);
+        atomic_store(&last_task, now());
+        pthread_mutex_unlock(&in_use);
+        return;
+    }
     if (started < threads - 1) start(threads - 1);
     task = do_part, context = its_context, parts = count;
     atomic_store(&finished, 0);
@@ -105,5 +122,6 @@ void pool_run(Task *do_part, const void *its_context, int64_t bytes) {
     }
     work();
     while (atomic_load(&finished) < count) pause_a_moment();
+    atomic_store(&last_task, now());
     pthread_mutex_unlock(&in_use);
 }
