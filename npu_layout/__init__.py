@@ -10,6 +10,7 @@ from .gray import to_gray
 from .kernels import set_num_threads
 from .layout import Layout
 from .quantization import Quantization
+from .recording import Recorder, Recording
 from .repack import repack
 from .tensor import TensorSpec
 
@@ -25,6 +26,8 @@ __all__ = [
     "OnnxRuntimeEngine",
     "Preprocessor",
     "Quantization",
+    "Recorder",
+    "Recording",
     "RecordingError",
     "SimulatedNpu",
     "TensorSpec",

@@ -18,7 +18,7 @@ FLOORS = (
     "repack",
     "gray quantization",
     "tensor",
-    "conversion frames engines specs",
+    "conversion frames engines specs recording",
     "bench_cases",
     "peers",
     "bench",

@@ -1,0 +1,279 @@
+"""Recordings: what is recorded comes back to the last bit, or not at all with one RecordingError."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+SPECS = {
+    "heat": nl.TensorSpec((1, 17, 4, 5), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3), name="heat"),
+    "boxes": nl.TensorSpec((1, 6, 4), "NCW", "float32", name="boxes"),
+}
+
+
+class Engine:
+    """Answers with buffers that it uses again, as runtimes do."""
+
+    def __init__(self) -> None:
+        self.output_specs = SPECS
+        self.input_specs = {"image": nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", name="image")}
+        self.buffers = {name: np.zeros(spec.size, spec.stored) for name, spec in SPECS.items()}
+
+    def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        for k, buffer in enumerate(self.buffers.values()):
+            buffer[:] = (np.asarray(inputs["image"]).ravel()[: buffer.size].sum() + np.arange(buffer.size) + k) % 100
+        return self.buffers
+
+
+def image(i: int) -> np.ndarray:
+    return np.random.default_rng(i).integers(0, 256, (1, 8, 8, 3), np.uint8)
+
+
+def recorded(folder: Path, frames: int = 3, **more: object) -> list[dict[str, np.ndarray]]:
+    engine = Engine()
+    answers = []
+    with nl.Recorder(engine, folder, **more) as recorder:  # type: ignore[arg-type]
+        for i in range(frames):
+            given = recorder.infer({"image": image(i)})
+            answers.append({name: array.copy() for name, array in given.items()})
+            given["heat"][:] = -1  # a later write changes nothing
+    return answers
+
+
+def same(a: nl.Recording, b: nl.Recording) -> bool:
+    return (a.specs, a.meta, len(a)) == (b.specs, b.meta, len(b)) and all(
+        one.keys() == two.keys()
+        and all(one[k].dtype == two[k].dtype and one[k].tobytes() == two[k].tobytes() for k in one)
+        and all(one[k].shape == two[k].shape for k in one)
+        for f, g in zip(a, b)
+        for one, two in zip(f, g)
+    )
+
+
+def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(b"a model")
+    folder = tmp_path / "run"
+    answers = recorded(folder, preprocess={"color": "RGB"}, model=model, note="lab", versions={"driver": "1.2"})
+    recording = nl.Recording.load(folder)
+    assert recording.specs == SPECS and len(recording) == 3 and recording.outputs == ("heat", "boxes")
+    for i, frame in enumerate(recording):
+        np.testing.assert_array_equal(frame.inputs["image"], image(i))
+        for name, array in frame.outputs.items():
+            np.testing.assert_array_equal(array, answers[i][name])
+    assert recording.frames[-1].inputs["image"].tobytes() == image(2).tobytes() and len(recording.frames[1:]) == 2
+    meta = recording.meta
+    assert meta["preprocess"] == {"color": "RGB"} and meta["note"] == "lab" and meta["versions"]["driver"] == "1.2"
+    assert meta["model"] == "model.onnx" and len(meta["model_sha256"]) == 64
+    assert "3 frames" in repr(recording)
+
+
+def test_in_memory_and_saved(tmp_path: Path) -> None:
+    specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8"), "x": nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")}
+    frames = [
+        ({"x": image(i)[:, :4, :4].copy(), "scale": np.float32(i)}, {"y": np.full(12, i, np.int8)}) for i in range(4)
+    ]
+    recording = nl.Recording(specs, frames, {"preprocess": {"mean": [1, 2, 3]}, "where": "bench"})
+    recording.save(tmp_path / "a")
+    loaded = nl.Recording.load(tmp_path / "a")
+    assert same(recording, loaded)
+    loaded.save(tmp_path / "b")
+    assert same(recording, nl.Recording.load(tmp_path / "b"))
+    with pytest.raises(nl.RecordingError, match="never written over"):
+        recording.save(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+    nl.Recording(specs, []).save(tmp_path / "empty")
+    assert len(nl.Recording.load(tmp_path / "empty")) == 0
+
+
+def test_what_cannot_be_recorded(tmp_path: Path) -> None:
+    good = {"y": np.zeros(12, np.int8)}
+    specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8")}
+    for frames, meta, says in (
+        ([({}, {"y": np.zeros(11, np.int8)})], None, "frame 0: output 'y'.*needs 12"),
+        ([({}, good), ({"x": image(0)}, good)], None, "frame 1: has inputs x"),
+        ([({}, {"z": good["y"]})], None, "'z' has no spec"),
+        ([({"x": np.array(["a"])}, good)], None, "expected numbers"),
+        ([({"x": np.array([None])}, good)], None, "expected numbers"),
+        ([3], None, "expected \\(inputs, outputs\\)"),
+        ([({}, good)], {"when": object()}, "JSON"),
+        ([({}, good)], {"when": float("nan")}, "JSON"),
+    ):
+        with pytest.raises(nl.RecordingError, match=says):
+            nl.Recording(specs, frames, meta)
+    with pytest.raises(nl.RecordingError, match="specs"):
+        nl.Recording({"y": "NHWC"}, [])  # type: ignore[dict-item]
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(nl.RecordingError, match="not empty"):
+        nl.Recorder(Engine(), tmp_path)
+    assert os.listdir(tmp_path) == ["file"]
+
+    class Liar(Engine):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return {"heat": np.zeros(5, np.int8), "boxes": self.buffers["boxes"]}
+
+    with (
+        nl.Recorder(Liar(), tmp_path / "run") as recorder,
+        pytest.raises(nl.RecordingError, match="frame 0: output 'heat'"),
+    ):
+        recorder.infer({"image": image(0)})
+    assert len(nl.Recording.load(tmp_path / "run")) == 0
+
+
+def changed(folder: Path, name: str) -> Path:
+    shutil.copytree(folder, folder.parent / name, symlinks=True)
+    return folder.parent / name
+
+
+def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
+    recorded(tmp_path / "run")
+    about = (tmp_path / "run" / "recording.json").read_text()
+
+    def rewrite(**fields: object) -> str:
+        return json.dumps({**json.loads(about), **fields})
+
+    def cut(folder: Path) -> None:
+        file = folder / "frame-000001.npz"
+        file.write_bytes(file.read_bytes()[:-40])
+
+    def swap(folder: Path) -> None:
+        (folder / "frame-000001.npz").rename(folder / "x")
+        (folder / "frame-000002.npz").rename(folder / "frame-000001.npz")
+        (folder / "x").rename(folder / "frame-000002.npz")
+
+    def foreign(folder: Path) -> None:
+        recorded(folder.parent / "other")
+        shutil.copy(folder.parent / "other" / "frame-000001.npz", folder)
+
+    def link(folder: Path) -> None:
+        (folder / "frame-000001.npz").rename(folder.parent / "outside.npz")
+        (folder / "frame-000001.npz").symlink_to(folder.parent / "outside.npz")
+
+    def inflate(folder: Path) -> None:
+        file = folder / "frame-000000.npz"
+        with zipfile.ZipFile(file) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+            comment = archive.comment
+        members["0.npy"] += bytes(1 << 20)
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.comment = comment
+            for name, content in members.items():
+                stored = zipfile.ZIP_STORED if name == "manifest.json" else zipfile.ZIP_DEFLATED
+                archive.writestr(name, content, stored)
+
+    cases = {
+        "cut": (cut, "frame-000001.npz"),
+        "swap": (swap, "frame-000001.npz: frame 2, expected 1"),
+        "foreign": (foreign, "frame-000001.npz: recording"),
+        "link": (link, "frame-000001.npz: expected a file of its own, got a link"),
+        "inflate": (inflate, "frame-000000.npz: input 'image': .* expected 192 and a header"),
+        "gone": (lambda f: (f / "frame-000001.npz").unlink(), "frame-000001.npz is missing"),
+        "last": (lambda f: (f / "frame-000002.npz").unlink(), "there are 2 frames; recording.json notes 3"),
+        "empty": (lambda f: (f / "frame-000000.npz").write_bytes(b""), "frame-000000.npz"),
+        "format": (lambda f: (f / "recording.json").write_text(rewrite(format=9)), "format 9; this version reads 1"),
+        "meta": (lambda f: (f / "recording.json").write_text(rewrite(meta={})), "sha256 does not fit"),
+        "json": (lambda f: (f / "recording.json").write_text(about[:-9]), "not JSON"),
+        "deep": (lambda f: (f / "recording.json").write_text("[" * 10**6), "recording.json"),
+        "none": (lambda f: (f / "recording.json").unlink(), "recording.json: expected a file"),
+    }
+    for name, (damage, says) in cases.items():
+        folder = changed(tmp_path / "run", name)
+        damage(folder)
+        with pytest.raises(nl.RecordingError, match=says):
+            nl.Recording.load(folder)
+    with pytest.raises(nl.RecordingError, match="expected a recording's folder, got nothing"):
+        nl.Recording.load(tmp_path / "never")
+    assert len(nl.Recording.load(tmp_path / "run")) == 3
+
+
+def mutate(rng: random.Random, content: bytes) -> bytes:
+    data = bytearray(content)
+    kind = rng.randrange(5)
+    at = rng.randrange(len(data))
+    if kind == 0:
+        data[at] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        for _ in range(rng.randrange(1, 9)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+    elif kind == 2:
+        del data[at:]
+    elif kind == 3:
+        del data[at : at + rng.randrange(1, 64)]
+    else:
+        data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 64)))
+    return bytes(data)
+
+
+def mutations(tmp_path: Path, seed: int, count: int) -> int:
+    recorded(tmp_path / "run", frames=2)
+    original = nl.Recording.load(tmp_path / "run")
+    original = nl.Recording(original.specs, list(original), original.meta)
+    rng, refused = random.Random(seed), 0
+    for _ in range(count):
+        file = tmp_path / "run" / rng.choice(["recording.json", "frame-000000.npz", "frame-000001.npz"])
+        kept = file.read_bytes()
+        file.write_bytes(mutate(rng, kept))
+        try:
+            assert same(nl.Recording.load(tmp_path / "run"), original), "it loaded, and it is another"
+        except nl.RecordingError as error:
+            assert str(tmp_path / "run") in str(error)
+            refused += 1
+        file.write_bytes(kept)
+    return refused
+
+
+def test_no_mutation_loads_as_something_else(tmp_path: Path) -> None:
+    assert mutations(tmp_path, 1, 400) > 300
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutations(tmp_path: Path) -> None:
+    assert mutations(tmp_path, 2, 10_000) > 8000
+
+
+RUN = """
+import sys, numpy as np
+sys.path.insert(0, {tests!r})
+import test_recording as t, npu_layout as nl
+recorder = nl.Recorder(t.Engine(), sys.argv[1])
+print("ready", flush=True)
+for i in range(10**6):
+    recorder.infer({{"image": t.image(i)}})
+"""
+
+
+def killed(tmp_path: Path, times: int) -> None:
+    rng = random.Random(3)
+    for k in range(times):
+        folder = tmp_path / f"run{k}"
+        code = RUN.format(tests=str(Path(__file__).parent))
+        with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            time.sleep(rng.random() * 0.1)
+            process.send_signal(signal.SIGKILL)
+        recording = nl.Recording.load(folder)
+        for i, frame in enumerate(recording):
+            np.testing.assert_array_equal(frame.inputs["image"], image(i))
+        shutil.rmtree(folder)
+
+
+def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
+    killed(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_two_hundred_killed_processes(tmp_path: Path) -> None:
+    killed(tmp_path, 200)
