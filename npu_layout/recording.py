@@ -321,7 +321,7 @@ def _sha256_of(path: Path) -> str:
 
 def _array_digest(array: np.ndarray) -> str:
     digest = hashlib.sha256(_canonical([array.dtype.str, list(array.shape)]))
-    digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
