@@ -15,10 +15,16 @@ const Path paths[PATHS] = {
 };
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
 static const Level *const levels[] = {&level_base, &level_sse4, &level_avx2, &level_avx512};
+static int has_f16c(void) { /* by its bit: not every compiler knows the name */
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
+}
 static int supported(const Level *level) {
     __builtin_cpu_init();
-    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    const int avx2 = __builtin_cpu_supports("avx2") && has_f16c();
     if (level == &level_sse4) return !!__builtin_cpu_supports("sse4.1");
     if (level == &level_avx2) return avx2;
     if (level == &level_avx512)
