@@ -1,5 +1,7 @@
 """npu_layout: exactly the buffer that an accelerator wants, and a tensor that can be trusted back."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import kernels, specs
 from .conversion import Conversion, plan
 from .engines import OnnxRuntimeEngine, SimulatedNpu
@@ -10,9 +12,11 @@ from .gray import to_gray
 from .kernels import set_num_threads
 from .layout import Layout
 from .quantization import Quantization
-from .recording import Recorder, Recording
 from .repack import repack
 from .tensor import TensorSpec
+
+if TYPE_CHECKING:
+    from .recording import Recorder, Recording
 
 __version__ = "0.1.0"
 
@@ -38,3 +42,17 @@ __all__ = [
     "specs",
     "to_gray",
 ]
+
+_LATE = {"Recorder": "recording", "Recording": "recording"}  # what they need takes longer to import than all the rest
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f".{_LATE[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
