@@ -9,6 +9,7 @@ from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
 from .frames import Preprocessor
 from .geometry import Geometry
 from .gray import to_gray
+from .identify import Hypothesis, Identification, identify
 from .kernels import set_num_threads
 from .layout import Layout
 from .quantization import Quantization
@@ -24,6 +25,8 @@ __all__ = [
     "BufferSizeError",
     "Conversion",
     "Geometry",
+    "Hypothesis",
+    "Identification",
     "Layout",
     "LayoutError",
     "NpuLayoutError",
@@ -35,6 +38,7 @@ __all__ = [
     "RecordingError",
     "SimulatedNpu",
     "TensorSpec",
+    "identify",
     "kernels",
     "plan",
     "repack",

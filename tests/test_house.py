@@ -18,7 +18,7 @@ FLOORS = (
     "repack",
     "gray quantization",
     "tensor",
-    "conversion frames engines specs recording",
+    "conversion frames engines specs recording identify",
     "bench_cases",
     "peers",
     "bench",

@@ -1,0 +1,155 @@
+"""identify finds the spec that made a buffer, or says that it cannot tell; it never names another."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from test_recordings import FILES, described
+
+import npu_layout as nl
+
+SHAPE = (1, 17, 9, 7)
+
+
+def blobs(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    """Maps with a bump each, at a place and of a height of its own: what networks put out."""
+    rng = np.random.default_rng(seed)
+    axes = [np.arange(n) for n in shape]
+    grid = np.meshgrid(*axes[2:], indexing="ij")
+    result = np.zeros(shape, np.float32)
+    for index in np.ndindex(*shape[:2]):
+        bump = sum(((g - rng.uniform(0, n)) / (n / 3)) ** 2 for g, n in zip(grid, shape[2:]))
+        result[index] = rng.uniform(0.5, 2) * np.exp(-bump) + 0.02 * rng.standard_normal(shape[2:])
+    return result
+
+
+def same_reading(found: nl.TensorSpec, spec: nl.TensorSpec) -> bool:
+    index = np.indices(spec.shape)
+    return np.array_equal(found.offset(*index), spec.offset(*index))
+
+
+LAYOUTS = ["".join(order) for order in itertools.permutations("NCHW") if "".join(order) not in ("WHCN", "CWHN")]
+LAYOUTS += ["NCHW4c", "NCHW8c", "NCHW16c", "CNHW4c", "NHWC8c", "NHCW8w", "NHCW16c", "NHCW8w4c", "NCHW64c"]
+
+
+DTYPES = ("int8", "uint8", "int16", "float16", "bfloat16", "float32")
+CASES = [(layout, dtype) for layout in LAYOUTS for dtype in (DTYPES if layout in ("NHWC", "NCHW16c") else ("int8",))]
+
+
+@pytest.mark.parametrize(("layout", "dtype"), CASES)
+def test_layouts_and_dtypes(layout: str, dtype: str) -> None:
+    reference = blobs((2, 17, 9, 7))
+    zero_point = {"int8": -100, "uint8": 12, "int16": -40}.get(dtype)
+    quantization = None if zero_point is None else nl.Quantization(0.0125, zero_point)
+    spec = nl.TensorSpec(reference.shape, layout, dtype, quantization=quantization)
+    flat = spec.pack(reference)
+    for given in (flat, flat.tobytes()):
+        found = nl.identify(given, reference)
+        assert found.spec is not None, found.why
+        assert found.spec.dtype == dtype and same_reading(found.spec, spec), found.why
+        if quantization is None:
+            assert found.spec.quantization is None
+        else:
+            assert found.spec.quantization is not None and found.spec.quantization.zero_point == zero_point
+            assert found.spec.quantization.scale == pytest.approx(0.0125, rel=0.01)
+        assert np.abs(found.spec.unpack(flat) - reference).max() < 0.03
+        assert found.ranking[0].spec is found.spec and bool(found) and str(found.spec.layout) in found.why
+
+
+@pytest.mark.parametrize("order", ["WHCN", "CWHN"])
+def test_orders_whose_letters_mean_something_else(order: str) -> None:
+    reference = blobs((2, 5, 6, 7))
+    flat = np.ascontiguousarray(reference.transpose(["NCHW".index(letter) for letter in order])).ravel()
+    found = nl.identify(flat, reference)
+    assert found.spec is not None, found.why
+    np.testing.assert_array_equal(found.spec.unpack(flat), reference)
+
+
+def test_pitches_gaps_and_extra_blocks() -> None:
+    reference, q = blobs(SHAPE), nl.Quantization(0.0125, 3)
+    for spec in (
+        nl.TensorSpec(
+            SHAPE, "NCHW", "int8", quantization=q, storage_strides=(17 * 9 * 16, 9 * 16, 16, 1), size=17 * 9 * 16
+        ),
+        nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=q, storage_strides=(17 * 64, 64, 7, 1), size=17 * 64),
+        nl.TensorSpec(
+            SHAPE, "NHWC", "int8", quantization=q, storage_strides=(9 * 7 * 32, 7 * 32, 32, 1), size=9 * 7 * 32
+        ),
+        nl.TensorSpec(SHAPE, "NCHW16c", "int8", quantization=q, storage_shape=(1, 4, 9, 7, 16)),
+        nl.TensorSpec(SHAPE, "NCHW8c", "int8", quantization=q, storage_strides=(3 * 600, 600, 56, 8, 1), size=1800),
+        nl.TensorSpec(SHAPE, "NHWC", "int8", quantization=q, size=17 * 63 + 41),
+    ):
+        found = nl.identify(spec.pack(reference), reference)
+        assert found.spec is not None and same_reading(found.spec, spec), found.why
+        assert found.spec.nbytes == spec.nbytes
+
+
+def test_axes_of_another_order_and_rank() -> None:
+    reference = blobs((1, 5, 6, 7)).transpose(0, 2, 3, 1)
+    flat = nl.TensorSpec((1, 6, 7, 5), "NCHW", "float32", axes="NHWC").pack(reference)
+    found = nl.identify(flat, reference, axes="NHWC")
+    assert found.spec is not None and found.spec.axes == "NHWC"
+    np.testing.assert_array_equal(found.spec.unpack(flat), reference)
+    volume = np.random.default_rng(0).standard_normal((2, 3, 4, 5, 6)).astype(np.float32)
+    found = nl.identify(nl.TensorSpec(volume.shape, "NDHWC").pack(volume), volume)
+    assert found.spec is not None and str(found.spec.layout) == "NDHWC"
+
+
+def test_noise_of_a_quantised_network() -> None:
+    reference = blobs((1, 57, 46, 46))
+    spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
+    for db in (40, 20, 10):
+        noise = np.random.default_rng(1).standard_normal(reference.shape) * reference.std() * 10 ** (-db / 20)
+        found = nl.identify(spec.pack((reference + noise).astype(np.float32)), reference)
+        assert found.spec is not None and same_reading(found.spec, spec), found.why
+
+
+def test_what_cannot_be_told() -> None:
+    symmetric = np.random.default_rng(0).standard_normal((1, 4, 6, 6))
+    symmetric = symmetric + symmetric.transpose(0, 1, 3, 2)
+    found = nl.identify(symmetric.astype(np.float32), symmetric)
+    assert found.spec is None and not found and "too close to tell" in found.why and len(found.ranking) > 1
+    for reference in (np.full((1, 3, 4, 4), 0.5), np.full((1, 3, 4, 4), np.nan)):
+        assert nl.identify(bytes(192), reference).spec is None
+    unrelated = nl.identify(blobs(SHAPE, 1), blobs(SHAPE, 2))
+    assert unrelated.spec is None, unrelated.why
+    assert nl.identify(bytes(17 * 63), blobs(SHAPE)).spec is None
+
+
+def test_a_sign_that_no_value_needs() -> None:
+    reference = blobs(SHAPE)
+    spec = nl.TensorSpec(SHAPE, "NHWC", "int8", quantization=nl.Quantization(0.05, 10))
+    flat = spec.pack(reference)
+    assert flat.min() >= 0
+    found = nl.identify(flat, reference)
+    assert found.spec is not None and found.spec.dtype == "int8", found.why
+    unknown = nl.identify(flat.tobytes(), reference)
+    assert unknown.spec is None and "uint8" in unknown.why and "int8" in unknown.why
+
+
+def test_refusals() -> None:
+    reference = blobs(SHAPE)
+    for flat, given, arguments, says in (
+        (bytes(100), reference, {}, "cannot hold"),
+        (reference, np.array(["a"]), {}, "expected numbers"),
+        (reference, reference[0, 0, 0, 0], {}, "a letter for each axis"),
+        (reference, reference, {"axes": "NCH"}, "a letter for each axis"),
+        (reference.transpose(0, 2, 3, 1), reference, {}, "contiguous"),
+        ([1, 2], reference, {}, "expected bytes"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.identify(flat, given, **arguments)
+
+
+def test_recorded_buffers() -> None:
+    """Buffers of real runtimes: most are told from these small tensors, and none is told wrong."""
+    right = 0
+    for path in FILES:
+        spec, flat, logical, _ = described(path)
+        found = nl.identify(flat, logical)
+        if found.spec is not None:
+            assert same_reading(found.spec, spec), (path.stem, found)
+            right += 1
+    assert right >= 90, right
