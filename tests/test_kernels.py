@@ -52,7 +52,11 @@ EXAMPLES = {
         (1, lambda n, s=s, d=d, step=step: [(n, s, d), (d, step, 1)])
         for s, d, step in ((3, 3, -1), (4, 3, 1), (4, 3, -1), (8, 3, -1), (5, 3, 1))
     ],
-    "strided": [(size, lambda n: [(2, 7 * n, 5 * n), (n, 2, 3)]) for size in (1, 2, 3, 4, 8, 16)],
+    "strided": [
+        (size, loops)
+        for size in (1, 2, 3, 4, 8, 16)
+        for loops in (lambda n: [(2, 7 * n, 5 * n), (n, 2, 3)], lambda n: [(5, 2, 3 * n + 1), (n, 11, 3)])
+    ],
 }
 
 

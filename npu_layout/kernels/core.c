@@ -11,7 +11,7 @@ const Path paths[PATHS] = {
     {"split", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes", 2},
     {"merge", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes", 2},
     {"pixels", "pixels of 2 to 4 bytes to another order or number of channels", 2},
-    {"strided", "everything else", 1},
+    {"strided", "everything else", 2},
 };
 
 #if defined(__x86_64__)
@@ -128,6 +128,17 @@ void move_plan(Move *m, const Box *asked, int size) {
         }
     }
     m->path = PATH_STRIDED;
+    if (box->count == 1) {
+        box->loops[1] = box->loops[0];
+        box->loops[0] = (Loop){1, 0, 0, 0};
+        box->count = 2;
+    }
+    int near_source = 0;
+    for (int i = 1; i < box->count - 1; ++i)
+        if (size_of(box->loops[i].s) < size_of(box->loops[near_source].s)) near_source = i;
+    const Loop k = box->loops[near_source];
+    for (int i = near_source; i < box->count - 2; ++i) box->loops[i] = box->loops[i + 1];
+    box->loops[box->count - 2] = k;
 }
 
 /* Call `body` with the offsets of every index of the first `count` loops. */

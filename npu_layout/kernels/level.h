@@ -1,5 +1,6 @@
 /* The vector loops, compiled once for each instruction set: LEVEL is its name, VB its vector's bytes (16, 32, 64).
  * Sizes come by value and every load and store may be unaligned. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
@@ -312,11 +313,20 @@ INLINE void strided(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64
         default: CALL(size);      \
     }
 
+/* In blocks, so that a cache line of the source serves all elements of it that are wanted. */
 static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop k = m->box.loops[m->box.count - 1];
-#define CALL(size) strided(size, src, k.s, dst, k.d, k.n)
-    BY_SIZE(m->size, CALL)
+    const Loop near = m->box.loops[m->box.count - 2], k = m->box.loops[m->box.count - 1];
+    const int64_t most = near.n > 1 && llabs(near.s) < llabs(k.s) ? 32 : k.n;
+    for (int64_t i = 0; i < k.n; i += most) {
+        const int64_t n = k.n - i < most ? k.n - i : most;
+        for (int64_t j = 0; j < near.n; ++j) {
+            const uint8_t *s = src + i * k.s + j * near.s;
+            uint8_t *d = dst + i * k.d + j * near.d;
+#define CALL(size) strided(size, s, k.s, d, k.d, n)
+            BY_SIZE(m->size, CALL)
 #undef CALL
+        }
+    }
 }
 
 #define TRANSPOSE(size)                                                                                       \
