@@ -84,7 +84,8 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
 
     Returns
     -------
-    An Identification; its `spec` is None where no reading explains `LEAST` dB, or where another one is within `MARGIN`
+    An Identification, with one scale, or one for each channel where that explains `MARGIN` dB more. Its `spec` is None
+    where no reading explains `LEAST` dB, or where another one is within `MARGIN`
     dB of the best.
 
     Raises
@@ -128,7 +129,14 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:  # its own dtype, unless the other sign says more
         first = [h for h in found if h.spec.dtype == dtypes[0]]
         found = [h for h in found if h in first or all(not _alike(h, other) for other in first)]
-    return _verdict(found)
+    result = _verdict(found)
+    if result.spec is None or result.spec.quantization is None:
+        return result
+    spec = _along_channels(_read(raw, result.spec.dtype), result.spec, values, rng)
+    if spec is result.spec:
+        return result
+    best = Hypothesis(spec, result.ranking[0].score)
+    return Identification((best, *result.ranking[1:]), spec, f"{result.why}; each channel has a scale of its own")
 
 
 def _alike(a: Hypothesis, b: Hypothesis) -> bool:
@@ -324,6 +332,40 @@ def _quantization(read: np.ndarray, wanted: np.ndarray, dtype: str) -> Quantizat
     return Quantization(
         power_of_two if abs(scale / power_of_two - 1) < 2e-3 else float(np.float32(scale)), int(zero_point)
     )
+
+
+def _along_channels(read: np.ndarray, spec: TensorSpec, values: np.ndarray, rng: np.random.Generator) -> TensorSpec:
+    """`spec` with a scale and a zero point for each channel where these explain MARGIN dB more than one of each."""
+    axis = spec.axes.find("C")
+    if axis < 0 or spec.shape[axis] == 1 or spec.quantization is None:
+        return spec
+    channels = np.moveaxis(values, axis, 0).reshape(spec.shape[axis], -1)
+    count = min(channels.shape[1], 1024)
+    picked = np.stack([rng.permutation(channels.shape[1])[:count] for _ in channels])
+    others = list(np.unravel_index(picked, [n for k, n in enumerate(spec.shape) if k != axis]))
+    others.insert(axis, np.broadcast_to(np.arange(len(channels))[:, None], picked.shape))
+    q, real = read[spec.offset(*others)].astype(np.float64), np.take_along_axis(channels, picked, 1)
+    info = np.iinfo(spec.dtype)
+    inner = ((q > info.min) & (q < info.max)).astype(np.float64)
+
+    def mean(x: np.ndarray) -> np.ndarray:
+        return (x * inner).sum(1) / np.maximum(inner.sum(1), 1)
+
+    x, y = real - mean(real)[:, None], q - mean(q)[:, None]
+    power = mean(x * x)
+    one = float(np.asarray(spec.quantization.scale)), float(np.asarray(spec.quantization.zero_point))
+    slope = np.where((power > 0) & (mean(x * y) > 0), mean(x * y) / np.maximum(power, 1e-300), 1 / one[0])
+    zero_point = np.rint(mean(q) - slope * mean(real))
+    own, shared = (y - slope[:, None] * x), q - real / one[0] - one[1]
+    floor = 1 / 12
+    gain = 10 * np.log10(max(mean(shared * shared).mean(), floor) / max(mean(own * own).mean(), floor))
+    if count < 16 or gain < MARGIN:
+        return spec
+    off = q - zero_point[:, None]
+    refined = mean(real * off) / np.maximum(mean(off * off), 1e-300)
+    scale = np.where(refined > 0, refined, 1 / slope).astype(np.float32)
+    quantization = Quantization(scale, zero_point.astype(np.int64), axis=axis)
+    return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization})
 
 
 def _verdict(ranking: list[Hypothesis]) -> Identification:

@@ -97,6 +97,21 @@ def test_axes_of_another_order_and_rank() -> None:
     assert found.spec is not None and str(found.spec.layout) == "NDHWC"
 
 
+@pytest.mark.parametrize("layout", ["NCHW16c", "NHWC"])
+def test_a_scale_for_each_channel(layout: str) -> None:
+    reference = blobs((1, 17, 20, 24))
+    scales = np.linspace(0.004, 0.03, 17)
+    quantization = nl.Quantization(scales, np.arange(17) - 30, axis=1)
+    spec = nl.TensorSpec(reference.shape, layout, "int8", quantization=quantization)
+    flat = spec.pack(reference)
+    found = nl.identify(flat, reference)
+    assert found.spec is not None and same_reading(found.spec, spec), found.why
+    assert found.spec.quantization is not None and found.spec.quantization.axis == 1
+    np.testing.assert_allclose(found.spec.quantization.scale, scales, rtol=0.03)
+    assert np.abs(found.spec.unpack(flat) - spec.unpack(flat)).max() < 0.1
+    assert "scale of its own" in found.why
+
+
 def test_noise_of_a_quantised_network() -> None:
     reference = blobs((1, 57, 46, 46))
     spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
