@@ -85,8 +85,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     Returns
     -------
     An Identification, with one scale, or one for each channel where that explains `MARGIN` dB more. Its `spec` is None
-    where no reading explains `LEAST` dB, or where another one is within `MARGIN`
-    dB of the best.
+    where no reading explains `LEAST` dB, or where another one is within `MARGIN` dB of the best.
 
     Raises
     ------
@@ -349,7 +348,7 @@ def _along_channels(read: np.ndarray, spec: TensorSpec, values: np.ndarray, rng:
     inner = ((q > info.min) & (q < info.max)).astype(np.float64)
 
     def mean(x: np.ndarray) -> np.ndarray:
-        return (x * inner).sum(1) / np.maximum(inner.sum(1), 1)
+        return np.asarray((x * inner).sum(1) / np.maximum(inner.sum(1), 1))
 
     x, y = real - mean(real)[:, None], q - mean(q)[:, None]
     power = mean(x * x)
