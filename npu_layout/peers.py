@@ -472,8 +472,13 @@ def _(case: Case) -> Call:
 @peer("gray", "numpy", "weighted integers")
 def _(case: Case) -> Call:
     x = np.moveaxis(case.x, case.order[0], 0)
-    weights = np.array([3735, 19235, 9798], np.uint32)
-    return lambda: ((weights[0] * x[0] + weights[1] * x[1] + weights[2] * x[2] + 16384) >> 15).astype(np.uint8)
+    b, g, r = x[0], x[1], x[2]
+
+    def run() -> np.ndarray:
+        wide = 3735 * b.astype(np.uint32) + 19235 * g.astype(np.uint32) + 9798 * r.astype(np.uint32)
+        return ((wide + 16384) >> 15).astype(np.uint8)
+
+    return run
 
 
 @peer("gray", "cv2", "cvtColor, after merge where needed")

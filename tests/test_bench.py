@@ -54,6 +54,7 @@ def test_every_fast_path_has_a_case() -> None:
     assert {path.name for path in native.FAST_PATHS} <= taken
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's own, on old Pythons
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {kind: tmp_path / f"bench.{kind}" for kind in ("json", "md", "png")}
     arguments = ["bench", "a'", "--quick", "--json", files["json"], "--markdown", files["md"], "--plot", files["png"]]
