@@ -106,7 +106,9 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
     if a.float_zero_point:
         y += np.asarray(zero_point, np.float32)
     np.rint(y, out=y)
-    wide = y.astype(np.float64) if a.float_zero_point else y + zero_point
+    wide = y.astype(np.float64)  # numpy 1 would keep float32 beside a float64 scalar
+    if not a.float_zero_point:
+        wide += zero_point
     wide = np.asarray(np.fmax(wide, float(lowest)))
     top = wide >= float(highest)  # float64 has no 2**63 - 1: the highest value is written by itself
     wide[top] = 0
