@@ -18,6 +18,8 @@ from .tensor import TensorSpec
 
 if TYPE_CHECKING:
     from .recording import Recorder, Recording
+    from .report import OutputReport, Report
+    from .validation import validate
 
 __version__ = "0.1.0"
 
@@ -31,11 +33,13 @@ __all__ = [
     "LayoutError",
     "NpuLayoutError",
     "OnnxRuntimeEngine",
+    "OutputReport",
     "Preprocessor",
     "Quantization",
     "Recorder",
     "Recording",
     "RecordingError",
+    "Report",
     "SimulatedNpu",
     "TensorSpec",
     "identify",
@@ -45,9 +49,16 @@ __all__ = [
     "set_num_threads",
     "specs",
     "to_gray",
+    "validate",
 ]
 
-_LATE = {"Recorder": "recording", "Recording": "recording"}  # what they need takes longer to import than all the rest
+_LATE = {  # what they need takes longer to import than all the rest
+    "OutputReport": "report",
+    "Recorder": "recording",
+    "Recording": "recording",
+    "Report": "report",
+    "validate": "validation",
+}
 
 
 def __getattr__(name: str) -> Any:

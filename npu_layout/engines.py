@@ -14,6 +14,7 @@ import numpy as np
 from .elements import element
 from .errors import NpuLayoutError
 from .layout import Layout
+from .names import BY_RANK
 from .quantization import Quantization
 from .tensor import TensorSpec
 
@@ -26,7 +27,6 @@ _DTYPES = {
     "tensor(bool)": "bool",
     **{f"tensor({sign}int{bits})": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
-_LETTERS = {0: "A", 1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 
 class _Port:
@@ -53,7 +53,7 @@ class _Port:
                 f"{give}fix it in the model (python -m onnxruntime.tools.make_dynamic_shape_fixed)"
             )
         rank = len(self.shape)
-        layout = Layout.plain(_LETTERS.get(rank) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank])
+        layout = Layout.plain(letters(rank))
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
@@ -251,12 +251,12 @@ class SimulatedNpu:
             dtypes = {port.name: port.dtype for port in self.engine._inputs}
             given = _by_name(self.engine.model, list(self._inputs), inputs)
             inputs = {
-                name: _transposed(spec.unpack(given[name], dtype=dtypes[name]), spec.axes, False)
+                name: transposed(spec.unpack(given[name], dtype=dtypes[name]), spec.axes, False)
                 for name, spec in self._inputs.items()
             }
         self.last_float = self.engine.infer(inputs)
         return {
-            name: spec.pack(_transposed(self.last_float[name], spec.axes, True)) for name, spec in self._outputs.items()
+            name: spec.pack(transposed(self.last_float[name], spec.axes, True)) for name, spec in self._outputs.items()
         }
 
 
@@ -301,18 +301,24 @@ def _named(spec: TensorSpec, name: str) -> TensorSpec:
     return TensorSpec.from_dict({**spec.to_dict(), "name": name})
 
 
-def _order(axes: str) -> list[int]:
+def letters(rank: int) -> str:
+    """Letters of a model's tensor of `rank` axes: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond."""
+    return BY_RANK.get(rank) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: max(rank, 1)]
+
+
+def axes_in_model(axes: str) -> list[int]:
     """Where the model's axes stand in `axes`; letters that the model does not have keep their places."""
-    model = _LETTERS.get(len(axes), "")
+    model = letters(len(axes))
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 
 def _model_shape(spec: TensorSpec) -> tuple[int, ...]:
-    return tuple(spec.shape[i] for i in _order(spec.axes))
+    return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
 
 
-def _transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:
-    order = _order(axes)
+def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:
+    """A view of `array`, whose axes are `axes`, in the model's order; or, from_model, the other way."""
+    order = axes_in_model(axes)
     return array.transpose(np.argsort(order) if from_model else order)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
-from .names import FASTEST_FIRST, NAMED
+from .names import BY_RANK, FASTEST_FIRST, NAMED
 from .quantization import Quantization
 from .tensor import TensorSpec
 
@@ -25,7 +25,6 @@ BLOCKS = (2, 4, 8, 16, 32, 64)
 LEAST, MARGIN = 4.0, 3.0  # dB: what a reading has to explain, and by how much better than every other one
 _FEW, _MANY, _KEPT = 192, 4096, 48  # samples of all hypotheses, of the best ones, and how many these are
 _MOST = 200.0  # dB of a reading without any error
-_LETTERS = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
 
@@ -105,7 +104,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     wanted = np.asarray(reference)
     if wanted.dtype.kind not in "biuf" or wanted.size == 0:
         raise NpuLayoutError(f"reference: expected numbers, got {wanted.dtype} of shape {wanted.shape}")
-    letters = axes or _LETTERS.get(wanted.ndim, "")
+    letters = axes or BY_RANK.get(wanted.ndim, "")
     if not letters or len(letters) != wanted.ndim or len(set(letters)) != len(letters):
         raise NpuLayoutError(f"reference of shape {wanted.shape}: expected a letter for each axis, got axes={axes!r}")
     raw, dtypes = _readings(flat)

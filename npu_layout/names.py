@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# Letters of a tensor that comes without any, by rank; beyond, the alphabet.
+BY_RANK = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
+
 # VeriSilicon (TIM-VX include/tim/vx/types.h) lists axes fastest first.
 FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
 

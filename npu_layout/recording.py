@@ -27,6 +27,7 @@ from .errors import NpuLayoutError, RecordingError
 from .tensor import TensorSpec
 
 FORMAT = 1
+FRAME = "frame"  # the camera's frame, beside the model's inputs
 _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
 _MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may take
@@ -220,14 +221,16 @@ class Recorder:
         """The engine's."""
         return self.engine.output_specs
 
-    def infer(self, inputs: Any) -> Any:
-        """The engine's answer, after it was recorded. Raises RecordingError, and records nothing, where an output has
-        no spec or does not fit it."""
+    def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
+        """The engine's answer, after it was recorded, with the camera's `frame` (recorded as input "frame") where one
+        is given: `validate` can then tell whether it was letterboxed, stretched or cropped. Raises RecordingError, and
+        records nothing, where an output has no spec or does not fit it."""
         outputs = self.engine.infer(inputs)
         given = inputs if isinstance(inputs, Mapping) else {next(iter(self._input_names()), "input"): inputs}
-        frame = Frame(*({str(k): np.asarray(v) for k, v in side.items()} for side in (given, outputs)))
-        _check_frame(frame, self._specs, f"frame {self.count}")
-        _write_frame(self.folder, self._name, self.count, frame)
+        seen = given if frame is None else {**given, FRAME: frame}
+        recorded = Frame(*({str(k): np.asarray(v) for k, v in side.items()} for side in (seen, outputs)))
+        _check_frame(recorded, self._specs, f"frame {self.count}")
+        _write_frame(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
 

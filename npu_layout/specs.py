@@ -9,11 +9,11 @@ import numpy as np
 
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout, c_strides
+from .names import BY_RANK
 from .quantization import Quantization
 from .tensor import TensorSpec
 
 _MISSING = object()
-_PLAIN_LETTERS = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
 _RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4")
@@ -145,7 +145,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
             f"RKNN attr {_text(_field(attr, 'name', ''))!r} has fmt {fmt}: expected the logical attribute (NCHW or "
             f"NHWC), because C cannot be told from the native dims; give the native one as native_attr"
         )
-    axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else _PLAIN_LETTERS.get(len(dims), "")
+    axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else BY_RANK.get(len(dims), "")
     if not axes:
         raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
     dtype = _rknn_dtype(source)

@@ -18,6 +18,7 @@ README = Path(__file__).parent.parent / "README.md"
 def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
     assert len(blocks) > 3
+    (tmp_path / "samples").symlink_to(README.parent / "samples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks:

@@ -18,7 +18,10 @@ FLOORS = (
     "repack",
     "gray quantization",
     "tensor",
-    "conversion frames engines specs recording identify",
+    "conversion frames engines specs recording identify comparison progress",
+    "evidence variants",
+    "causes report",
+    "validation",
     "bench_cases",
     "peers",
     "bench",
@@ -32,6 +35,7 @@ LATE = {
     "kernels._numpy": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
+    "progress": {"rich"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
 ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them

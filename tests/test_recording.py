@@ -47,7 +47,7 @@ def recorded(folder: Path, frames: int = 3, **more: object) -> list[dict[str, np
     answers = []
     with nl.Recorder(engine, folder, **more) as recorder:  # type: ignore[arg-type]
         for i in range(frames):
-            given = recorder.infer({"image": image(i)})
+            given = recorder.infer({"image": image(i)}, frame=image(i)[0])
             answers.append({name: array.copy() for name, array in given.items()})
             given["heat"][:] = -1  # a later write changes nothing
     return answers
@@ -72,6 +72,7 @@ def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
     assert recording.specs == SPECS and len(recording) == 3 and recording.outputs == ("heat", "boxes")
     for i, frame in enumerate(recording):
         np.testing.assert_array_equal(frame.inputs["image"], image(i))
+        np.testing.assert_array_equal(frame.inputs["frame"], image(i)[0])
         for name, array in frame.outputs.items():
             np.testing.assert_array_equal(array, answers[i][name])
     assert recording.frames[-1].inputs["image"].tobytes() == image(2).tobytes() and len(recording.frames[1:]) == 2

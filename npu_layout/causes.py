@@ -1,0 +1,310 @@
+"""Causes: every way in which one output may have been read or made. Each is an iterator of Found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .engines import axes_in_model
+from .errors import NpuLayoutError
+from .evidence import ENOUGH, LEAST, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends, read, stored
+from .identify import identify
+from .quantization import Quantization
+from .tensor import TensorSpec
+
+_READINGS = 16  # of identify's best
+
+
+def declared(case: Case) -> Iterator[Found]:
+    """The buffer read as its spec says."""
+    if case.fits:
+        yield Found("match", f"as declared, {_called(case.spec)}", None, case.codes, case.left, case.steps, case.spec)
+
+
+def readings(case: Case) -> Iterator[Found]:
+    """Other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most."""
+    if len(case.letters) > 5:
+        return
+    seen = [] if not case.fits else [(case.spec.dtype, _places(case, case.spec))]
+    varied = sorted(range(len(case.buffers)), key=lambda i: -float(case.references[i].var()))[:2]
+    for i in varied:
+        try:
+            found = identify(case.spec.flat(case.buffers[i]).tobytes(), case.references[i], axes=case.letters)
+        except NpuLayoutError:
+            continue
+        for spec, _ in found.ranking[:_READINGS]:
+            places = _places(case, spec)
+            if any(spec.dtype == dtype and np.array_equal(places, other) for dtype, other in seen):
+                continue
+            seen.append((spec.dtype, places))
+            yield from _reading(case, spec, bool(case.fits and np.array_equal(places, seen[0][1])))
+
+
+def _places(case: Case, spec: TensorSpec) -> np.ndarray:
+    """Byte offsets of the samples."""
+    placed: list[Any] = [0] * len(spec.axes)
+    for model, own in enumerate(axes_in_model(spec.axes)):
+        placed[own] = case.samples.index[model]
+    return np.asarray(spec.offset(*placed)) * spec.stored.itemsize
+
+
+def _reading(case: Case, found: TensorSpec, in_place: bool) -> Iterator[Found]:
+    """What the elements of `found` explain: with the declared quantization, unless one of their own says much more."""
+    bare = _requantised(found, None, case.spec.name)
+    elements = [
+        stored(bare, np.ascontiguousarray(case.spec.flat(b)).view(np.uint8).view(bare.stored)) for b in case.buffers
+    ]
+    codes = np.stack([read(bare, e, case.samples) for e in elements])
+    steps = bare.element.unpacked.kind != "f"
+    alike = bare.dtype == case.spec.dtype
+    options = []
+    if alike or not steps:
+        kept = _moved(case.spec, bare) if steps else bare
+        scale, zero_point = arithmetic(kept, case.samples)
+        left = codes - np.clip(case.wanted / scale + zero_point, *ends(kept))
+        options.append(Found("layout", _called(kept), kept, codes, left, steps, kept))
+    if steps:
+        options += list(_fitted(case, bare, codes, "layout"))
+    if not options:
+        return
+    scores = [case.score(o) for o in options]
+    best = options[0] if scores[0] > max(scores) - MARGIN else options[int(np.argmax(scores))]
+    if in_place:
+        best = best._replace(cause="quantization", text=f"stored as {bare.dtype}, {_words(best.fix)}")
+    yield best._replace(unit=1.0 if alike else 0.0)
+
+
+def _called(spec: TensorSpec) -> str:
+    return f"{spec.storage.describe()} {spec.dtype}"
+
+
+def _words(spec: TensorSpec | None) -> str:
+    q = None if spec is None else spec.quantization
+    if q is None:
+        return "not quantised"
+    if q.axis is None:
+        return f"scale {float(q.scale):.6g}, zero point {float(q.zero_point):g}"
+    return f"a scale for each of {q.count} channels"
+
+
+def _moved(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
+    """`to` with the quantization of `spec`, along the same letter."""
+    q = spec.quantization
+    if q is not None and q.axis is not None:
+        q = Quantization(q.scale, q.zero_point, to.axes.index(spec.axes[q.axis]))
+    return _requantised(to, q, spec.name)
+
+
+def _requantised(spec: TensorSpec, quantization: Quantization | None, name: str) -> TensorSpec:
+    return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization, "name": name})
+
+
+def quantizations(case: Case) -> Iterator[Found]:
+    """Another scale and zero point, for all channels or for each."""
+    if not case.fits:
+        return
+    if case.steps:
+        yield from _fitted(case, case.spec, case.codes, "quantization")
+    else:
+        slope, offset = _line(case.wanted, case.codes, np.ones(case.codes.shape, bool))
+        if slope > 0:
+            text = f"values are {slope:.6g} times the model's, plus {offset:.6g}: never dequantised?"
+            left = case.codes - (slope * case.wanted + offset)
+            yield Found("quantization", text, None, case.codes, left, False, case.spec)
+
+
+def _line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of y over x; slope 0 where there is none."""
+    if inner.sum() < 2:
+        return 0.0, 0.0
+    x, y = x[inner], y[inner]
+    mean_x, mean_y = x.mean(), y.mean()
+    power = ((x - mean_x) ** 2).mean()
+    slope = float(((x - mean_x) * (y - mean_y)).mean() / power) if power > 0 else 0.0
+    return slope, float(mean_y - slope * mean_x)
+
+
+def _fitted(case: Case, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Found]:
+    """`spec` with the scale and zero point that fit best: the declared ones where they do as well."""
+    low, high = ends(spec)
+    inner = (codes > low) & (codes < high)
+    slope, offset = _line(case.wanted, codes, inner)
+    if slope <= 0:
+        return
+    q = case.spec.quantization
+    whole = q is None or np.all(np.asarray(q.zero_point) == np.rint(q.zero_point))
+
+    def rounded(zero_point: Any) -> Any:
+        return int(np.rint(zero_point)) if whole else float(zero_point)
+
+    pairs = []
+    if q is not None and q.axis is None:
+        scale, zero_point = float(q.scale), q.zero_point
+        pairs.append((scale, rounded((codes - case.wanted / scale)[inner].mean())))
+        off = codes[inner] - zero_point
+        if (off * case.wanted[inner]).sum() > 0:
+            pairs.append((float((off * case.wanted[inner]).sum() / (off * off).sum()), zero_point))
+    pairs.append((1 / slope, rounded(offset)))
+    options = []
+    for scale, zero_point in pairs:
+        left = codes - np.clip(case.wanted / scale + zero_point, low, high)
+        with_it = _requantised(spec, Quantization(float(f"{scale:.6g}"), zero_point), case.spec.name)
+        options.append(Found(cause, f"{_called(with_it)}, {_words(with_it)}", with_it, codes, left, True, with_it))
+    scores = [case.score(o) for o in options]
+    one = next(o for o, s in zip(options, scores) if s > max(scores) - 0.5)
+    each = _fitted_each(case, spec, codes, inner, cause)
+    yield each if each is not None and case.score(each) > max(scores) + MARGIN else one
+
+
+def _fitted_each(case: Case, spec: TensorSpec, codes: Matrix, inner: np.ndarray, cause: str) -> Found | None:
+    """A scale and a zero point for each channel; None without channels or samples enough."""
+    if "C" not in spec.axes or case.channel_axis is None or not case.enough:
+        return None
+    x, y, within = (case.by_channel(a) for a in (case.wanted, codes, inner))
+    if len(x) == 1:
+        return None
+    whole = _line(case.wanted, codes, inner)
+    scales, zero_points = [], []
+    for xc, yc, wc in zip(x, y, within):
+        slope, offset = _line(xc, yc, wc)
+        if slope <= 0 or wc.sum() < ENOUGH or (slope * slope) * xc[wc].var() < 4 * ROUNDING:
+            slope, offset = whole
+        scales.append(1 / slope)
+        zero_points.append(round(offset))
+    q = Quantization(np.asarray(scales, np.float32), zero_points, spec.axes.index("C"))
+    with_it = _requantised(spec, q, case.spec.name)
+    scale, zero_point = arithmetic(with_it, case.samples)
+    left = codes - np.clip(case.wanted / scale + zero_point, *ends(spec))
+    return Found(cause, f"{_called(with_it)}, {_words(with_it)}", with_it, codes, left, True, with_it)
+
+
+def channel_orders(case: Case) -> Iterator[Found]:
+    """The channels in another order: each stored one stands for the model's channel that it is nearest to."""
+    if not case.fits or case.channel_axis is None or case.references[0].shape[case.channel_axis] == 1:
+        return
+    stands_for = _assigned(case)
+    if (stands_for == np.arange(len(stands_for))).all():
+        return
+    scale, zero_point = arithmetic(case.spec, case.samples)
+    wanted = np.stack([case.samples.of(r, stands_for) for r in case.references])
+    left = case.codes - np.clip(wanted / scale + zero_point, *ends(case.spec))
+    order = np.argsort(stands_for)
+    words = ", ".join(map(str, order[:12])) + (" ..." if len(order) > 12 else "")
+    fix = tuple(int(c) for c in order)
+    moved = int((stands_for != np.arange(len(order))).sum())
+    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {words}"
+    yield Found("channel_order", text, fix, case.codes, left, case.steps, case.spec, fix)
+
+
+def _assigned(case: Case) -> np.ndarray:
+    """For each stored channel the model's channel it stands for: the nearest in real values, each taken once. Where
+    two orders differ by little, the declared one."""
+    channels = case.references[0].shape[case.channel_axis or 0]
+    real, wanted = (np.concatenate(side, 1) for side in _common_places(case, channels))
+    cost = (real * real).sum(1)[:, None] - 2 * real @ wanted.T + (wanted * wanted).sum(1)
+    best = np.full(channels, -1)
+    by_gain = np.sort(cost, 1)
+    free = np.ones(channels, bool)
+    for k in np.argsort(-(by_gain[:, 1] - by_gain[:, 0]) / np.maximum((real * real).sum(1), 1e-300)):
+        best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
+        free[best[k]] = False
+    own = np.diagonal(cost)
+    for cycle in _cycles(best):
+        if cost[cycle, best[cycle]].sum() > 0.25 * own[cycle].sum():
+            best[cycle] = cycle
+    return best
+
+
+def _common_places(case: Case, channels: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Of each frame (channels, places): real values of the device and the model's, at the same places of all."""
+    frames = len(case.buffers)
+    rest = case.references[0].size // channels
+    count = max(1, min(rest, 1024, (1 << 22) // (channels * frames)))
+    spec, axis = case.spec, case.channel_axis
+    device: list[np.ndarray] = []
+    model: list[np.ndarray] = []
+    far = np.max([_far(r, axis) for r in case.references], 0)
+    pool = np.random.default_rng(1).permutation(rest)[: 8 * count]
+    chosen = np.sort(pool[np.argsort(-far[pool], kind="stable")[:count]])
+    for buffer, reference in zip(case.buffers, case.references):
+        real = spec.unpack(buffer)
+        real = real.transpose(axes_in_model(spec.axes))
+        for values, into in ((real, device), (reference, model)):
+            rows = np.moveaxis(values, axis or 0, 0).reshape(channels, -1)[:, chosen]
+            into.append(np.nan_to_num(rows.astype(np.float64), posinf=0.0, neginf=0.0))
+    return device, model
+
+
+def _far(reference: np.ndarray, axis: int | None) -> np.ndarray:
+    """How far each place is, in its most extreme channel, from that channel's mean."""
+    rows = np.moveaxis(reference, axis or 0, 0).reshape(reference.shape[axis or 0], -1)
+    return np.asarray(np.abs(rows - rows.mean(1, keepdims=True)).max(0))
+
+
+def _cycles(permutation: np.ndarray) -> Iterator[np.ndarray]:
+    """The cycles of two and more."""
+    seen = np.zeros(len(permutation), bool)
+    for start in range(len(permutation)):
+        cycle, at = [], start
+        while not seen[at]:
+            seen[at] = True
+            cycle.append(at)
+            at = int(permutation[at])
+        if len(cycle) > 1:
+            yield np.asarray(cycle)
+
+
+def other_outputs(case: Case, name: str, references: Mapping[str, Sequence[np.ndarray]]) -> Iterator[Found]:
+    """The content of another output of the model."""
+    for other, tensors in references.items():
+        if other != name and tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) == tensors[0].shape:
+            there = case if case.fits else Case(case.spec, case.buffers, tensors)
+            codes = there.codes
+            left = codes - there.predicted(np.stack([there.samples.of(t) for t in tensors]))
+            yield Found(
+                "output_order", f"it holds the model's output {other!r}", other, codes, left, case.steps, case.spec
+            )
+
+
+def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
+    """The answer to another frame: to one always as far away, or to no frame in particular. `numbers`: which frames of
+    the recording these are."""
+    if not case.fits or len(numbers) < 3:
+        return
+    at = {number: k for k, number in enumerate(numbers)}
+    predicted = [case.predicted(w) for w in case.wanted]
+    proven = 0  # frames that a shift explains: one that speaks of a few of the others is a coincidence
+    for shift in sorted({b - a for a in numbers for b in numbers} - {0}, key=lambda s: (abs(s), s)):
+        rows = [k for k, number in enumerate(numbers) if number + shift in at]
+        if len(rows) < 2 or 2 * len(rows) <= proven:
+            continue
+        codes = case.codes[rows]
+        left = codes - np.stack([predicted[at[numbers[k] + shift]] for k in rows])
+        text = f"the outputs of the frame {abs(shift)} {'before' if shift < 0 else 'after'}"
+        found = Found("wrong_input", text, shift, codes, left, case.steps, case.spec, rows=rows)
+        proven = max(proven, len(rows) if case.score(found) >= LEAST else 0)
+        yield found
+    chosen = [int(np.argmin([float(((c - p) ** 2).sum()) for p in predicted])) for c in case.codes]
+    shifts = Counter(numbers[j] - numbers[k] for k, j in enumerate(chosen))
+    most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
+    if (len(chosen) - shifts[0]) * 4 >= len(chosen) and most * 5 < 3 * len(chosen):
+        left = case.codes - np.stack([predicted[j] for j in chosen])
+        pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
+        yield Found(
+            "wrong_input", f"the outputs of other frames: {pairs}", None, case.codes, left, case.steps, case.spec
+        )
+
+
+def other_inputs(
+    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]]
+) -> Iterator[Found]:
+    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`)."""
+    if not case.fits:
+        return
+    codes = case.codes[list(rows)]
+    for text, fix, tensors in made:
+        left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors]))
+        yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)

@@ -1,0 +1,159 @@
+"""Comparison: the figures of one output, device against reference, gathered frame by frame in constant memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MOST_DB = 200.0  # dB of values that are equal to the last bit
+
+
+class Figures(NamedTuple):
+    """How far a device's values are from the reference's.
+
+    `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
+    that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
+    the reference's largest channel is one of the device's largest (None where there is one channel). `low` and `high`
+    are the reference's range, `device_low` and `device_high` the device's.
+    """
+
+    values: int
+    max_abs: float
+    at: tuple[int, ...]
+    frame: int
+    cosine: float
+    snr_db: float
+    max_steps: float | None
+    argmax_agreement: float | None
+    low: float
+    high: float
+    device_low: float
+    device_high: float
+
+
+def decibels(power: float, error: float) -> float:
+    """``10 log10(power / error)``, within +-MOST_DB."""
+    if error <= 0 or power <= 0:
+        return MOST_DB if error <= 0 else -MOST_DB
+    return float(min(max(10 * math.log10(power / error), -MOST_DB), MOST_DB))
+
+
+class Comparison:
+    """Sums over the frames that were added.
+
+    Parameters
+    ----------
+    channel_axis
+        The channels' axis in the model's order, or None: all is one channel.
+    step
+        Real size of a quantisation step: a number, an array along the channels, or None for floats.
+    """
+
+    def __init__(self, channel_axis: int | None, step: Any = None) -> None:
+        self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
+        self.frames = self.non_finite = self._agreed = self._positions = 0
+        self._sums: np.ndarray | None = None
+        self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
+
+    def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
+        """device, reference: arrays of one shape, in the model's axes order. Where one of them is not finite and the
+        other is not the same, it is counted as `non_finite`; such places are left out of every figure."""
+        d, r = (self._by_channel(np.asarray(x, np.float64)) for x in (device, reference))
+        finite = np.isfinite(d) & np.isfinite(r)
+        if not finite.all():
+            self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
+            d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
+        error = np.abs(d - r)
+        if self._sums is None:
+            self._start(len(d), reference.shape)
+        assert self._sums is not None and self.position_error is not None
+        self._sums += [finite.sum(1), (r * r).sum(1), (d * d).sum(1), (r * d).sum(1), (error * error).sum(1)]
+        worst = error.argmax(1)
+        largest = error[np.arange(len(error)), worst]
+        for c in np.flatnonzero(largest > self._largest):
+            self._largest[c], self._at[c] = largest[c], (frame, *self._place(int(c), int(worst[c]), reference.shape))
+        for low, high, x in ((self._low, self._high, r), (self._device_low, self._device_high, d)):
+            np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
+            np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
+        if len(d) > 1:
+            self._agreed += int((d[r.argmax(0), np.arange(d.shape[1])] == d.max(0)).sum())
+            self._positions += d.shape[1]
+        rest = [n for i, n in enumerate(reference.shape) if i != self.channel_axis]
+        squares = (error * error).mean(0).reshape(rest or (1,))
+        kept = squares.reshape(-1, *self.position_error.shape).mean(0)
+        self.position_error += (kept - self.position_error) / (self.frames + 1)
+        self.frames += 1
+
+    def _by_channel(self, x: np.ndarray) -> np.ndarray:
+        if self.channel_axis is None:
+            return x.reshape(1, -1)
+        return np.moveaxis(x, self.channel_axis, 0).reshape(x.shape[self.channel_axis], -1)
+
+    def _start(self, channels: int, shape: tuple[int, ...]) -> None:
+        self._sums = np.zeros((5, channels))
+        self._largest, self._at = np.full(channels, -1.0), [(0, *(0 for _ in shape))] * channels
+        self._low, self._device_low = np.full((2, channels), np.inf)
+        self._high, self._device_high = np.full((2, channels), -np.inf)
+        rest = [n for i, n in enumerate(shape) if i != self.channel_axis] or [1]
+        self.position_error = np.zeros(rest[-2:])
+
+    def _place(self, channel: int, flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+        rest = [n for i, n in enumerate(shape) if i != self.channel_axis]
+        place = [int(i) for i in np.unravel_index(flat, rest)] if rest else []
+        if self.channel_axis is not None:
+            place.insert(self.channel_axis, channel)
+        return tuple(place)
+
+    def _steps(self) -> np.ndarray | None:
+        assert self._sums is not None
+        return None if self._step is None else np.broadcast_to(self._step, (self._sums.shape[1],))
+
+    @property
+    def channels(self) -> list[Figures]:
+        """The figures of each channel."""
+        if self._sums is None:
+            return []
+        steps = self._steps()
+        return [
+            self._figures(
+                slice(c, c + 1), None if steps is None else max(0.0, float(self._largest[c] / steps[c])), None
+            )
+            for c in range(self._sums.shape[1])
+        ]
+
+    @property
+    def whole(self) -> Figures | None:
+        """The figures of all channels; None where nothing was added."""
+        if self._sums is None or not self._sums[0].any():
+            return None
+        steps = self._steps()
+        most = None if steps is None else max(0.0, float((self._largest / steps).max()))
+        return self._figures(slice(None), most, self._agreed / self._positions if self._positions else None)
+
+    def _figures(self, part: slice, steps: float | None, agreement: float | None) -> Figures:
+        assert self._sums is not None
+        count, rr, dd, rd, ee = (float(x) for x in self._sums[:, part].sum(1))
+        worst = int(self._largest[part].argmax()) + (part.start or 0)
+        frame, *place = self._at[worst]
+        both = math.sqrt(rr) * math.sqrt(dd)
+        cosine = min(1.0, rd / both) if both else float(rr == dd)
+        return Figures(
+            int(count), max(0.0, float(self._largest[worst])), tuple(place), frame, cosine, decibels(rr, ee), steps,
+            agreement, *(_finite(f(x[part])) for f, x in ((np.min, self._low), (np.max, self._high))),
+            *(_finite(f(x[part])) for f, x in ((np.min, self._device_low), (np.max, self._device_high))),
+        )  # fmt: skip
+
+    @property
+    def dead(self) -> tuple[int, ...]:
+        """Channels that vary in the reference, but by less than half a step: the device cannot show it."""
+        steps = None if self._sums is None else self._steps()
+        if steps is None:
+            return ()
+        spread = self._high - self._low
+        return tuple(int(c) for c in np.flatnonzero((spread > 0) & (spread < steps / 2)))
+
+
+def _finite(x: Any) -> float:
+    return float(x) if np.isfinite(x) else 0.0

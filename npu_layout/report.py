@@ -1,0 +1,214 @@
+"""Report: what validate found, as an object, as text, as JSON and as a page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .comparison import Figures
+from .evidence import Explanation
+from .tensor import TensorSpec
+
+VERDICTS = (
+    "match",
+    "layout",
+    "quantization",
+    "channel_order",
+    "preprocessing",
+    "output_order",
+    "wrong_input",
+    "ambiguous",
+    "mismatch",
+)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What the pictures are made of: one frame's buffer and the model's output (in the model's order), samples of both
+    sides from all kept frames (real values), and the mean squared error at each place of the last two axes."""
+
+    frame: int
+    buffer: np.ndarray
+    reference: np.ndarray
+    device_samples: np.ndarray
+    reference_samples: np.ndarray
+    position_error: np.ndarray
+
+
+@dataclass(frozen=True)
+class OutputReport:
+    """What is known of one output.
+
+    Attributes
+    ----------
+    name, against
+        The recording's name of the output, and the model's of what it was compared with.
+    verdict
+        "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
+        "ambiguous" or "mismatch".
+    fix
+        layout, quantization: a corrected TensorSpec (None where no spec can say it); channel_order: indices that put
+        the unpacked channels into the model's order (``tensor[:, fix]``); preprocessing: the Preprocessor's arguments
+        that describe what was really done to the frame; output_order: {recorded name: model's name} of all outputs
+        that were exchanged; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
+    why
+        The evidence, in two sentences.
+    spec
+        The TensorSpec as declared.
+    figures, channels
+        Figures over all channels (None where nothing could be compared), and of each channel.
+    worst_channel
+        The channel of the lowest SNR among those that vary; None where there is one channel.
+    dead
+        Channels that vary in the model's output by less than half a quantisation step, so that the device cannot show
+        it.
+    tolerances
+        {name: (asked, found, held)} of those that were asked for.
+    passing
+        {name: value} of each tolerance that would just have passed.
+    ranking
+        Explanations, best first, with their scores in dB.
+    exhibit
+        What the page's pictures are made of, or None.
+    """
+
+    name: str
+    against: str
+    verdict: str
+    fix: Any
+    why: str
+    spec: TensorSpec
+    figures: Figures | None = None
+    channels: Sequence[Figures] = ()
+    worst_channel: int | None = None
+    dead: tuple[int, ...] = ()
+    tolerances: Mapping[str, tuple[float, float, bool]] = field(default_factory=dict)
+    passing: Mapping[str, float] = field(default_factory=dict)
+    ranking: Sequence[Explanation] = ()
+    exhibit: Exhibit | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return self.verdict == "match"
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.verdict}", f"  {self.why}"]
+        if self.fix is not None:
+            lines.append(f"  fix: {self.fix!r}")
+        if self.figures is not None:
+            f = self.figures
+            parts = [f"SNR {f.snr_db:.1f} dB", f"cosine {f.cosine:.7f}"]
+            parts.append(f"largest error {f.max_abs:.6g} at {f.at} of frame {f.frame}")
+            if f.max_steps is not None:
+                parts.append(f"{f.max_steps:.1f} steps")
+            if f.argmax_agreement is not None:
+                parts.append(f"argmax agrees at {100 * f.argmax_agreement:.1f} %")
+            lines.append("  " + ", ".join(parts))
+        if self.worst_channel is not None and self.channels:
+            worst = self.channels[self.worst_channel]
+            lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
+        if self.dead:
+            lines.append(f"  {_channel_words(self.dead)} less than half a step: the device cannot show them")
+        for name, (asked, found, held) in self.tolerances.items():
+            lines.append(f"  {name}: asked {asked:g}, found {found:.6g}: {'held' if held else 'NOT held'}")
+        if self.passing:
+            lines.append("  would pass: " + ", ".join(f"{k}={v:.6g}" for k, v in self.passing.items()))
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, without the pictures."""
+        return {
+            "name": self.name,
+            "against": self.against,
+            "verdict": self.verdict,
+            "fix": plain(self.fix),
+            "why": self.why,
+            "spec": self.spec.to_dict(),
+            "figures": None if self.figures is None else self.figures._asdict(),
+            "channels": [c._asdict() for c in self.channels],
+            "worst_channel": self.worst_channel,
+            "dead": list(self.dead),
+            "tolerances": {k: {"asked": a, "found": f, "held": h} for k, (a, f, h) in self.tolerances.items()},
+            "passing": dict(self.passing),
+            "ranking": [
+                {"cause": e.cause, "text": e.text, "score": e.score, "gain": e.gain, "fix": plain(e.fix)}
+                for e in self.ranking
+            ],
+        }
+
+
+def _channel_words(channels: Sequence[int]) -> str:
+    shown = ", ".join(map(str, channels[:8])) + (" ..." if len(channels) > 8 else "")
+    return f"channel {shown} varies by" if len(channels) == 1 else f"{len(channels)} channels ({shown}) vary by"
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it: a TensorSpec as its dict."""
+    if isinstance(value, TensorSpec):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `validate` found. True where every output matches and there was something to compare.
+
+    Attributes
+    ----------
+    outputs
+        {name: OutputReport}, in the recording's order.
+    frames
+        How many frames were compared.
+    model, note
+        The model as it was given, and what else is to be said: outputs that were not recorded, nothing compared.
+    meta
+        The recording's.
+    """
+
+    outputs: Mapping[str, OutputReport]
+    frames: int
+    model: str
+    note: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.frames > 0 and bool(self.outputs) and all(map(bool, self.outputs.values()))
+
+    @property
+    def verdict(self) -> str:
+        """One word for all outputs: match, or the first other verdict in the order of the recording."""
+        if not self.frames or not self.outputs:
+            return "mismatch"
+        return next((o.verdict for o in self.outputs.values() if not o), "match")
+
+    def __str__(self) -> str:
+        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
+        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.outputs.values())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, without the pictures."""
+        return {
+            "verdict": self.verdict,
+            "match": bool(self),
+            "model": self.model,
+            "frames": self.frames,
+            "note": self.note,
+            "meta": dict(self.meta),
+            "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
+        }
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as JSON text, written to `path` too where one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return text

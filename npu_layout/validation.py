@@ -1,0 +1,504 @@
+"""validate: does a recording agree with the model, and where it does not, why and how is it mended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+
+from . import causes
+from .comparison import Comparison, Figures
+from .engines import OnnxRuntimeEngine, axes_in_model, letters, transposed
+from .errors import NpuLayoutError, RecordingError
+from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation, arithmetic
+from .progress import track
+from .quantization import Quantization
+from .recording import FRAME, Frame, Recording
+from .report import Exhibit, OutputReport, Report
+from .tensor import TensorSpec
+from .variants import channel_axis, normalisation, variants
+
+Tolerance = Union[None, float, Mapping[str, float]]
+
+_KEPT = 16  # frames that causes are looked for in, at most
+_RERUN = 6  # of them for the model's answers to inputs made in other ways
+_MEMORY = 256 << 20  # bytes that they may take
+_RUN = 4  # of them in a row, so that a shift can be seen
+_FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
+
+_ADVICE = {
+    "layout": "read it with the fix",
+    "quantization": "read it with the fix",
+    "channel_order": "take the channels in the order of the fix",
+    "output_order": "rename the outputs by the fix",
+}
+
+
+def validate(
+    recording: Recording,
+    model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
+    *,
+    min_snr_db: Tolerance = 10,
+    min_cosine: Tolerance = None,
+    max_abs: Tolerance = None,
+    max_steps: Tolerance = None,
+    progress: bool | None = None,
+) -> Report:
+    """Compare what an accelerator gave with an onnxruntime run of the same model, and say why they differ.
+
+    Parameters
+    ----------
+    recording
+        Its inputs go to the model, unpacked by their spec where they have one (and normalised by
+        ``meta["preprocess"]``'s mean and std, where the spec's integers are pixels and the model takes floats).
+    model
+        Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
+    min_snr_db, min_cosine, max_abs, max_steps
+        Tolerances over all values of an output: a number, {output: number}, or None. max_steps counts quantisation
+        steps.
+    progress
+        Whether to show a progress bar on stderr; None: on a terminal.
+
+    Returns
+    -------
+    A Report, true where every output matches; see OutputReport for verdicts and fixes. "match" means that reading the
+    output as declared is the best explanation of its values, that none other is as good, and that the tolerances hold.
+
+    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 16 of them.
+
+    Raises
+    ------
+    NpuLayoutError
+        Where the model cannot be run on the recorded inputs; the message names input or output.
+    RecordingError
+        Where the recording is damaged.
+
+    Examples
+    --------
+    See "Is it right?" in the README, which is run as a test.
+    """
+    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    if not isinstance(recording, Recording):
+        raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
+    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
+    _check_tolerances(asked, recording)
+    count = len(recording.frames)
+    if not count or not recording.outputs:
+        what = "frames" if not count else "outputs"
+        return Report({}, 0, engine.model, f"nothing was compared: the recording has no {what}", recording.meta)
+    feeds = _Feeds(engine, recording)
+    compared: dict[str, Comparison] = {}
+    kept: list[_Kept] = []
+    wanted: set[int] = set()
+    pairs: dict[str, str] = {}
+    for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
+        inputs = feeds(frame, i)
+        references = engine.infer(inputs)
+        if not i:
+            pairs = _paired(recording, references)
+            wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
+            shapes = {k: r.shape for k, r in references.items()}
+            specs = {k: _as_model(recording.specs[k], references[other]) for k, other in pairs.items()}
+        for name, other in pairs.items():
+            if references[other].shape != shapes[other]:
+                raise RecordingError(
+                    f"frame {i}: the model's output {other!r} has shape {references[other].shape}, "
+                    f"{shapes[other]} in frame 0; expected one shape for all"
+                )
+            _compare(compared, name, specs[name], i, frame.outputs[name], references[other])
+        if i in wanted:
+            outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in frame.outputs.items()}
+            kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
+    remade = _remade(engine, recording.meta, kept, progress)
+    reports = {
+        name: _judged(name, other, specs[name], compared.get(name), kept, remade, asked, pairs)
+        for name, other in pairs.items()
+    }
+    missing = [name for name in shapes if name not in pairs.values()]
+    note = f"the model's outputs {', '.join(missing)} were not recorded" if missing else ""
+    return Report(_exchanged(reports), count, engine.model, note, recording.meta)
+
+
+class _Kept(NamedTuple):
+    number: int
+    inputs: dict[str, np.ndarray]
+    frame: np.ndarray | None
+    outputs: dict[str, np.ndarray]
+    references: dict[str, np.ndarray]
+
+
+class _Feeds:
+    """A recorded frame -> what the model takes."""
+
+    def __init__(self, engine: OnnxRuntimeEngine, recording: Recording) -> None:
+        self._ports = {port.name: port for port in engine._inputs}
+        self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
+
+    def __call__(self, frame: Frame, number: int) -> dict[str, np.ndarray]:
+        return {name: self._input(name, frame, number) for name in self._ports}
+
+    def _input(self, name: str, frame: Frame, number: int) -> np.ndarray:
+        port, recorded = self._ports[name], frame.inputs
+        others = [k for k in recorded if k != FRAME]
+        source = name if name in recorded else others[0] if len(others) == len(self._ports) == 1 else ""
+        if not source:
+            raise RecordingError(
+                f"frame {number} has the inputs {', '.join(recorded) or 'none'}; {self._model} needs {name!r}"
+            )
+        array, spec = recorded[source], self._specs.get(source)
+        if spec is not None:
+            array = transposed(spec.unpack(array), spec.axes, False)
+            pixels = spec.quantization is None and spec.element.unpacked.kind in "iu"
+            if pixels and port.dtype is not None and port.dtype.kind == "f":
+                array = self._normalised(array.astype(np.float64))
+        if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
+            array = array.astype(port.dtype, copy=False)
+        try:
+            return port.check(array)
+        except NpuLayoutError as error:
+            hint = "" if spec is not None else f"; where the accelerator took {name!r} in another form, give its spec"
+            raise RecordingError(f"frame {number}: {error}{hint}") from None
+
+    def _normalised(self, pixels: np.ndarray) -> np.ndarray:
+        axis = channel_axis(pixels.shape)
+        given = self._meta.get("preprocess") or {}
+        if axis is None or not isinstance(given, Mapping) or not {"mean", "std"} & set(given):
+            return pixels
+        along = [1] * pixels.ndim
+        along[axis] = pixels.shape[axis]
+        mean, std = normalisation(self._meta, pixels.shape[axis])
+        return np.asarray((pixels - mean.reshape(along)) / std.reshape(along))
+
+
+def _check_tolerances(asked: Mapping[str, Tolerance], recording: Recording) -> None:
+    for what, given in asked.items():
+        values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
+        for name, value in values.items():
+            if name and name not in recording.outputs and len(recording.frames):
+                raise NpuLayoutError(
+                    f"{what}: the recording has no output {name!r}; it has {', '.join(recording.outputs) or 'none'}"
+                )
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
+
+
+def _bytes(frame: Frame) -> int:
+    return sum(a.nbytes for side in frame for a in side.values())
+
+
+def _chosen(count: int, nbytes: int) -> set[int]:
+    """Frames to keep: all, or runs of them spread over the recording."""
+    room = int(min(max(_MEMORY // max(nbytes, 1), _RUN), _KEPT))
+    if count <= room:
+        return set(range(count))
+    starts = np.linspace(0, count - _RUN, room // _RUN).round().astype(int)
+    return {int(s) + k for s in starts for k in range(_RUN)}
+
+
+def _paired(recording: Recording, references: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """{recorded output: model's output}: by name; names that the model does not have go by shape, then in order."""
+    pairs = {name: name for name in recording.outputs if name in references}
+    for name in recording.outputs:
+        if name in pairs:
+            continue
+        free = [k for k in references if k not in pairs.values()]
+        if not free:
+            raise RecordingError(
+                f"output {name!r} is none of the model's ({', '.join(references)}), and all of those are taken"
+            )
+        spec = recording.specs[name]
+        shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+        pairs[name] = next((k for k in free if references[k].shape == shape), free[0])
+    return {name: pairs[name] for name in recording.outputs}
+
+
+def _as_model(spec: TensorSpec, reference: np.ndarray) -> TensorSpec:
+    """`spec` with the model's axes of one index that it leaves out, such as N, put in front."""
+    wanted = letters(reference.ndim)
+    lacking = [a for a, n in zip(wanted, reference.shape) if a not in spec.axes and n == 1]
+    if len(spec.axes) + len(lacking) != reference.ndim or not set(spec.axes) <= set(wanted):
+        return spec
+    front, quantization = "".join(lacking), spec.quantization
+    if quantization is not None and quantization.axis is not None:
+        axis = quantization.axis % len(spec.axes) + len(lacking)
+        quantization = Quantization(quantization.scale, quantization.zero_point, axis)
+    strides = spec.storage_strides
+    far = max([spec.size, *(n * abs(s) for n, s in zip(spec.storage_shape, strides))])
+    return TensorSpec(
+        (*(1 for _ in lacking), *spec.shape),
+        front + spec.layout.tag,
+        spec.dtype,
+        axes=front + spec.axes,
+        quantization=quantization,
+        storage_shape=(*(1 for _ in lacking), *spec.storage_shape),
+        storage_strides=(*(far for _ in lacking), *strides),
+        storage_offset=spec.storage_offset,
+        size=spec.size,
+        name=spec.name,
+    )
+
+
+def _compare(
+    compared: dict[str, Comparison], name: str, spec: TensorSpec, number: int, buffer: Any, reference: np.ndarray
+) -> None:
+    device = transposed(spec.unpack(buffer), spec.axes, False)
+    if device.shape != reference.shape:
+        return
+    if name not in compared:
+        axes = letters(reference.ndim)
+        step: Any = None
+        if spec.element.unpacked.kind in "iu":
+            step = 1.0 if spec.quantization is None else np.asarray(spec.quantization.scale, np.float64)
+            if spec.quantization is not None and spec.quantization.axis is not None:
+                along = spec.axes[spec.quantization.axis]
+                step = step if along == "C" and "C" in axes else float(np.max(step))
+        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step)
+    compared[name].add(number, device, reference)
+
+
+class _Remade(NamedTuple):
+    """The model's answer to one input made in another way, for `rows` of the kept frames: {output: tensors}."""
+
+    text: str
+    fix: dict[str, Any]
+    rows: list[int]
+    references: dict[str, list[np.ndarray]]
+
+
+def _remade(
+    engine: OnnxRuntimeEngine, meta: Mapping[str, Any], kept: Sequence[_Kept], progress: bool | None
+) -> list[_Remade]:
+    rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
+    images = [name for name, x in kept[0].inputs.items() if channel_axis(x.shape) is not None]
+    made: dict[str, _Remade] = {}
+    todo = [(name, row) for name in images for row in rows]
+    for name, row in track(todo, len(todo), "looking for causes", progress):
+        k = kept[row]
+        for variant in variants(k.inputs[name], meta, k.frame):
+            text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
+            answer = engine.infer({**k.inputs, name: variant.x})
+            one = made.setdefault(text, _Remade(text, variant.fix, [], {other: [] for other in answer}))
+            one.rows.append(row)
+            for other, tensor in answer.items():
+                one.references[other].append(tensor)
+    return [one for one in made.values() if len(one.rows) == len(rows)]
+
+
+def _judged(
+    name: str,
+    other: str,
+    spec: TensorSpec,
+    comparison: Comparison | None,
+    kept: Sequence[_Kept],
+    remade: Sequence[_Remade],
+    asked: Mapping[str, Tolerance],
+    pairs: Mapping[str, str],
+) -> OutputReport:
+    references = {k: [x.references[k] for x in kept] for k in kept[0].references}
+    alike = [t for k, tensors in references.items() for t in tensors if k != other and t.shape == tensors[0].shape]
+    alike = [t for t in alike if t.shape == references[other][0].shape]
+    case = Case(spec, [k.outputs[name] for k in kept], references[other], alike)
+    numbers = [k.number for k in kept]
+    ranking = case.rank(
+        found
+        for cause in (
+            causes.declared(case),
+            causes.quantizations(case),
+            causes.readings(case),
+            causes.channel_orders(case),
+            causes.other_outputs(case, other, {k: v for k, v in references.items() if k in pairs.values()}),
+            causes.other_frames(case, numbers),
+            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])]) for m in remade),
+        )
+        for found in cause
+    )
+    figures = None if comparison is None else comparison.whole
+    channels = [] if comparison is None else comparison.channels
+    held = _held(name, asked, figures)
+    dead = () if comparison is None else comparison.dead
+    finding = _verdict(case, ranking, all(ok for _, _, ok in held.values()))
+    if comparison is not None and comparison.non_finite and finding.verdict == "match":
+        why = f"{comparison.non_finite} values are NaN or infinite on one side alone. {finding.why}"
+        finding = _Finding("mismatch", None, why)
+    lost = [c for c in dead if channels[c].high - channels[c].low >= _TELLING]
+    if lost and finding.verdict == "match":
+        finding = _Finding("mismatch", None, f"{_lost_words(lost, channels, comparison)} {finding.why}")
+    live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
+    return OutputReport(
+        name, other, *finding, spec, figures, channels,
+        min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
+        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison),
+    )  # fmt: skip
+
+
+class _Finding(NamedTuple):
+    verdict: str
+    fix: Any
+    why: str
+
+
+def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> _Finding:
+    declared = next((e for e in ranking if e.cause == "match"), None)
+    score = -np.inf if declared is None else declared.score
+    strong = [e for e in ranking if _accuses(e, score)]
+    if strong:
+        return _named(case, strong, declared)
+    tolerated = "the tolerances hold" if held else "the tolerances do not hold"
+    others = [e for e in ranking if e.cause not in ("match", "quantization")]
+    next_best = f"the next best explanation, {others[0].text}, {others[0].score:.1f}" if others else "nothing else fits"
+    if declared is None:
+        shape = case.references[0].shape
+        why = f"The spec's shape {case.spec.shape} ({case.spec.axes}) is not the model's {shape}, and no other reading "
+        return _Finding("mismatch", None, f"{why}explains {LEAST:g} dB of the values. Is it the buffer of this output?")
+    flat = _flat(case)
+    evidence = f"Read as declared it explains {score:.1f} dB of what varies within the channels, and {tolerated}"
+    if flat is not None:
+        verdict = "mismatch" if flat == "the device's values" or not held else "ambiguous"
+        why = f"{flat[0].upper()}{flat[1:]} do not vary within the channels, so that every reading looks the same, and "
+        return _Finding(verdict, None, f"{why}{tolerated}. Record frames that make the output vary.")
+    doubts = [e for e in others if score >= LEAST and e.score >= score - MARGIN and _unsettled(e)]
+    if doubts:
+        why = f"As declared explains {score:.1f} dB, {doubts[0].text} {doubts[0].score:.1f}: too close to tell."
+        return _Finding("ambiguous", None, f"{why} {_RECORD[doubts[0].cause]}")
+    if held and score >= LEAST:
+        return _Finding("match", None, f"{evidence}. Of other causes, {next_best}.")
+    if held:
+        why = f"{evidence}, but {LEAST:g} dB are needed: the agreement is that of the channels' means."
+        return _Finding("ambiguous", None, f"{why} Record frames that make the output vary more; {next_best}.")
+    return _Finding("mismatch", None, f"{evidence}. No other cause explains it: {next_best}.")
+
+
+_RECORD = {
+    "layout": "Record an input whose maps differ from left to right as from top to bottom and from channel to channel.",
+    "quantization": "Record inputs whose outputs use more of their range.",
+    "channel_order": "Record inputs whose channels differ more.",
+    "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
+    "output_order": "Record inputs whose outputs differ from each other.",
+    "wrong_input": "Record frames that differ more from one to the next, and more of them.",
+}
+
+
+def _accuses(e: Explanation, declared: float) -> bool:
+    fine = e.cause == "quantization" and declared >= _FINE and e.gain < _CLEAR
+    return e.cause != "match" and e.score >= LEAST and e.gain >= MARGIN and not fine
+
+
+def _unsettled(e: Explanation) -> bool:
+    """Whether the data do not side with the declared reading against `e`. What the input was does not matter to one who
+    reads the output, unless the data side with it."""
+    if e.cause in ("preprocessing", "wrong_input"):
+        return e.tells and e.leans > 0.5
+    return not e.tells or e.leans > 0.5
+
+
+def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | None) -> _Finding:
+    best = strong[0]
+    before = "" if declared is None else f", as declared {declared.score:.1f}"
+    text = (
+        f"{best.text[0].upper()}{best.text[1:]} explains {best.score:.1f} dB of what varies within the channels{before}"
+    )
+    rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN), None)
+    if rival is not None:
+        why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
+        if rival.cause != best.cause:
+            why += f" {_RECORD[rival.cause]}"
+        return _Finding("ambiguous", None, why)
+    if not case.enough:
+        frames = len(case.buffers)
+        what = "one frame" if frames == 1 else f"{frames} frames with {case.samples.count} values a channel each"
+        return _Finding(
+            "ambiguous", None, f"{text}. But {what} cannot prove it: record more frames, unlike each other."
+        )
+    return _Finding(best.cause, best.fix, f"{text}. {_advice(best)}")
+
+
+def _advice(e: Explanation) -> str:
+    if e.cause == "preprocessing":
+        if "target" in e.fix:
+            return f"Give the accelerator the layout it expects: its input was given as {e.fix['target'].layout}."
+        return "Make the input as declared, or declare it as the fix says: that is what was really done."
+    if e.cause == "wrong_input":
+        if e.fix is None:
+            return "The pairs are in no constant order: keep each output with the input that made it."
+        late = "late" if e.fix < 0 else "early"
+        return f"The outputs come {abs(e.fix)} frame(s) {late}: pair each with the input that made it."
+    if e.fix is None:
+        return "No TensorSpec can say that: convert the values before they are recorded."
+    return f"To mend it, {_ADVICE[e.cause]}."
+
+
+def _flat(case: Case) -> str | None:
+    """Whose values do not vary within the channels by more than rounding."""
+    floor = 4 * ROUNDING if case.steps else 0.0
+
+    def varies(x: np.ndarray) -> bool:
+        y = case.by_channel(x)
+        power = ((y - y.mean(1, keepdims=True)) ** 2).mean()
+        return bool(power > max(floor, 1e-12 * float((y * y).mean())))
+
+    model, device = varies(case.predicted(case.wanted)), varies(case.codes)
+    if model and device:
+        return None
+    return (
+        "the values of both sides"
+        if not model and not device
+        else "the device's values"
+        if model
+        else "the model's values"
+    )
+
+
+def _held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
+    """{tolerance: (asked, found, held)}; what cannot be measured does not hold."""
+    found = _found(f)
+    held = {}
+    for what, given in asked.items():
+        value = given.get(name) if isinstance(given, Mapping) else given
+        if value is None or (f is not None and what not in found):
+            continue
+        least = what.startswith("min")
+        got = found.get(what, -np.inf if least else np.inf)
+        held[what] = (float(value), float(got), bool(got >= value if least else got <= value))
+    return held
+
+
+def _found(f: Figures | None) -> dict[str, float]:
+    if f is None:
+        return {}
+    values = {"min_snr_db": f.snr_db, "min_cosine": f.cosine, "max_abs": f.max_abs, "max_steps": f.max_steps}
+    return {k: v for k, v in values.items() if v is not None}
+
+
+def _passing(f: Figures | None) -> dict[str, float]:
+    return _found(f)
+
+
+def _lost_words(lost: Sequence[int], channels: Sequence[Figures], comparison: Comparison | None) -> str:
+    widest = max(channels[c].high - channels[c].low for c in lost)
+    which = f"Channel {lost[0]} is" if len(lost) == 1 else f"{len(lost)} channels, {lost[0]} to {lost[-1]}, are"
+    return (
+        f"{which} lost: the model's values vary by up to {widest:.3g} there, less than half a quantisation step; give "
+        f"them a scale of their own (one for each channel, or an output of their own)."
+    )
+
+
+def _exhibit(case: Case, kept: Sequence[_Kept], name: str, comparison: Comparison | None) -> Exhibit:
+    """The kept frame whose reference varies most."""
+    at = max(range(len(kept)), key=lambda i: float(np.nan_to_num(case.references[i]).var()))
+    device = np.zeros(0)
+    if case.fits:
+        scale, zero_point = arithmetic(case.spec, case.samples)
+        device = ((case.codes - zero_point) * scale).ravel()
+    error = np.zeros((1, 1)) if comparison is None or comparison.position_error is None else comparison.position_error
+    k = kept[at]
+    return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error)
+
+
+def _exchanged(reports: Mapping[str, OutputReport]) -> dict[str, OutputReport]:
+    """With the whole exchange as the fix of every output that takes part in one."""
+    names = {name: r.fix for name, r in reports.items() if r.verdict == "output_order"}
+    return {name: replace(r, fix=names) if name in names else r for name, r in reports.items()}

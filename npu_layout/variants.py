@@ -1,0 +1,155 @@
+"""What may have been done to a frame other than what was declared, as the inputs that the model would then have got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import NpuLayoutError, RecordingError
+from .frames import Preprocessor
+from .geometry import MODES
+from .layout import Layout
+from .recording import FRAME
+from .tensor import TensorSpec
+
+_ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
+# Range of a normalised image -> the mean and std that usually make it.
+_USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
+_FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
+
+
+class Variant(NamedTuple):
+    """Another way to make an input: in words, as the Preprocessor's arguments, and the input of the model."""
+
+    text: str
+    fix: dict[str, Any]
+    x: np.ndarray
+
+
+def normalisation(meta: Mapping[str, Any], channels: int) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, std) that a recording's meta declares, in pixel units, one for each channel. RecordingError where they are
+    no such numbers."""
+    given = meta.get("preprocess") or {}
+    if not isinstance(given, Mapping):
+        raise RecordingError(f"meta: preprocess: expected a mapping, got {given!r}")
+    try:
+        mean, std = (
+            np.broadcast_to(np.asarray(given.get(key, default), np.float64), (channels,)).copy()
+            for key, default in (("mean", 0), ("std", 1))
+        )
+    except (TypeError, ValueError) as error:
+        raise RecordingError(f"meta: preprocess: mean and std: expected 1 or {channels} numbers ({error})") from None
+    if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()):
+        raise RecordingError(f"meta: preprocess: expected finite mean and std other than 0, got {given!r}")
+    return mean, std
+
+
+def _known(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The declared (mean, std); where none is, told from the range of `x`; None where that is no usual one."""
+    declared = normalisation(meta, channels)
+    if {"mean", "std"} & set(meta.get("preprocess") or {}):
+        return declared
+    low, high = float(np.min(x)), float(np.max(x))
+    for (least, most), (mean, std) in _USUAL.items():
+        if least - 1e-3 <= low and high <= most + 1e-3:
+            return np.full(channels, float(mean)), np.full(channels, float(std))
+    return None
+
+
+def channel_axis(shape: tuple[int, ...]) -> int | None:
+    """Where an image input has its channels; None for what is no image."""
+    if len(shape) != 4 or min(shape) < 1:
+        return None
+    return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
+
+
+def variants(x: np.ndarray, meta: Mapping[str, Any], frame: np.ndarray | None) -> Iterator[Variant]:
+    """Every other way to make `x`, an image as the model takes it: no two of them nearly alike, none like `x`.
+
+    x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
+    uint8 (height, width, channels of "source"), or None. Nothing for inputs that are no images.
+    """
+    axis = channel_axis(x.shape)
+    if axis is None:
+        return
+    seen = [np.asarray(x, np.float64)]
+    for variant in _every(x, axis, meta, frame):
+        if not any(_alike(variant.x, other) for other in seen):
+            seen.append(variant.x)
+            yield variant._replace(x=variant.x.astype(x.dtype))
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two inputs differ by so little that no network's answer would tell them apart."""
+    return float(np.sqrt(((a - b) ** 2).mean())) <= 0.02 * float(b.std())
+
+
+def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndarray | None) -> Iterator[Variant]:
+    x, channels = np.asarray(given, np.float64), given.shape[axis]
+    base = dict(meta.get("preprocess") or {})
+    color = base.get("color", "RGB")
+    along = tuple(channels if i == axis else 1 for i in range(4))
+    affine = _known(meta, x, channels)
+    mean, std = affine or (np.zeros(channels), np.ones(channels))
+    m, s = mean.reshape(along), std.reshape(along)
+    pixels = x * s + m
+
+    def plain(values: np.ndarray) -> Any:
+        return [float(v) for v in values]
+
+    known = {} if affine is None else {"mean": plain(mean), "std": plain(std)}
+    if channels == 3 and color in _FLIPPED:
+        other = _FLIPPED[color]
+        if affine is not None:
+            fix = {**base, **known, "color": other}
+            yield Variant(f"{other} instead of {color}", fix, (np.flip(pixels, axis) - m) / s)
+        fix = {**base, "color": other}
+        if known:
+            fix.update(mean=plain(mean[::-1]), std=plain(std[::-1]))
+        yield Variant(f"{other} instead of {color}, swapped after mean and std", fix, np.flip(x, axis))
+    scaled = {
+        "divided by 255 once more than declared": (mean, std * 255),
+        "not divided by 255": (mean, std / 255),
+    }
+    if affine is not None:
+        zero, one = np.zeros(channels), np.ones(channels)
+        scaled.update(
+            {
+                "mean and std forgotten": (zero, one),
+                "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
+                "mean forgotten": (zero, std),
+                "std forgotten": (mean, one),
+                "std forgotten, divided by 255 all the same": (mean, one * 255),
+                "mean and std applied twice": (mean + mean * std, std * std),
+                "mean and std applied twice, in units of 255": (mean + mean * std / 255, std * std / 255),
+            }
+        )
+    for text, (mean_, std_) in scaled.items():
+        m_, s_ = mean_.reshape(along), std_.reshape(along)
+        yield Variant(text, {**base, "mean": plain(mean_), "std": plain(std_)}, (pixels - m_) / s_)
+    letters = ("NCHW", "NHWC")[axis == 3]
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
+        fix = {**base, **known, "target": TensorSpec(x.shape, Layout(wrong), given.dtype, axes=letters)}
+        text = f"{wrong} bytes taken as {meant}"
+        yield Variant(text, fix, (taken.unpack(written.pack(pixels)) - m) / s)
+        yield Variant(f"{text}, after mean and std", fix, taken.unpack(written.pack(x)))
+    if frame is not None:
+        yield from _resized(x, letters, {**base, **known}, frame)
+
+
+def _resized(x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray) -> Iterator[Variant]:
+    """The camera's frame fitted in the ways that were not declared."""
+    asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
+    kept = asked.pop("resize", "letterbox")
+    target = TensorSpec(x.shape, Layout.plain(letters), "float32")
+    for resize in MODES:
+        if resize == kept:
+            continue
+        try:
+            buffer, _ = Preprocessor(target, resize=resize, **asked)(frame)
+        except NpuLayoutError as error:
+            raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
+        yield Variant(f"{resize} instead of {kept}", {**base, "resize": resize}, buffer.astype(np.float64))

@@ -1,0 +1,330 @@
+"""validate names the planted fault and its fix, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import cv2
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+
+PRE = {"color": "RGB", "mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0], "resize": "letterbox"}
+SIDE, CHANNELS = 48, 19
+SHAPE = (1, CHANNELS, 12, 12)
+
+
+def network(outputs: tuple[str, ...] = ("maps",), seed: int = 0) -> bytes:
+    """Three convolutions of random weights, 3x48x48 -> 19x12x12 for each output."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, last = [], [], "image"
+
+    def conv(name: str, source: str, n: int, k: int, stride: int) -> None:
+        channels = sizes[source]
+        w = rng.standard_normal((n, channels, k, k)) * (2 / (channels * k * k)) ** 0.5
+        weights.append(numpy_helper.from_array(w.astype(np.float32), name + "_w"))
+        weights.append(numpy_helper.from_array(rng.standard_normal(n).astype(np.float32) * 0.3, name + "_b"))
+        nodes.append(
+            helper.make_node(
+                "Conv", [source, name + "_w", name + "_b"], [name], strides=[stride] * 2, pads=[k // 2] * 4
+            )
+        )
+        sizes[name] = n
+
+    sizes = {"image": 3}
+    for i, (n, stride) in enumerate(((16, 2), (24, 2))):
+        conv(f"c{i}", last, n, 5, stride)
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"]))
+        last = f"r{i}"
+        sizes[last] = n
+    for name in outputs:
+        conv(name, last, CHANNELS, 3, 1)
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in outputs],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+def picture(seed: int) -> np.ndarray:
+    """A frame of soft coloured blobs, BGR, 60 x 90."""
+    rng = np.random.default_rng(seed)
+    small = rng.integers(0, 256, (5, 8, 3)).astype(np.uint8)
+    return np.ascontiguousarray(cv2.resize(small, (90, 60), interpolation=cv2.INTER_CUBIC))
+
+
+class Board:
+    """A model, frames, and what an accelerator would say of them."""
+
+    def __init__(self, frames: int = 8, **network_arguments: Any) -> None:
+        self.engine = nl.OnnxRuntimeEngine(network(**network_arguments), threads=1)
+        self.frames = [picture(i) for i in range(frames)]
+        self.preprocessor = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **PRE)
+        self.inputs = [self.preprocessor(f)[0].reshape(1, 3, SIDE, SIDE).copy() for f in self.frames]
+        self.answers = [self.engine.infer(x) for x in self.inputs]
+        everything = [a for answer in self.answers for a in answer.values()]
+        quantization = nl.engines.calibrate(everything, "int8")
+        assert quantization is not None
+        self.spec = nl.TensorSpec(SHAPE, "NCHW16c", "int8", quantization=quantization)
+
+    def recording(self, declared: Any = None, outputs: Any = None, **meta: Any) -> nl.Recording:
+        """outputs: of each frame {name: flat buffer}, or None: as the accelerator packs them."""
+        names = list(self.answers[0])
+        specs = declared if isinstance(declared, dict) else {name: declared or self.spec for name in names}
+        given = outputs or [{name: self.spec.pack(a[name]) for name in names} for a in self.answers]
+        frames = [({"image": x, "frame": f}, o) for x, f, o in zip(self.inputs, self.frames, given)]
+        return nl.Recording(specs, frames, {"preprocess": PRE, **meta})
+
+    def packed(self, spec: nl.TensorSpec) -> list[dict[str, np.ndarray]]:
+        return [{"maps": spec.pack(a["maps"])} for a in self.answers]
+
+    def changed(self, change: Any) -> list[dict[str, np.ndarray]]:
+        return [{"maps": self.spec.pack(np.ascontiguousarray(change(a["maps"])))} for a in self.answers]
+
+    def fed(self, change: Any) -> list[dict[str, np.ndarray]]:
+        return [{"maps": self.spec.pack(self.engine.infer(change(x))["maps"])} for x in self.inputs]
+
+    def verdict(self, recording: nl.Recording, **tolerances: Any) -> nl.OutputReport:
+        return nl.validate(recording, self.engine, **tolerances).outputs["maps"]
+
+    def reads(self, spec: nl.TensorSpec, buffers: list[dict[str, np.ndarray]]) -> bool:
+        """Whether `spec` gives what the model said, to 2 % of its range."""
+        return all(
+            np.abs(spec.unpack(b["maps"]).transpose(["NCHW".index(k) for k in "NCHW"]) - a["maps"]).max()
+            < 0.02 * np.ptp(a["maps"])
+            for a, b in zip(self.answers, buffers)
+        )
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def spec_as(board: Board, layout: str = "NCHW16c", dtype: str = "int8", **more: Any) -> nl.TensorSpec:
+    return nl.TensorSpec(SHAPE, layout, dtype, **{"quantization": board.spec.quantization, **more})
+
+
+def test_match(board: Board) -> None:
+    report = nl.validate(board.recording(), board.engine)
+    output = report.outputs["maps"]
+    assert report and output.verdict == "match" and output.fix is None and report.verdict == "match", str(report)
+    assert output.figures is not None and output.figures.snr_db > 30 and output.figures.cosine > 0.999
+    assert output.figures.max_steps is not None and output.figures.max_steps <= 0.51
+    assert len(output.channels) == CHANNELS and output.worst_channel is not None
+    passing = nl.validate(board.recording(), board.engine, **output.passing)
+    assert passing, str(passing)
+    strict = {"max_abs": {"maps": output.figures.max_abs * 0.99}}
+    failing = nl.validate(board.recording(), board.engine, **strict)
+    assert failing.outputs["maps"].verdict == "mismatch" and "NOT held" in str(failing)
+    assert json.loads(report.to_json())["outputs"]["maps"]["verdict"] == "match"
+
+
+@pytest.mark.parametrize("true", ["NHWC", "NCHW", "CHWN", "NCHW8c", "NHCW16c", "NCWH"])
+def test_layout(board: Board, true: str) -> None:
+    actual = spec_as(board, true)
+    declared = spec_as(board, "NCHW" if true != "NCHW" else "NHWC", size=max(actual.size, board.spec.size))
+    buffers = [{"maps": np.resize(b["maps"], declared.size)} for b in board.packed(actual)]
+    output = board.verdict(board.recording(declared, buffers))
+    if true == "CHWN":  # with one image CHWN is NCHW
+        assert output.verdict == "match"
+    else:
+        assert output.verdict == "layout" and board.reads(output.fix, buffers), str(output)
+
+
+def test_the_shape_itself_is_wrong(board: Board) -> None:
+    actual = spec_as(board, "NHWC")
+    declared = nl.TensorSpec((1, 12, CHANNELS, 12), "NCHW", "int8", quantization=board.spec.quantization)
+    output = board.verdict(board.recording(declared, board.packed(actual)))
+    assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
+
+
+def test_axes_of_one_may_be_left_out(board: Board) -> None:
+    declared = nl.TensorSpec(SHAPE[1:], "CHW16c", "int8", quantization=board.spec.quantization)
+    assert board.verdict(board.recording(declared)).verdict == "match"
+
+
+def test_quantization(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    scale, zero_point = float(q.scale), int(q.zero_point)
+    for declared in (
+        spec_as(board, quantization=nl.Quantization(scale * 2, zero_point)),
+        spec_as(board, quantization=nl.Quantization(scale * 0.7, zero_point)),
+        spec_as(board, quantization=nl.Quantization(scale, zero_point + 60)),
+        spec_as(board, quantization=None),
+        spec_as(board, quantization=nl.Quantization(np.linspace(0.2, 3, CHANNELS) * scale, zero_point, 1)),
+    ):
+        output = board.verdict(board.recording(declared))
+        assert output.verdict == "quantization" and board.reads(output.fix, board.packed(board.spec)), str(output)
+    unsigned = spec_as(board, dtype="uint8")
+    buffers = [{"maps": b["maps"].view(np.uint8)} for b in board.packed(board.spec)]
+    output = board.verdict(board.recording(unsigned, buffers))
+    assert output.verdict == "quantization" and output.fix.dtype == "int8", str(output)
+    each = spec_as(
+        board,
+        quantization=nl.Quantization(
+            np.ptp([a["maps"] for a in board.answers], (0, 1, 3, 4)) / 250, np.zeros(CHANNELS, int), 1
+        ),
+    )
+    output = board.verdict(board.recording(board.spec, board.packed(each)))
+    assert output.verdict == "quantization" and output.fix.quantization.axis is not None, str(output)
+
+
+def test_channel_order(board: Board) -> None:
+    rng = np.random.default_rng(0)
+    swapped = np.arange(CHANNELS)
+    swapped[[3, 11]] = 11, 3
+    for order in (np.roll(np.arange(CHANNELS), 1), np.arange(CHANNELS)[::-1], rng.permutation(CHANNELS), swapped):
+        output = board.verdict(board.recording(None, board.changed(lambda y, order=order: y[:, order])))
+        assert output.verdict == "channel_order", str(output)
+        read = board.spec.unpack(board.changed(lambda y, order=order: y[:, order])[0]["maps"])[:, output.fix]
+        assert np.abs(read - board.answers[0]["maps"]).max() < 0.02 * np.ptp(board.answers[0]["maps"])
+
+
+MEAN, STD = (np.array(PRE[key])[None, :, None, None] for key in ("mean", "std"))
+REMADE = {
+    "BGR": (lambda x: ((x * STD + MEAN)[:, ::-1] - MEAN) / STD, {"color": "BGR"}),
+    "BGR after": (lambda x: x[:, ::-1], {"color": "BGR", "mean": PRE["mean"][::-1], "std": PRE["std"][::-1]}),
+    "raw": (lambda x: x * STD + MEAN, {"mean": [0.0] * 3, "std": [1.0] * 3}),
+    "no mean": (lambda x: (x * STD + MEAN) / STD, {"mean": [0.0] * 3}),
+    "twice": (lambda x: (x - MEAN / 255) / (STD / 255), {}),
+}
+
+
+@pytest.mark.parametrize("what", REMADE)
+def test_preprocessing(board: Board, what: str) -> None:
+    change, fix = REMADE[what]
+    output = board.verdict(board.recording(None, board.fed(lambda x: change(x).astype(np.float32))))
+    assert output.verdict == "preprocessing", str(output)
+    assert {k: output.fix[k] for k in fix} == fix
+    pixels = board.inputs[0] * STD + MEAN
+    if output.fix["color"] == "BGR":
+        pixels = pixels[:, ::-1]
+    mean, std = (np.array(output.fix[key])[None, :, None, None] for key in ("mean", "std"))
+    np.testing.assert_allclose((pixels - mean) / std, change(board.inputs[0]), rtol=1e-3, atol=1e-3)
+
+
+def test_input_bytes_in_another_layout(board: Board) -> None:
+    def shuffled(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x.transpose(0, 2, 3, 1)).reshape(x.shape)
+
+    output = board.verdict(board.recording(None, board.fed(shuffled)))
+    assert output.verdict == "preprocessing" and str(output.fix["target"].layout) == "NHWC", str(output)
+
+
+def test_the_way_the_frame_was_fitted(board: Board) -> None:
+    stretch = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, "resize": "stretch"})
+    outputs = [{"maps": board.spec.pack(board.engine.infer(stretch(f)[0])["maps"])} for f in board.frames]
+    output = board.verdict(board.recording(None, outputs))
+    assert output.verdict == "preprocessing" and output.fix == {**PRE, "resize": "stretch"}, str(output)
+
+
+def test_wrong_input(board: Board) -> None:
+    packed = board.packed(board.spec)
+    late = board.verdict(board.recording(None, packed[:1] + packed[:-1]))
+    assert (late.verdict, late.fix) == ("wrong_input", -1), str(late)
+    early = board.verdict(board.recording(None, packed[2:] + packed[:2]))
+    assert (early.verdict, early.fix) == ("wrong_input", 2), str(early)
+    shuffled = board.verdict(board.recording(None, [packed[i] for i in (3, 0, 7, 2, 6, 1, 4, 5)]))
+    assert (shuffled.verdict, shuffled.fix) == ("wrong_input", None), str(shuffled)
+
+
+def test_outputs_exchanged() -> None:
+    board = Board(outputs=("a", "b"))
+    outputs = [{"a": board.spec.pack(x["b"]), "b": board.spec.pack(x["a"])} for x in board.answers]
+    report = nl.validate(board.recording(None, outputs), board.engine)
+    for name in "ab":
+        assert report.outputs[name].verdict == "output_order", str(report)
+        assert report.outputs[name].fix == {"a": "b", "b": "a"}
+    assert nl.validate(board.recording(), board.engine)
+    only = [{"a": board.spec.pack(x["a"])} for x in board.answers]
+    report = nl.validate(board.recording({"a": board.spec}, only), board.engine)
+    assert report and "b were not recorded" in report.note
+
+
+def test_what_cannot_be_told(board: Board) -> None:
+    flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
+    assert flat.verdict == "mismatch" and "do not vary" in flat.why
+    other = Board(seed=7)
+    unrelated = board.verdict(board.recording(None, other.packed(board.spec)))
+    assert unrelated.verdict in ("mismatch", "ambiguous"), str(unrelated)
+    one = Board(frames=1)
+    assert one.verdict(one.recording()).verdict == "match"
+    nhwc = one.verdict(one.recording(spec_as(one, "NCHW"), one.packed(spec_as(one, "NHWC"))))
+    assert nhwc.verdict == "ambiguous" and "record more frames" in nhwc.why and "NHWC" in nhwc.why
+
+
+def test_lost_channels_are_no_match(board: Board) -> None:
+    """A scale shared by large boxes and small scores: the cosine is nearly 1."""
+    factor = np.where(np.arange(CHANNELS) < 4, 1000.0, 1.0)[None, :, None, None].astype(np.float32)
+    model = onnx.load_from_string(network())
+    for initializer in model.graph.initializer:
+        if initializer.name in ("maps_w", "maps_b"):
+            array = numpy_helper.to_array(initializer)
+            scaled = array * factor.reshape([CHANNELS] + [1] * (array.ndim - 1))
+            initializer.CopyFrom(numpy_helper.from_array(scaled.astype(np.float32), initializer.name))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString())
+    answers = [engine.infer(x)["maps"] for x in board.inputs]
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=nl.engines.calibrate(answers, "int8"))
+    frames = [({"image": x}, {"maps": spec.pack(a)}) for x, a in zip(board.inputs, answers)]
+    output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+    assert output.figures is not None and output.figures.cosine > 0.999
+    assert output.dead == tuple(range(4, CHANNELS)) and output.verdict == "mismatch" and "lost" in output.why, str(
+        output
+    )
+
+
+def test_nothing_compared_is_a_failure(board: Board) -> None:
+    report = nl.validate(nl.Recording({"maps": board.spec}, []), board.engine)
+    assert not report and report.frames == 0 and "nothing was compared" in str(report)
+
+
+def test_not_a_number(board: Board) -> None:
+    spec = nl.TensorSpec(SHAPE, "NHWC", "float32")
+    outputs = board.packed(spec)
+    outputs[3]["maps"][17] = np.nan
+    outputs[5]["maps"][18] = np.inf
+    output = board.verdict(board.recording(spec, outputs))
+    assert output.verdict == "mismatch" and "2 values are NaN or infinite" in output.why, str(output)
+
+
+def test_bad_input(board: Board) -> None:
+    good = board.recording()
+
+    def given(meta: Any = None, **inputs: Any) -> nl.Recording:
+        return nl.Recording(good.specs, [(inputs or f.inputs, f.outputs) for f in good], meta)
+
+    for recording, says in (
+        (given(image=np.zeros((1, 3, 9, 9), np.float32)), "expects shape"),
+        (given(a=board.inputs[0], b=np.zeros(1)), "needs 'image'"),
+        (given(image=board.inputs[0].astype(np.uint8)), "give its spec"),
+        (given({"preprocess": {"mean": "grey"}}), "mean and std"),
+    ):
+        with pytest.raises(nl.RecordingError, match=says):
+            nl.validate(recording, board.engine)
+    with pytest.raises(nl.NpuLayoutError, match="no output 'heat'"):
+        nl.validate(good, board.engine, min_cosine={"heat": 0.9})
+    with pytest.raises(nl.NpuLayoutError, match="finite number"):
+        nl.validate(good, board.engine, min_snr_db=float("nan"))
+
+
+def test_the_accelerators_own_input(board: Board) -> None:
+    """uint8 NHWC, mean and std in the compiled model."""
+    pixels = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8", name="image")
+    to_pixels = nl.Preprocessor(pixels, color="RGB", resize="letterbox")
+    frames = [
+        ({"image": to_pixels(f)[0].ravel()}, {"maps": board.spec.pack(a["maps"])})
+        for f, a in zip(board.frames, board.answers)
+    ]
+    recording = nl.Recording({"maps": board.spec, "image": pixels}, frames, {"preprocess": PRE})
+    assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
