@@ -15,6 +15,7 @@ from .identify import identify
 from .quantization import Quantization
 from .tensor import TensorSpec
 
+_APART = 0.15  # how far channels' scales have to lie apart (rms of their logarithms) to be scales of their own
 _READINGS = 16  # of identify's best
 
 
@@ -155,12 +156,13 @@ def _fitted(case: Case, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator
         options.append(Found(cause, f"{_called(with_it)}, {_words(with_it)}", with_it, codes, left, True, with_it))
     scores = [case.score(o) for o in options]
     one = next(o for o, s in zip(options, scores) if s > max(scores) - 0.5)
-    each = _fitted_each(case, spec, codes, inner, cause)
-    yield each if each is not None and case.score(each) > max(scores) + MARGIN else one
+    yield _fitted_each(case, one, inner, max(scores)) or one
 
 
-def _fitted_each(case: Case, spec: TensorSpec, codes: Matrix, inner: np.ndarray, cause: str) -> Found | None:
-    """A scale and a zero point for each channel; None without channels or samples enough."""
+def _fitted_each(case: Case, one: Found, inner: np.ndarray, score: float) -> Found | None:
+    """`one` with a scale and a zero point for each channel; None without channels or samples enough, and where it
+    explains little more than `score`, for it always explains a little more: a network's rounding errors are biased."""
+    spec, codes = one.fix, one.codes
     if "C" not in spec.axes or case.channel_axis is None or not case.enough:
         return None
     x, y, within = (case.by_channel(a) for a in (case.wanted, codes, inner))
@@ -174,11 +176,13 @@ def _fitted_each(case: Case, spec: TensorSpec, codes: Matrix, inner: np.ndarray,
             slope, offset = whole
         scales.append(1 / slope)
         zero_points.append(round(offset))
+    apart = float(np.sqrt((np.log(np.asarray(scales) * whole[0]) ** 2).mean()))
     q = Quantization(np.asarray(scales, np.float32), zero_points, spec.axes.index("C"))
     with_it = _requantised(spec, q, case.spec.name)
     scale, zero_point = arithmetic(with_it, case.samples)
     left = codes - np.clip(case.wanted / scale + zero_point, *ends(spec))
-    return Found(cause, f"{_called(with_it)}, {_words(with_it)}", with_it, codes, left, True, with_it)
+    each = one._replace(text=f"{_called(with_it)}, {_words(with_it)}", fix=with_it, left=left, spec=with_it)
+    return each if case.score(each) > score + (MARGIN if apart >= _APART else 3 * MARGIN) else None
 
 
 def channel_orders(case: Case) -> Iterator[Found]:

@@ -210,7 +210,7 @@ class Case:
         together = _db(power.mean(), max(error.mean(), floors.mean()))
         if self.informative is None or not self.informative.any() or only is not None:
             return together
-        shares = (np.maximum(error, floors) / np.maximum(power, 1e-300))[self.informative]
+        shares = np.minimum(np.maximum(error, floors) / np.maximum(power, 1e-300), 1.0)[self.informative]
         return min(together, _db(1.0, float(shares.mean())))
 
     def _powers(self, codes: Matrix, left: Matrix) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +220,7 @@ class Case:
 
     def rank(self, found: Iterable[Found]) -> list[Explanation]:
         """All explanations, best first, the declared one among them."""
-        every = list(found)
+        every = self.found = list(found)
         live = np.zeros(len(self.by_channel(self.wanted[:1])), bool)
         for f in every:
             power, error = self._powers(f.codes, f.left)
@@ -228,6 +228,19 @@ class Case:
         self.informative = live
         ranking = sorted((self._explanation(f) for f in every), key=lambda e: -e.score)
         return _distinct(ranking)
+
+    def sides(self, one: Explanation, other: Explanation) -> float | None:
+        """As `Explanation.leans`, between any two: 0 at `one`, 1 at `other`; None where the data do not tell, or their
+        stored values cannot be compared."""
+        a, b = (next(f for f in self.found if (f.cause, f.text) == (e.cause, e.text)) for e in (one, other))
+        everywhere = range(len(self.buffers))
+        of_a, of_b = ({row: k for k, row in enumerate(everywhere if f.rows is None else f.rows)} for f in (a, b))
+        common = sorted(of_a.keys() & of_b.keys())
+        if not common or a.steps != b.steps or a.unit != b.unit:
+            return None
+        left_a, left_b = (f.left[[at[row] for row in common]] for f, at in ((a, of_a), (b, of_b)))
+        leans, tells = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
+        return leans if tells else None
 
     def _explanation(self, f: Found) -> Explanation:
         score = self.score(f)

@@ -401,7 +401,7 @@ def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | No
     text = (
         f"{best.text[0].upper()}{best.text[1:]} explains {best.score:.1f} dB of what varies within the channels{before}"
     )
-    rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN), None)
+    rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN and not _beaten(case, best, e)), None)
     if rival is not None:
         why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
         if rival.cause != best.cause:
@@ -414,6 +414,12 @@ def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | No
             "ambiguous", None, f"{text}. But {what} cannot prove it: record more frames, unlike each other."
         )
     return _Finding(best.cause, best.fix, f"{text}. {_advice(best)}")
+
+
+def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
+    """Whether the data side clearly with `best`, of two explanations of one kind that are nearly as good."""
+    leans = case.sides(best, e) if best.cause == e.cause else None
+    return leans is not None and leans < 0.25
 
 
 def _advice(e: Explanation) -> str:
