@@ -99,6 +99,9 @@ def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndar
     def plain(values: np.ndarray) -> Any:
         return [float(v) for v in values]
 
+    # An integer accelerator saturates at the range that it was calibrated on.
+    ends = (x,) if affine is None else ((0 - mean) / std, (255 - mean) / std)
+    low, high = min(float(np.min(e)) for e in ends), max(float(np.max(e)) for e in ends)
     known = {} if affine is None else {"mean": plain(mean), "std": plain(std)}
     if channels == 3 and color in _FLIPPED:
         other = _FLIPPED[color]
@@ -128,7 +131,9 @@ def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndar
         )
     for text, (mean_, std_) in scaled.items():
         m_, s_ = mean_.reshape(along), std_.reshape(along)
-        yield Variant(text, {**base, "mean": plain(mean_), "std": plain(std_)}, (pixels - m_) / s_)
+        made, fix = (pixels - m_) / s_, {**base, "mean": plain(mean_), "std": plain(std_)}
+        yield Variant(text, fix, made)
+        yield Variant(f"{text}, cut to the declared range", fix, np.clip(made, low, high))
     letters = ("NCHW", "NHWC")[axis == 3]
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
