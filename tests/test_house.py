@@ -20,7 +20,7 @@ FLOORS = (
     "tensor",
     "conversion frames engines specs recording identify comparison progress",
     "evidence variants",
-    "causes report",
+    "causes report verdicts",
     "validation",
     "bench_cases",
     "peers",

@@ -1,0 +1,170 @@
+"""Verdicts: what the explanations of one output amount to, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .comparison import Figures
+from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
+
+_FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
+
+_ADVICE = {
+    "layout": "read it with the fix",
+    "quantization": "read it with the fix",
+    "channel_order": "take the channels in the order of the fix",
+    "output_order": "rename the outputs by the fix",
+}
+
+
+class Finding(NamedTuple):
+    """A verdict with what mends it, and two sentences of evidence."""
+
+    verdict: str
+    fix: Any
+    why: str
+
+
+def judge(
+    case: Case, ranking: Sequence[Explanation], held: bool, dead: Sequence[int], channels: Sequence[Figures], odd: int
+) -> Finding:
+    """What is to be said of an output.
+
+    ranking: all explanations, best first; held: whether the tolerances hold; dead: channels that vary by less than half
+    a step; channels: the figures of each; odd: values that are NaN or infinite on one side alone.
+    """
+    finding = _verdict(case, ranking, held)
+    if finding.verdict != "match":
+        return finding
+    if odd:
+        return Finding("mismatch", None, f"{odd} values are NaN or infinite on one side alone. {finding.why}")
+    lost = [c for c in dead if channels[c].high - channels[c].low >= _TELLING]
+    return Finding("mismatch", None, f"{_lost_words(lost, channels)} {finding.why}") if lost else finding
+
+
+def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
+    declared = next((e for e in ranking if e.cause == "match"), None)
+    score = -np.inf if declared is None else declared.score
+    strong = [e for e in ranking if _accuses(e, score)]
+    if strong:
+        return _named(case, strong, declared)
+    tolerated = "the tolerances hold" if held else "the tolerances do not hold"
+    others = [e for e in ranking if e.cause not in ("match", "quantization")]
+    next_best = f"the next best explanation, {others[0].text}, {others[0].score:.1f}" if others else "nothing else fits"
+    if declared is None:
+        shape = case.references[0].shape
+        why = f"The spec's shape {case.spec.shape} ({case.spec.axes}) is not the model's {shape}, and no other reading "
+        return Finding("mismatch", None, f"{why}explains {LEAST:g} dB of the values. Is it the buffer of this output?")
+    flat = _flat(case)
+    evidence = f"Read as declared it explains {score:.1f} dB of what varies within the channels, and {tolerated}"
+    if flat is not None:
+        verdict = "mismatch" if flat == "the device's values" or not held else "ambiguous"
+        why = f"{flat[0].upper()}{flat[1:]} do not vary within the channels, so that every reading looks the same, and "
+        return Finding(verdict, None, f"{why}{tolerated}. Record frames that make the output vary.")
+    doubts = [e for e in others if score >= LEAST and e.score >= score - MARGIN and _unsettled(e)]
+    if doubts:
+        why = f"As declared explains {score:.1f} dB, {doubts[0].text} {doubts[0].score:.1f}: too close to tell."
+        return Finding("ambiguous", None, f"{why} {_RECORD[doubts[0].cause]}")
+    if held and score >= LEAST:
+        return Finding("match", None, f"{evidence}. Of other causes, {next_best}.")
+    if held:
+        why = f"{evidence}, but {LEAST:g} dB are needed: the agreement is that of the channels' means."
+        return Finding("ambiguous", None, f"{why} Record frames that make the output vary more; {next_best}.")
+    return Finding("mismatch", None, f"{evidence}. No other cause explains it: {next_best}.")
+
+
+_RECORD = {
+    "layout": "Record an input whose maps differ from left to right as from top to bottom and from channel to channel.",
+    "quantization": "Record inputs whose outputs use more of their range.",
+    "channel_order": "Record inputs whose channels differ more.",
+    "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
+    "output_order": "Record inputs whose outputs differ from each other.",
+    "wrong_input": "Record frames that differ more from one to the next, and more of them.",
+}
+
+
+def _accuses(e: Explanation, declared: float) -> bool:
+    fine = e.cause == "quantization" and declared >= _FINE and e.gain < _CLEAR
+    return e.cause != "match" and e.score >= LEAST and e.gain >= MARGIN and not fine
+
+
+def _unsettled(e: Explanation) -> bool:
+    """Whether the data do not side with the declared reading against `e`. What the input was does not matter to one who
+    reads the output, unless the data side with it."""
+    if e.cause in ("preprocessing", "wrong_input"):
+        return e.tells and e.leans > 0.5
+    return not e.tells or e.leans > 0.5
+
+
+def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | None) -> Finding:
+    best = strong[0]
+    before = "" if declared is None else f", as declared {declared.score:.1f}"
+    text = (
+        f"{best.text[0].upper()}{best.text[1:]} explains {best.score:.1f} dB of what varies within the channels{before}"
+    )
+    rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN and not _beaten(case, best, e)), None)
+    if rival is not None:
+        why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
+        if rival.cause != best.cause:
+            why += f" {_RECORD[rival.cause]}"
+        return Finding("ambiguous", None, why)
+    if not case.enough:
+        frames = len(case.buffers)
+        what = "one frame" if frames == 1 else f"{frames} frames with {case.samples.count} values a channel each"
+        return Finding("ambiguous", None, f"{text}. But {what} cannot prove it: record more frames, unlike each other.")
+    return Finding(best.cause, best.fix, f"{text}. {_advice(best)}")
+
+
+def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
+    """Whether the data side clearly with `best`, of two explanations of one kind that are nearly as good."""
+    leans = case.sides(best, e) if best.cause == e.cause else None
+    return leans is not None and leans < 0.25
+
+
+def _advice(e: Explanation) -> str:
+    if e.cause == "preprocessing":
+        if "target" in e.fix:
+            return f"Give the accelerator the layout it expects: its input was given as {e.fix['target'].layout}."
+        return "Make the input as declared, or declare it as the fix says: that is what was really done."
+    if e.cause == "wrong_input":
+        if e.fix is None:
+            return "The pairs are in no constant order: keep each output with the input that made it."
+        late = "late" if e.fix < 0 else "early"
+        return f"The outputs come {abs(e.fix)} frame(s) {late}: pair each with the input that made it."
+    if e.fix is None:
+        return "No TensorSpec can say that: convert the values before they are recorded."
+    return f"To mend it, {_ADVICE[e.cause]}."
+
+
+def _flat(case: Case) -> str | None:
+    """Whose values do not vary within the channels by more than rounding."""
+    floor = 4 * ROUNDING if case.steps else 0.0
+
+    def varies(x: np.ndarray) -> bool:
+        y = case.by_channel(x)
+        power = ((y - y.mean(1, keepdims=True)) ** 2).mean()
+        return bool(power > max(floor, 1e-12 * float((y * y).mean())))
+
+    model, device = varies(case.predicted(case.wanted)), varies(case.codes)
+    if model and device:
+        return None
+    return (
+        "the values of both sides"
+        if not model and not device
+        else "the device's values"
+        if model
+        else "the model's values"
+    )
+
+
+def _lost_words(lost: Sequence[int], channels: Sequence[Figures]) -> str:
+    widest = max(channels[c].high - channels[c].low for c in lost)
+    which = f"Channel {lost[0]} is" if len(lost) == 1 else f"{len(lost)} channels, {lost[0]} to {lost[-1]}, are"
+    return (
+        f"{which} lost: the model's values vary by up to {widest:.3g} there, less than half a quantisation step; give "
+        f"them a scale of their own (one for each channel, or an output of their own)."
+    )
