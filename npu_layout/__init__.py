@@ -17,6 +17,7 @@ from .repack import repack
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
+    from . import exchange
     from .recording import Recorder, Recording
 
 __version__ = "0.1.0"
@@ -38,6 +39,7 @@ __all__ = [
     "RecordingError",
     "SimulatedNpu",
     "TensorSpec",
+    "exchange",
     "identify",
     "kernels",
     "plan",
@@ -47,7 +49,8 @@ __all__ = [
     "to_gray",
 ]
 
-_LATE = {"Recorder": "recording", "Recording": "recording"}  # what they need takes longer to import than all the rest
+# What they need takes longer to import than all the rest.
+_LATE = {"Recorder": "recording", "Recording": "recording", "exchange": "exchange"}
 
 
 def __getattr__(name: str) -> Any:
@@ -55,7 +58,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f".{_LATE[name]}", __name__), name)
+    module = importlib.import_module(f".{_LATE[name]}", __name__)
+    return module if name == _LATE[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:

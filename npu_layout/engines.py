@@ -26,7 +26,6 @@ _DTYPES = {
     "tensor(bool)": "bool",
     **{f"tensor({sign}int{bits})": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
-_LETTERS = {0: "A", 1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 
 class _Port:
@@ -52,8 +51,7 @@ class _Port:
                 f"{self.what} has shape {_words(self.shape)}: the length of {', '.join(self.free())} is not fixed; "
                 f"{give}fix it in the model (python -m onnxruntime.tools.make_dynamic_shape_fixed)"
             )
-        rank = len(self.shape)
-        layout = Layout.plain(_LETTERS.get(rank) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank])
+        layout = Layout.of_rank(len(self.shape)) if self.shape else Layout.plain("A")
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
@@ -303,7 +301,7 @@ def _named(spec: TensorSpec, name: str) -> TensorSpec:
 
 def _order(axes: str) -> list[int]:
     """Where the model's axes stand in `axes`; letters that the model does not have keep their places."""
-    model = _LETTERS.get(len(axes), "")
+    model = Layout.of_rank(len(axes)).axes
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 

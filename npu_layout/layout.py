@@ -145,6 +145,16 @@ class Layout:
         object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
         return layout
 
+    @classmethod
+    def of_rank(cls, rank: int) -> Layout:
+        """The C-order layout of a tensor whose axes nobody named: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond.
+
+        >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
+        ('NCW', 'ABCDEF')
+        """
+        letters = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank])
+        return cls.plain(letters)
+
     def __str__(self) -> str:
         return self.tag
 

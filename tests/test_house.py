@@ -21,6 +21,10 @@ FLOORS = (
     "conversion frames engines specs recording_frames identify",
     "recording_files",
     "recording",
+    "foreign_files model_side",
+    "raw_dumps onnx_test_data",
+    "polygraphy_json rknn_snapshot",
+    "exchange",
     "bench_cases",
     "peers",
     "bench",
@@ -32,6 +36,7 @@ LATE = {
     "geometry": {"cv2"},
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
+    "onnx_test_data": {"onnx"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
 }
