@@ -17,6 +17,7 @@ from .repack import repack
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
+    from . import exchange
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .validation import validate
@@ -42,6 +43,7 @@ __all__ = [
     "Report",
     "SimulatedNpu",
     "TensorSpec",
+    "exchange",
     "identify",
     "kernels",
     "plan",
@@ -57,6 +59,7 @@ _LATE = {  # what they need takes longer to import than all the rest
     "Recorder": "recording",
     "Recording": "recording",
     "Report": "report",
+    "exchange": "exchange",
     "validate": "validation",
 }
 
@@ -66,7 +69,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f".{_LATE[name]}", __name__), name)
+    module = importlib.import_module(f".{_LATE[name]}", __name__)
+    return module if name == _LATE[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,6 @@ import numpy as np
 from .elements import element
 from .errors import NpuLayoutError
 from .layout import Layout
-from .names import BY_RANK
 from .quantization import Quantization
 from .tensor import TensorSpec
 
@@ -52,8 +51,7 @@ class _Port:
                 f"{self.what} has shape {_words(self.shape)}: the length of {', '.join(self.free())} is not fixed; "
                 f"{give}fix it in the model (python -m onnxruntime.tools.make_dynamic_shape_fixed)"
             )
-        rank = len(self.shape)
-        layout = Layout.plain(letters(rank))
+        layout = Layout.of_rank(len(self.shape)) if self.shape else Layout.plain("A")
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
@@ -301,14 +299,9 @@ def _named(spec: TensorSpec, name: str) -> TensorSpec:
     return TensorSpec.from_dict({**spec.to_dict(), "name": name})
 
 
-def letters(rank: int) -> str:
-    """Letters of a model's tensor of `rank` axes: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond."""
-    return BY_RANK.get(rank) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: max(rank, 1)]
-
-
 def axes_in_model(axes: str) -> list[int]:
     """Where the model's axes stand in `axes`; letters that the model does not have keep their places."""
-    model = letters(len(axes))
+    model = Layout.of_rank(len(axes)).axes
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 

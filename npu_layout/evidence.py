@@ -14,7 +14,8 @@ import numpy as np
 
 from .comparison import decibels
 from .elements import unpack_nibbles
-from .engines import axes_in_model, letters
+from .engines import axes_in_model
+from .layout import Layout
 from .tensor import TensorSpec
 
 LEAST, MARGIN = 4.0, 3.0  # dB: what a cause has to explain, and by how much better than the others
@@ -173,7 +174,7 @@ class Case:
     ) -> None:
         self.spec, self.buffers, self.references = spec, list(buffers), list(references)
         shape = references[0].shape
-        self.letters = letters(len(shape))
+        self.letters = Layout.of_rank(len(shape)).axes
         self.channel_axis = self.letters.index("C") if "C" in self.letters else None
         self.samples = Samples([*references, *also], self.channel_axis)
         self.wanted = np.stack([self.samples.of(r) for r in references])

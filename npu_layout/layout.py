@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import LayoutError
-from .names import FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
+from .names import BY_RANK, FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
 
 Shape = tuple[int, ...]
 
@@ -144,6 +144,15 @@ class Layout:
         object.__setattr__(layout, "axes", axes)
         object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
         return layout
+
+    @classmethod
+    def of_rank(cls, rank: int) -> Layout:
+        """The C-order layout of a tensor whose axes nobody named: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond.
+
+        >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
+        ('NCW', 'ABCDEF')
+        """
+        return cls.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
 
     def __str__(self) -> str:
         return self.tag

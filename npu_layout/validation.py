@@ -11,15 +11,18 @@ import numpy as np
 
 from . import causes
 from .comparison import Comparison, Figures
-from .engines import OnnxRuntimeEngine, axes_in_model, letters, transposed
+from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .evidence import Case, arithmetic
+from .layout import Layout
+from .model_side import model_input
 from .progress import track
 from .quantization import Quantization
-from .recording import FRAME, Frame, Recording
+from .recording import Recording
+from .recording_frames import FRAME, Frame
 from .report import Exhibit, OutputReport, Report
 from .tensor import TensorSpec
-from .variants import channel_axis, normalisation, variants
+from .variants import channel_axis, variants
 from .verdicts import judge
 
 Tolerance = Union[None, float, Mapping[str, float]]
@@ -143,10 +146,9 @@ class _Feeds:
             )
         array, spec = recorded[source], self._specs.get(source)
         if spec is not None:
-            array = transposed(spec.unpack(array), spec.axes, False)
-            pixels = spec.quantization is None and spec.element.unpacked.kind in "iu"
-            if pixels and port.dtype is not None and port.dtype.kind == "f":
-                array = self._normalised(array.astype(np.float64))
+            floats = port.dtype is not None and port.dtype.kind == "f"
+            array = model_input(spec, array, self._meta) if floats else spec.unpack(array)
+            array = transposed(array, spec.axes, False)
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
             array = array.astype(port.dtype, copy=False)
         try:
@@ -154,16 +156,6 @@ class _Feeds:
         except NpuLayoutError as error:
             hint = "" if spec is not None else f"; where the accelerator took {name!r} in another form, give its spec"
             raise RecordingError(f"frame {number}: {error}{hint}") from None
-
-    def _normalised(self, pixels: np.ndarray) -> np.ndarray:
-        axis = channel_axis(pixels.shape)
-        given = self._meta.get("preprocess") or {}
-        if axis is None or not isinstance(given, Mapping) or not {"mean", "std"} & set(given):
-            return pixels
-        along = [1] * pixels.ndim
-        along[axis] = pixels.shape[axis]
-        mean, std = normalisation(self._meta, pixels.shape[axis])
-        return np.asarray((pixels - mean.reshape(along)) / std.reshape(along))
 
 
 def _check_tolerances(asked: Mapping[str, Tolerance], recording: Recording) -> None:
@@ -210,7 +202,7 @@ def _paired(recording: Recording, references: Mapping[str, np.ndarray]) -> dict[
 
 def _as_model(spec: TensorSpec, reference: np.ndarray) -> TensorSpec:
     """`spec` with the model's axes of one index that it leaves out, such as N, put in front."""
-    wanted = letters(reference.ndim)
+    wanted = Layout.of_rank(reference.ndim).axes
     lacking = [a for a, n in zip(wanted, reference.shape) if a not in spec.axes and n == 1]
     if len(spec.axes) + len(lacking) != reference.ndim or not set(spec.axes) <= set(wanted):
         return spec
@@ -241,7 +233,7 @@ def _compare(
     if device.shape != reference.shape:
         return
     if name not in compared:
-        axes = letters(reference.ndim)
+        axes = Layout.of_rank(reference.ndim).axes
         step: Any = None
         if spec.element.unpacked.kind in "iu":
             step = 1.0 if spec.quantization is None else np.asarray(spec.quantization.scale, np.float64)

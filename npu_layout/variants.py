@@ -11,7 +11,8 @@ from .errors import NpuLayoutError, RecordingError
 from .frames import Preprocessor
 from .geometry import MODES
 from .layout import Layout
-from .recording import FRAME
+from .model_side import normalisation
+from .recording_frames import FRAME
 from .tensor import TensorSpec
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
@@ -26,24 +27,6 @@ class Variant(NamedTuple):
     text: str
     fix: dict[str, Any]
     x: np.ndarray
-
-
-def normalisation(meta: Mapping[str, Any], channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, std) that a recording's meta declares, in pixel units, one for each channel. RecordingError where they are
-    no such numbers."""
-    given = meta.get("preprocess") or {}
-    if not isinstance(given, Mapping):
-        raise RecordingError(f"meta: preprocess: expected a mapping, got {given!r}")
-    try:
-        mean, std = (
-            np.broadcast_to(np.asarray(given.get(key, default), np.float64), (channels,)).copy()
-            for key, default in (("mean", 0), ("std", 1))
-        )
-    except (TypeError, ValueError) as error:
-        raise RecordingError(f"meta: preprocess: mean and std: expected 1 or {channels} numbers ({error})") from None
-    if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()):
-        raise RecordingError(f"meta: preprocess: expected finite mean and std other than 0, got {given!r}")
-    return mean, std
 
 
 def _known(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damage import mutate
 
 import npu_layout as nl
 
@@ -90,7 +92,7 @@ def test_in_memory_and_saved(tmp_path: Path) -> None:
     recording = nl.Recording(specs, frames, {"preprocess": {"mean": [1, 2, 3]}, "where": "bench"})
     recording.save(tmp_path / "a")
     loaded = nl.Recording.load(tmp_path / "a")
-    assert same(recording, loaded)
+    assert same(recording, loaded) and same(recording, pickle.loads(pickle.dumps(loaded)))
     loaded.save(tmp_path / "b")
     assert same(recording, nl.Recording.load(tmp_path / "b"))
     with pytest.raises(nl.RecordingError, match="never written over"):
@@ -198,24 +200,6 @@ def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
     with pytest.raises(nl.RecordingError, match="expected a recording's folder, got nothing"):
         nl.Recording.load(tmp_path / "never")
     assert len(nl.Recording.load(tmp_path / "run")) == 3
-
-
-def mutate(rng: random.Random, content: bytes) -> bytes:
-    data = bytearray(content)
-    kind = rng.randrange(5)
-    at = rng.randrange(len(data))
-    if kind == 0:
-        data[at] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        for _ in range(rng.randrange(1, 9)):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-    elif kind == 2:
-        del data[at:]
-    elif kind == 3:
-        del data[at : at + rng.randrange(1, 64)]
-    else:
-        data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 64)))
-    return bytes(data)
 
 
 def mutations(tmp_path: Path, seed: int, count: int) -> int:

@@ -308,7 +308,7 @@ def test_bad_input(board: Board) -> None:
         (given(image=np.zeros((1, 3, 9, 9), np.float32)), "expects shape"),
         (given(a=board.inputs[0], b=np.zeros(1)), "needs 'image'"),
         (given(image=board.inputs[0].astype(np.uint8)), "give its spec"),
-        (given({"preprocess": {"mean": "grey"}}), "mean and std"),
+        (given({"preprocess": {"mean": "grey"}}), "preprocess: mean: expected 1 or 3"),
     ):
         with pytest.raises(nl.RecordingError, match=says):
             nl.validate(recording, board.engine)

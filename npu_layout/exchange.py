@@ -1,0 +1,165 @@
+"""Recordings from elsewhere, and for elsewhere: one table of forms, and load and save, which go by it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from . import onnx_test_data, polygraphy_json, raw_dumps, rknn_snapshot
+from .errors import NpuLayoutError, RecordingError
+from .foreign_files import existing, told_of
+from .recording import Recording
+from .recording_files import PathLike, new_folder
+from .tensor import TensorSpec
+
+
+class Form(NamedTuple):
+    """How recordings of one form are read and written (None: they are not), told from others, and called."""
+
+    importer: Callable[..., Recording]
+    exporter: Callable[[Recording, Path], None] | None
+    recognises: Callable[[Path], bool]
+    help: str
+
+
+FORMS = {
+    "raw": Form(
+        raw_dumps.load_raw,
+        raw_dumps.save_raw,
+        raw_dumps.recognises,
+        "a folder of .bin or .npy dumps with a spec.json that says what they hold",
+    ),
+    "polygraphy": Form(
+        polygraphy_json.load_polygraphy,
+        polygraphy_json.save_polygraphy,
+        polygraphy_json.recognises,
+        "Polygraphy's JSON: saved inputs and RunResults, in a folder or as files",
+    ),
+    "onnx": Form(
+        onnx_test_data.load_onnx,
+        onnx_test_data.save_onnx,
+        onnx_test_data.recognises,
+        "ONNX test data: test_data_set_* folders of input_*.pb and output_*.pb (needs the onnx package)",
+    ),
+    "rknn": Form(
+        rknn_snapshot.load_rknn,
+        None,
+        rknn_snapshot.recognises,
+        "a snapshot folder of RKNN-Toolkit2's accuracy_analysis",
+    ),
+}
+
+
+def load(
+    path: PathLike,
+    *,
+    form: str | None = None,
+    specs: Mapping[str, TensorSpec] | None = None,
+    description: PathLike | Mapping[str, Any] | None = None,
+    inputs: PathLike | None = None,
+    runner: str | None = None,
+    model: PathLike | None = None,
+    outputs: Sequence[str] | None = None,
+    side: str | None = None,
+) -> Recording:
+    """A recording from files that something else wrote. They are never written to. Most carry no checksum: two dumps of
+    one size that changed places load as they lie.
+
+    Parameters
+    ----------
+    path
+        Folder or file. Frames are read from it whenever they are asked for, so it must stay.
+    form
+        A name of FORMS; None: told from what lies at `path`.
+    specs
+        ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs that it took in another
+        form than the ONNX model does. Outputs without one are tensors as they are (raw: as spec.json says).
+    description
+        raw: the spec file where it is not the folder's spec.json, or what it would hold.
+    inputs, runner
+        polygraphy: the saved inputs where they lie elsewhere; whose results, where there are several runners.
+    model
+        onnx: the model, for names that the tensors lack. rknn: the model, for the names of its outputs.
+    outputs, side
+        rknn: names of the outputs; which values: "runtime", "simulator" or "golden" (None: the first that is there).
+
+    Returns
+    -------
+    Recording, whose ``meta["source"]`` says the form, but for raw, which has its own meta.
+
+    Raises
+    ------
+    RecordingError
+        On a form that cannot be told, and whatever is missing, damaged or hostile; it names file and field.
+    NpuLayoutError
+        On an unknown form, an argument that the form does not take, and where the onnx package is needed and missing.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "heat.bin").write_bytes(bytes([1, 2, 3, 4]))
+    >>> words = {"outputs": {"heat": {"shape": [1, 2, 1, 2], "layout": "NHWC", "dtype": "int8", "scale": 0.5}}}
+    >>> recording = load(folder, form="raw", description=words)
+    >>> recording.specs["heat"].unpack(recording.frames[0].outputs["heat"]).tolist()
+    [[[[0.5, 1.5]], [[1.0, 2.0]]]]
+    """
+    chosen = _form(form) if form is not None else _told(existing(path))
+    given = dict(
+        specs=specs, description=description, inputs=inputs, runner=runner, model=model, outputs=outputs, side=side
+    )
+    given = {name: value for name, value in given.items() if value is not None}
+    takes = inspect.signature(FORMS[chosen].importer).parameters
+    if not set(given) <= set(takes):
+        raise NpuLayoutError(
+            f"form {chosen!r} takes no {', '.join(sorted(set(given) - set(takes)))}; it takes {', '.join([*takes][1:])}"
+        )
+    return FORMS[chosen].importer(path, **given)
+
+
+def save(recording: Recording, path: PathLike, *, form: str) -> None:
+    """Write a recording in another tool's form: a new folder, which appears whole or not at all.
+
+    polygraphy and onnx get the outputs unpacked by their specs (float32 where quantised) and the inputs as the ONNX
+    model takes them (:func:`npu_layout.model_side.model_inputs`); specs and meta are lost. raw keeps everything.
+
+    Raises RecordingError where `path` exists or there are no frames, NpuLayoutError on a form that cannot be written
+    and where the onnx package is needed and missing.
+
+    >>> import tempfile, numpy as np
+    >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
+    >>> recording = Recording({"y": spec}, [({}, {"y": np.array([1, 2, 3, 4], np.int8)})])
+    >>> folder = Path(tempfile.mkdtemp()) / "dumps"
+    >>> save(recording, folder, form="raw")
+    >>> load(folder).specs == recording.specs
+    True
+    """
+    exporter = FORMS[_form(form)].exporter
+    if exporter is None:
+        writable = ", ".join(name for name, known in FORMS.items() if known.exporter is not None)
+        raise NpuLayoutError(f"form {form!r} cannot be written; expected one of {writable}")
+    if not len(recording):
+        raise RecordingError(f"{path}: there are no frames to write")
+    with new_folder(path) as folder:
+        exporter(recording, folder)
+
+
+def _form(name: str) -> str:
+    if name not in FORMS:
+        raise NpuLayoutError(f"form {name!r}: expected one of {', '.join(FORMS)}")
+    return name
+
+
+def _told(path: Path) -> str:
+    with told_of(path):
+        found = [name for name, form in FORMS.items() if form.recognises(path)]
+    if len(found) == 1:
+        return found[0]
+    if (path / "recording.json").exists():
+        raise RecordingError(f"{path}: a recording of npu_layout's own; Recording.load reads it")
+    if found:
+        raise RecordingError(f"{path}: could be {' or '.join(found)}; give form=")
+    forms = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
+    raise RecordingError(f"{path}: its form cannot be told; give form=. {forms}")

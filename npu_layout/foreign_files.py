@@ -1,0 +1,160 @@
+"""Files that other tools wrote, read without trust: nothing is unpickled, nothing inflated, no path leaves its folder.
+
+Every complaint is a RecordingError that names file and field.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+
+from .errors import NpuLayoutError, RecordingError
+from .layout import Layout
+from .recording import Recording
+from .recording_frames import Frame, FramesOnDisk, checked_specs
+from .tensor import TensorSpec
+
+_NUMBERS = {"bool", "float16", "float32", "float64", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64))}
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+@contextmanager
+def told_of(where: object) -> Iterator[None]:
+    """Whatever damaged bytes make a parser raise becomes a RecordingError that says `where`."""
+    try:
+        yield
+    except NpuLayoutError as error:
+        if isinstance(error, RecordingError) and str(where) in str(error):
+            raise
+        raise RecordingError(f"{where}: {error}") from None
+    except OSError as error:
+        raise RecordingError(f"{where}: {error.strerror or error}") from None
+    except Exception as error:
+        raise RecordingError(f"{where}: {type(error).__name__}: {error}") from None
+
+
+def existing(path: Any) -> Path:
+    """`path` where a file or a folder is."""
+    with told_of(path):
+        found = Path(path)
+        if not found.exists():
+            raise RecordingError(f"{found}: expected a file or a folder, got nothing")
+    return found
+
+
+def home_of(path: Path) -> Path:
+    """The folder that nothing may leave: `path`, or the one of the file that it is or links to."""
+    return path if path.is_dir() else path.resolve().parent
+
+
+def read_bytes(file: Path, folder: Path, where: str = "", takes: tuple[int, str] | None = None) -> bytes:
+    """The content of a file that lies in `folder`, links followed. where: how messages begin, if not with the file;
+    takes: the only size that will do, and in words whose it is."""
+    with told_of(where or file):
+        if not file.is_file():
+            raise RecordingError(f"expected a file, got {'another kind' if file.exists() else 'nothing'}")
+        if folder.resolve() not in file.resolve().parents:
+            raise RecordingError(f"leaves the folder {folder}")
+        size = file.stat().st_size
+        if takes is not None and size != takes[0]:
+            raise RecordingError(f"{size} bytes; expected {takes[0]} for {takes[1]}")
+        return file.read_bytes()
+
+
+def read_json(file: Path, folder: Path) -> Any:
+    """What a JSON file holds; a key that is there twice is refused."""
+    content = read_bytes(file, folder)
+    try:
+        return json.loads(content, object_pairs_hook=_once)
+    except RecordingError as error:
+        raise RecordingError(f"{file}: {error}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise RecordingError(f"{file}: not JSON ({error})") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise RecordingError(f"a key is there twice among {', '.join(sorted(key for key, _ in pairs))}")
+    return found
+
+
+def parse_npy(content: bytes, where: object) -> np.ndarray:
+    """The array of an .npy file's bytes, a copy in the file's own order. Refused: objects, records, text, complex
+    numbers, and a header that promises more or less than follows."""
+    with told_of(where):
+        file = io.BytesIO(content)
+        version = np.lib.format.read_magic(file)
+        if version not in _HEADERS:
+            raise RecordingError(f"{where}: .npy of version {version}; expected 1.0 or 2.0")
+        shape, columns_first, dtype = _HEADERS[version](file)
+        if dtype.newbyteorder("=").name not in _NUMBERS:
+            raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
+        if not all(type(n) is int and n >= 0 for n in shape):
+            raise RecordingError(f"{where}: shape {shape}; expected extents")
+        start, count = file.tell(), math.prod(shape)
+        if len(content) - start != count * dtype.itemsize:
+            raise RecordingError(
+                f"{where}: {len(content) - start} bytes follow the header; {dtype} of {shape} takes "
+                f"{count * dtype.itemsize}"
+            )
+        flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+        return flat.copy().reshape(shape, order="F" if columns_first else "C")
+
+
+def plain_spec(array: np.ndarray, name: str) -> TensorSpec:
+    """The spec of a tensor that lies as numpy has it."""
+    shape = array.shape or (1,)
+    return TensorSpec(shape, Layout.of_rank(len(shape)), array.dtype, name=name)
+
+
+def imported(
+    count: int,
+    read: Callable[[int], Frame],
+    where: Callable[[int], str],
+    specs: Mapping[str, TensorSpec] | None,
+    meta: Mapping[str, Any],
+) -> Recording:
+    """A recording whose frames are read when asked for. Outputs without a spec in `specs` are tensors as they lie, and
+    have the first frame's shape and dtype in every frame."""
+    if not count:
+        raise RecordingError("there are no frames")
+    given, first = checked_specs(specs or {}), _contiguous(read(0))
+    for name in given.keys() - first.inputs.keys() - first.outputs.keys():
+        raise RecordingError(f"specs: {where(0)} has no {name!r}; it has {', '.join([*first.inputs, *first.outputs])}")
+    known = dict(given)
+    for name, array in first.outputs.items():
+        if name not in given:
+            with told_of(f"{where(0)}: output {name!r}"):
+                known[name] = plain_spec(array, name)
+
+    def same(i: int) -> Frame:
+        frame = _contiguous(read(i))
+        for name, array in frame.outputs.items():
+            model = first.outputs.get(name, array)
+            if name not in given and (array.shape, array.dtype) != (model.shape, model.dtype):
+                raise RecordingError(
+                    f"{where(i)}: output {name!r} is {array.dtype} of {array.shape}; in the first frame it is "
+                    f"{model.dtype} of {model.shape}"
+                )
+        return frame
+
+    return Recording(known, FramesOnDisk(count, same, where, known), meta)
+
+
+def _contiguous(frame: Frame) -> Frame:
+    return Frame(*({k: a if a.flags.c_contiguous else a.copy() for k, a in side.items()} for side in frame))
+
+
+def natural(text: str) -> tuple[Any, ...]:
+    """Sorts frame2 before frame10."""
+    parts = re.split(r"([0-9]+)", text)
+    return tuple((int(part), part) if i % 2 else part for i, part in enumerate(parts))

@@ -1,0 +1,145 @@
+"""ONNX test data: ``test_data_set_0`` ... folders with ``input_0.pb``, ``output_0.pb`` ..., one TensorProto a file.
+
+The numbers follow the model's inputs and outputs. A tensor's name is the TensorProto's; where it has none, the model
+says it, the one .onnx beside the data sets or the one that is given.
+Source: docs/OnnxBackendTest.md and onnx/onnx.proto of the ONNX repository. The onnx package reads the protobufs
+(``pip install 'npu-layout[onnx]'``); external data, which names another file, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import NpuLayoutError, RecordingError
+from .foreign_files import existing, home_of, imported, read_bytes, told_of
+from .model_side import model_inputs, model_outputs
+from .recording import Recording
+from .recording_files import PathLike
+from .recording_frames import Arrays, Frame
+from .tensor import TensorSpec
+
+_SET = re.compile(r"test_data_set_([0-9]+)")
+_KINDS = ("input", "output")
+_TYPES = ["BOOL", "FLOAT16", "FLOAT", "DOUBLE", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))]
+
+Names = tuple[list[str], list[str]]
+
+
+def recognises(path: Path) -> bool:
+    """Whether a folder holds test_data_set_* folders, or is one."""
+    return path.is_dir() and (any(_SET.fullmatch(p.name) for p in path.iterdir()) or (path / "output_0.pb").exists())
+
+
+def load_onnx(
+    path: PathLike, *, specs: Mapping[str, TensorSpec] | None = None, model: PathLike | None = None
+) -> Recording:
+    """Read test data sets, one frame each.
+
+    path: the folder of the data sets, or a single one. specs: of outputs that are an accelerator's buffers; the others
+    are tensors as they are. model: the ONNX model, for the names where the tensors have none; without it the one .onnx
+    beside the data sets. RecordingError names file and field; NpuLayoutError where the onnx package is missing.
+    """
+    _onnx()
+    folder = existing(path)
+    sets, beside = _data_sets(folder)
+    with told_of(folder):
+        models = sorted(beside.glob("*.onnx")) if model is None else [existing(model)]
+        names = model_names(models[0]) if len(models) == 1 else None
+
+    def read(i: int) -> Frame:
+        given = None, None
+        return Frame(*(_side(sets[i], kind, listed) for kind, listed in zip(_KINDS, names or given)))
+
+    with told_of(folder):
+        return imported(len(sets), read, lambda i: str(sets[i]), specs, {"source": {"form": "onnx"}})
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise NpuLayoutError(f"onnx cannot be imported ({error}); pip install 'npu-layout[onnx]'") from error
+    return onnx
+
+
+def model_names(model: PathLike) -> Names:
+    """Names of a model's inputs, initializers left out, and outputs. RecordingError where the file is no ONNX model,
+    NpuLayoutError where the onnx package is missing. Nothing but the file itself is read."""
+    onnx, file = _onnx(), existing(model)
+    with told_of(file):
+        proto = onnx.ModelProto()
+        proto.ParseFromString(read_bytes(file, home_of(file)))
+        held = {tensor.name for tensor in proto.graph.initializer}
+        found = [port.name for port in proto.graph.input if port.name not in held], [p.name for p in proto.graph.output]
+        if not found[1]:
+            raise RecordingError(f"{file}: expected an ONNX model, found no outputs")
+        return found
+
+
+def _data_sets(folder: Path) -> tuple[list[Path], Path]:
+    """(the data sets in order, the folder where a model may lie)"""
+    with told_of(folder):
+        if (folder / "output_0.pb").exists():
+            return [folder], folder.resolve().parent
+        numbers = {int(m[1]): p for p in folder.iterdir() if (m := _SET.fullmatch(p.name)) and p.is_dir()}
+        for i in range(len(numbers)):
+            if i not in numbers:
+                raise RecordingError(f"{folder}: test_data_set_{i} is missing, {numbers[max(numbers)].name} is there")
+        if not numbers:
+            raise RecordingError(f"{folder}: expected test_data_set_0 or output_0.pb in it")
+        return [numbers[i] for i in range(len(numbers))], folder
+
+
+def _side(folder: Path, kind: str, listed: list[str] | None) -> Arrays:
+    with told_of(folder):
+        files = [p.name for p in folder.iterdir() if re.fullmatch(rf"{kind}_[0-9]+\.pb", p.name)]
+    side: Arrays = {}
+    for i in range(len(files)):
+        file = folder / f"{kind}_{i}.pb"
+        if file.name not in files:
+            raise RecordingError(f"{file} is missing; there are {', '.join(sorted(files))}")
+        own, array = _tensor(file, folder)
+        name = own or (listed[i] if listed is not None and i < len(listed) else "")
+        if not name or name in side:
+            raise RecordingError(
+                f"{file}: name: {f'{name!r} is there twice' if name else 'the tensor has none; give the model='}"
+            )
+        if listed is not None and name not in listed:
+            raise RecordingError(f"{file}: name: the model has no {kind} {name!r}; it has {', '.join(listed)}")
+        side[name] = array
+    return side
+
+
+def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
+    onnx, content = _onnx(), read_bytes(file, folder)
+    with told_of(file):
+        proto = onnx.TensorProto()
+        proto.ParseFromString(content)
+        if proto.data_location != onnx.TensorProto.DEFAULT or len(proto.external_data):
+            raise RecordingError("external_data: the values lie in another file; expected them here")
+        if proto.data_type not in [onnx.TensorProto.DataType.Value(name) for name in _TYPES]:
+            raise RecordingError(f"data_type {proto.data_type}: expected numbers ({', '.join(_TYPES)})")
+        if proto.HasField("segment"):
+            raise RecordingError("segment: a part of a tensor, or a SequenceProto; expected one whole TensorProto")
+        if any(n < 0 for n in proto.dims):
+            raise RecordingError(f"dims {list(proto.dims)}: expected extents")
+        return proto.name, np.array(onnx.numpy_helper.to_array(proto))
+
+
+def save_onnx(recording: Recording, folder: Path) -> None:
+    """Fill `folder` with test_data_set_0 ...: inputs as the ONNX model takes them, outputs unpacked, in the order and
+    with the names that they have in the recording. NpuLayoutError where the onnx package is missing."""
+    onnx = _onnx()
+    for i, frame in enumerate(recording.frames):
+        home = folder / f"test_data_set_{i}"
+        home.mkdir()
+        for kind, side in zip(_KINDS, (model_inputs(recording, frame), model_outputs(recording, frame))):
+            for k, (name, array) in enumerate(side.items()):
+                native = np.array(array, array.dtype.newbyteorder("="), order="C")
+                proto = onnx.numpy_helper.from_array(native, name)
+                (home / f"{kind}_{k}.pb").write_bytes(proto.SerializeToString(deterministic=True))

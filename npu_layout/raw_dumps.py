@@ -1,0 +1,240 @@
+"""Raw dumps: a file for each tensor and frame, and ``spec.json``, written by hand, which says what they hold::
+
+    {
+      "outputs": {
+        "heat": {"file": "heat_*.bin", "shape": [1, 57, 46, 46], "layout": "NCHW16c", "dtype": "int8",
+                 "scale": 0.008, "zero_point": -20}
+      },
+      "inputs": {"image": {"file": "image_*.npy"}},
+      "meta": {"preprocess": {"color": "RGB"}}
+    }
+
+``*`` in a file's path stands for the frame, in a file's name or a folder's (``frame*/heat.bin``); without it there is
+one frame. Frames are sorted by its text, numbers by value. Without ``file``, the one of NAME.bin, NAME_*.bin,
+*/NAME.bin and the same with .npy that finds something is taken.
+
+A tensor's other keys are TensorSpec's (shape, layout, dtype, axes, quantization, storage_shape, storage_strides,
+storage_offset, size), with the shorter scale, zero_point and axis for quantization, and a vendor's name with block
+(``"layout": "NC1HWC2", "block": 16``) for layout; without one it is NCHW, or the like by rank. A file holds the
+buffer's bytes alone; of an .npy the bytes count, its shape does not, and its dtype must be the stored one or bytes. An
+input with a layout is what the accelerator took; one without is ready for the ONNX model, of its shape and dtype, or as
+its .npy has it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import LayoutError, RecordingError
+from .foreign_files import existing, home_of, natural, parse_npy, read_bytes, read_json, told_of
+from .layout import Layout
+from .recording import Recording
+from .recording_files import PathLike
+from .recording_frames import Frame, FramesOnDisk, checked_specs
+from .tensor import TensorSpec
+
+SPEC = "spec.json"
+_DEFAULTS = tuple(f"{pattern}.{kind}" for kind in ("bin", "npy") for pattern in ("{}", "{}_*", "*/{}"))
+_PLAIN = {"file", "shape", "dtype"}  # keys of an input that is ready for the model
+
+
+class _Dump(NamedTuple):
+    """One tensor of every frame: its files by frame, the spec of its bytes, and whether the spec stays with it."""
+
+    what: str
+    files: dict[str, Path]
+    spec: TensorSpec | None
+    buffer: bool
+
+
+def recognises(path: Path) -> bool:
+    """Whether a folder has a spec.json, or `path` is one."""
+    return (path.name == SPEC and path.is_file()) or (path / SPEC).is_file()
+
+
+def load_raw(
+    path: PathLike,
+    *,
+    specs: Mapping[str, TensorSpec] | None = None,
+    description: PathLike | Mapping[str, Any] | None = None,
+) -> Recording:
+    """Read a folder of raw dumps.
+
+    path: the folder, or its spec file. specs: specs that count in place of spec.json's, by name. description: the spec
+    file where it lies elsewhere, or what it would hold. RecordingError names file and field; frames are read, and
+    checked again, whenever they are asked for.
+    """
+    folder = existing(path)
+    if folder.is_file():
+        folder, description = folder.parent, folder if description is None else description
+    given = checked_specs(specs or {})
+    where, words = _description(folder, description, given)
+    dumps = {kind: _dumps(folder, where, kind, words.get(f"{kind}s", {}), given) for kind in ("input", "output")}
+    tensors = [*dumps["input"].values(), *dumps["output"].values()]
+    for name in given.keys() - dumps["input"].keys() - dumps["output"].keys():
+        raise RecordingError(f"specs: {where} has no tensor {name!r}")
+    frames = sorted({frame for dump in tensors for frame in dump.files}, key=natural)
+    for dump in tensors:
+        lacking = [frame for frame in frames if frame not in dump.files]
+        if lacking:
+            raise RecordingError(
+                f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; there are {len(dump.files)} files, "
+                f"{len(frames)} frames"
+            )
+    known = {
+        name: dump.spec
+        for side in dumps.values()
+        for name, dump in side.items()
+        if dump.spec is not None and dump.buffer
+    }
+
+    def read(i: int) -> Frame:
+        sides = ({n: _read(folder, d, frames[i]) for n, d in dumps[k].items()} for k in ("input", "output"))
+        return Frame(*sides)
+
+    def called(i: int) -> str:
+        return f"{folder}: frame {frames[i]!r}" if frames[i] else str(folder)
+
+    meta = words.get("meta", {})
+    if not isinstance(meta, dict):
+        raise RecordingError(f"{where}: meta: expected an object, got {meta!r}")
+    with told_of(where):
+        return Recording(known, FramesOnDisk(len(frames), read, called, known), meta)
+
+
+def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> tuple[str, dict[str, Any]]:
+    """(what messages call it, its words)"""
+    if given is None and specs and not (folder / SPEC).exists():
+        given = {"outputs": {name: {} for name in specs}}
+    if isinstance(given, Mapping):
+        where, words = "description", dict(given)
+    else:
+        file = folder / SPEC if given is None else existing(given)
+        where, words = str(file), read_json(file, folder if given is None else home_of(file))
+    if not isinstance(words, dict) or not set(words) <= {"outputs", "inputs", "meta"} or not words.get("outputs"):
+        got = ", ".join(words) or "nothing" if isinstance(words, dict) else type(words).__name__
+        raise RecordingError(f"{where}: expected outputs, and perhaps inputs and meta; got {got}")
+    return where, words
+
+
+def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, TensorSpec]) -> dict[str, _Dump]:
+    if not isinstance(words, dict):
+        raise RecordingError(f"{where}: {kind}s: expected {{name: {{...}}}}, got {words!r}")
+    dumps = {}
+    for name, entry in words.items():
+        what = f"{kind} {name!r}"
+        with told_of(f"{where}: {what}"):
+            if not isinstance(entry, dict):
+                raise RecordingError(f"{where}: {what}: expected {{...}}, got {entry!r}")
+            buffer = kind == "output" or name in specs or not set(entry) <= _PLAIN
+            given = {key: value for key, value in entry.items() if key != "file"}
+            spec = specs.get(name) or (_spec(name, given) if buffer or "shape" in given else None)
+            files = _files(folder, name, entry.get("file"))
+            raw = [file for file in files.values() if file.suffix != ".npy"]
+            if raw and spec is None:
+                raise RecordingError(f"{where}: {what}: {raw[0].name} holds bytes alone; give its shape and dtype")
+            dumps[name] = _Dump(what, files, spec, buffer)
+    return dumps
+
+
+def _spec(name: str, given: dict[str, Any]) -> TensorSpec:
+    """TensorSpec.from_dict with the shorter ways to say a quantization and a layout."""
+    short = {key: given.pop(key) for key in ("scale", "zero_point", "axis") if key in given}
+    if short:
+        if given.get("quantization") is not None or "scale" not in short:
+            raise LayoutError(f"expected scale with {', '.join(short)}, and no quantization beside it")
+        given["quantization"] = short
+    if not {"layout", "axes"} & set(given) and isinstance(given.get("shape"), list):
+        given["layout"] = Layout.of_rank(len(given["shape"]))
+    block, layout = given.pop("block", None), given.get("layout")
+    if isinstance(layout, str) and "axes" not in given:
+        try:
+            given["layout"] = Layout(layout) if block is None else Layout.named(layout, block)
+        except LayoutError:
+            given["layout"] = Layout.named(layout, block)
+    elif block is not None:
+        raise LayoutError("block goes with a vendor's name as layout, and without axes")
+    return TensorSpec.from_dict({"name": name, **given})
+
+
+def _files(folder: Path, name: str, pattern: Any) -> dict[str, Path]:
+    """{frame: file}, the frame being the text in place of the star."""
+    if pattern is not None:
+        found = _matches(folder, pattern)
+        if not found:
+            raise RecordingError(f"file: nothing in {folder} is called {pattern!r}")
+        return found
+    simple = not re.search(r"[/\\*\0]", name)
+    tried = {p: _matches(folder, p) for p in (default.format(name) for default in _DEFAULTS) if simple}
+    hits = [pattern for pattern, found in tried.items() if found]
+    if len(hits) != 1:
+        raise RecordingError(f"give its file; {' and '.join(hits) or 'nothing'} in {folder} could be it")
+    return tried[hits[0]]
+
+
+def _matches(folder: Path, pattern: Any) -> dict[str, Path]:
+    parts = pattern.split("/") if isinstance(pattern, str) else []
+    if not parts or any(part in ("", ".", "..") or re.search(r"[\\\0]", part) for part in parts):
+        raise RecordingError(f"file: expected a path below the folder, such as 'heat_*.bin', got {pattern!r}")
+    if pattern.count("*") > 1:
+        raise RecordingError(f"file: expected one * at most, got {pattern!r}")
+    found = {"": folder}
+    for part in parts:
+        if "*" not in part:
+            found = {frame: path / part for frame, path in found.items()}
+            continue
+        before, after = (re.escape(text) for text in part.split("*"))
+        names = {path.name: path for path in found[""].iterdir()} if found[""].is_dir() else {}
+        matches = {name: re.fullmatch(f"{before}(.+){after}", name, re.DOTALL) for name in names}
+        found = {match[1]: names[name] for name, match in matches.items() if match}
+    return {frame: path for frame, path in found.items() if path.exists()}
+
+
+def _read(folder: Path, dump: _Dump, frame: str) -> np.ndarray:
+    file, spec = dump.files[frame], dump.spec
+    npy, where = file.suffix == ".npy", f"{file}: {dump.what}"
+    takes = None if npy or spec is None else (spec.nbytes, f"{spec.describe()}{spec.storage.padding_words()}")
+    content: Any = read_bytes(file, folder, where, takes)
+    with told_of(where):
+        if npy:
+            content = parse_npy(content, where)
+            if spec is None:
+                return content  # type: ignore[no-any-return]
+            content = _bytes_of(content, spec)
+        assert spec is not None
+        flat = np.array(spec.flat(content))
+        return flat if dump.buffer else spec.unpack(flat)
+
+
+def _bytes_of(array: np.ndarray, spec: TensorSpec) -> bytes:
+    bits = array.dtype.kind == "u" and array.dtype.itemsize == spec.stored.itemsize and spec.stored.kind == "f"
+    if array.dtype != spec.stored and array.dtype.name not in ("int8", "uint8") and not bits:
+        raise RecordingError(f".npy of {array.dtype}; expected {spec.stored} or its bytes for {spec.describe()}")
+    if not array.flags.c_contiguous:
+        raise RecordingError(".npy in column order; expected the bytes as the accelerator wrote them")
+    return array.tobytes()
+
+
+def save_raw(recording: Recording, folder: Path) -> None:
+    """Fill `folder` with raw dumps: buffers as .bin, inputs that are ready for the model as .npy, and spec.json."""
+    words: dict[str, Any] = {"outputs": {}, "inputs": {}, "meta": recording.meta}
+    for i, frame in enumerate(recording.frames):
+        home = folder / f"frame-{i:06d}"
+        home.mkdir()
+        for kind, side in zip(("input", "output"), frame):
+            said = words[f"{kind}s"]
+            for name, array in side.items():
+                spec = recording.specs.get(name)
+                file = f"frame-*/{kind}-{len(said)}.{'bin' if spec else 'npy'}"
+                file = said.setdefault(name, {"file": file, **(spec.to_dict() if spec else {})})["file"]
+                if spec is None:
+                    np.save(home / Path(file).name, array, allow_pickle=False)
+                else:
+                    (home / Path(file).name).write_bytes(spec.flat(array).tobytes())
+    (folder / SPEC).write_text(json.dumps(words, indent=1), "utf-8")

@@ -1,0 +1,240 @@
+"""A recording's folder: ``recording.json`` and one ``frame-000000.npz`` for each frame.
+
+A frame appears under its name whole or not at all; every array, and everything said about it, carries a SHA-256, so
+that nothing damaged loads as something else. Nothing is ever unpickled, and no name in a recording is used as a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+
+from .errors import NpuLayoutError, RecordingError
+from .recording_frames import Arrays, Frame
+from .tensor import TensorSpec
+
+FORMAT = 1
+_ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
+_MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
+_HEADER = 1 << 14  # bytes that an array's own header may take
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+@contextmanager
+def new_folder(path: PathLike) -> Iterator[Path]:
+    """A folder to fill, which appears as `path` when the block ends, and not at all where it raises.
+    RecordingError where `path` exists already."""
+    folder = Path(path)
+    if folder.exists():
+        raise RecordingError(f"{folder} exists; a recording is never written over another")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def frame_file(i: int) -> str:
+    return f"frame-{i:06d}.npz"
+
+
+def frame_path(folder: Path, i: int) -> str:
+    return str(folder / frame_file(i))
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def sha256_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _array_digest(array: np.ndarray) -> str:
+    digest = hashlib.sha256(_canonical([array.dtype.str, list(array.shape)]))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _put(folder: Path, name: str, content: bytes) -> None:
+    """A file that appears whole or not at all."""
+    partial = folder / f".{name}.{os.getpid()}.partial"
+    partial.write_bytes(content)
+    os.replace(partial, folder / name)
+
+
+def write_about(
+    folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any], frames: int | None
+) -> None:
+    about = {
+        "format": FORMAT,
+        "id": name,
+        "specs": {k: spec.to_dict() for k, spec in specs.items()},
+        "meta": dict(meta),
+        "frames": frames,
+    }
+    digest = hashlib.sha256(_canonical(about)).hexdigest()
+    _put(folder, _ABOUT, json.dumps({**about, "sha256": digest}, indent=1).encode())
+
+
+def write_frame(folder: Path, recording: str, i: int, frame: Frame) -> None:
+    """Members ``0.npy``, ``1.npy`` ... and a manifest that says what they are; its digest is the archive's comment."""
+    entries, arrays = [], []
+    for kind, side in zip(("input", "output"), frame):
+        for name, array in side.items():
+            plain = np.ascontiguousarray(array).reshape(array.shape)
+            arrays.append(plain)
+            entries.append(
+                {
+                    "kind": kind,
+                    "name": name,
+                    "dtype": plain.dtype.str,
+                    "shape": list(plain.shape),
+                    "sha256": _array_digest(plain),
+                }
+            )
+    manifest = _canonical({"format": FORMAT, "recording": recording, "frame": i, "arrays": entries})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = hashlib.sha256(manifest).hexdigest().encode()
+        archive.writestr(zipfile.ZipInfo("manifest.json", _DATE), manifest)
+        for k, plain in enumerate(arrays):
+            member = io.BytesIO()
+            np.lib.format.write_array(member, plain, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{k}.npy", _DATE), member.getvalue())
+    _put(folder, frame_file(i), content.getvalue())
+
+
+def _inside(folder: Path, file: Path) -> None:
+    if file.is_symlink() or not file.is_file():
+        raise RecordingError(f"{file}: expected a file of its own, got {_kind_of(file)}")
+    if file.resolve().parent != folder.resolve():
+        raise RecordingError(f"{file}: leaves the recording's folder")
+
+
+def _kind_of(file: Path) -> str:
+    return "a link" if file.is_symlink() else "a folder" if file.is_dir() else "nothing"
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    file = folder / _ABOUT
+    if not folder.is_dir():
+        raise RecordingError(f"{folder}: expected a recording's folder, got {_kind_of(folder)}")
+    _inside(folder, file)
+    if file.stat().st_size > _MOST_WORDS:
+        raise RecordingError(f"{file}: {file.stat().st_size} bytes, more than a recording's description takes")
+    try:
+        about = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError, OSError) as error:
+        raise RecordingError(f"{file}: not JSON ({error})") from None
+    if not isinstance(about, dict) or "format" not in about:
+        raise RecordingError(f"{file}: expected a recording's description, with a field format")
+    if about["format"] != FORMAT:
+        raise RecordingError(f"{file}: format {about['format']!r}; this version reads {FORMAT}")
+    digest = about.pop("sha256", None)
+    try:
+        if digest != hashlib.sha256(_canonical(about)).hexdigest():
+            raise RecordingError(f"{file}: sha256 does not fit the rest; the file was changed")
+        frames = about["frames"]
+        if set(about) != {"format", "id", "specs", "meta", "frames"} or not isinstance(about["id"], str):
+            raise RecordingError(f"{file}: fields {', '.join(sorted(about))}; expected another set")
+        if frames is not None and (type(frames) is not int or frames < 0):
+            raise RecordingError(f"{file}: frames: expected a number or null, got {frames!r}")
+        about["specs"] = {k: TensorSpec.from_dict(d) for k, d in about["specs"].items()}
+    except RecordingError:
+        raise
+    except (NpuLayoutError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise RecordingError(f"{file}: {error}") from None
+    return about
+
+
+def count_frames(folder: Path, noted: int | None) -> int:
+    """How many frames there are: all from 0 on, and as many as were noted."""
+    matches = (_FRAME.match(name) for name in os.listdir(folder))
+    numbers = sorted(int(m.group(1)) for m in matches if m and m.group(0) == frame_file(int(m.group(1))))
+    whole = next((i for i, number in enumerate(numbers) if number != i), len(numbers))
+    if whole < len(numbers):
+        raise RecordingError(f"{folder}: {frame_file(whole)} is missing, {frame_file(numbers[-1])} is there")
+    if noted is not None and whole != noted:
+        raise RecordingError(f"{folder}: there are {whole} frames; {_ABOUT} notes {noted}")
+    return whole
+
+
+def read_frame(folder: Path, recording: str, i: int) -> Frame:
+    file = folder / frame_file(i)
+    _inside(folder, file)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            manifest = _read_manifest(archive, file, recording, i)
+            sides: tuple[Arrays, Arrays] = ({}, {})
+            for k, entry in enumerate(manifest):
+                side = sides[("input", "output").index(entry["kind"])]
+                if entry["name"] in side:
+                    raise RecordingError(f"{file}: {entry['kind']} {entry['name']!r} is there twice")
+                side[entry["name"]] = _read_array(
+                    archive, f"{k}.npy", entry, f"{file}: {entry['kind']} {entry['name']!r}"
+                )
+            if len(archive.infolist()) != len(manifest) + 1:
+                raise RecordingError(f"{file}: {len(archive.infolist())} members, expected {len(manifest) + 1}")
+    except RecordingError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zipfile, zlib or numpy raise
+        raise RecordingError(f"{file}: {type(error).__name__}: {error}") from None
+    return Frame(*sides)
+
+
+def _read_manifest(archive: zipfile.ZipFile, file: Path, recording: str, i: int) -> list[dict[str, Any]]:
+    info = archive.getinfo("manifest.json")
+    if info.file_size > _MOST_WORDS or info.compress_type != zipfile.ZIP_STORED:
+        raise RecordingError(f"{file}: manifest of {info.file_size} bytes, or compressed; expected neither")
+    content = archive.read(info)
+    if archive.comment != hashlib.sha256(content).hexdigest().encode():
+        raise RecordingError(f"{file}: the manifest's sha256 does not fit; the file was changed")
+    manifest = json.loads(content)
+    for field, expected in (("format", FORMAT), ("recording", recording), ("frame", i)):
+        if manifest[field] != expected:
+            raise RecordingError(
+                f"{file}: {field} {manifest[field]!r}, expected {expected!r}; is the file in its place?"
+            )
+    return list(manifest["arrays"])
+
+
+def _read_array(archive: zipfile.ZipFile, member: str, entry: Mapping[str, Any], what: str) -> np.ndarray:
+    dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+    if dtype.hasobject or dtype.kind not in "biuf":
+        raise RecordingError(f"{what}: dtype {entry['dtype']}; expected numbers")
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise RecordingError(f"{what}: shape {entry['shape']!r}; expected extents")
+    nbytes, info = math.prod(shape) * dtype.itemsize, archive.getinfo(member)
+    if not nbytes <= info.file_size <= nbytes + _HEADER or info.compress_type != zipfile.ZIP_STORED:
+        raise RecordingError(
+            f"{what}: {info.file_size} bytes are stored, expected {nbytes} and a header, not compressed"
+        )
+    array: np.ndarray = np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False)
+    if array.dtype != dtype or array.shape != shape:
+        raise RecordingError(f"{what}: {array.dtype} of {array.shape}, expected {dtype} of {shape}")
+    if _array_digest(array) != entry["sha256"]:
+        raise RecordingError(f"{what}: sha256 does not fit; its values were changed")
+    return array

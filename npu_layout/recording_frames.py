@@ -1,0 +1,113 @@
+"""Frames of a recording: what each holds, and what they, their specs and their meta must be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from .errors import NpuLayoutError, RecordingError
+from .tensor import TensorSpec
+
+FRAME = "frame"  # the camera's frame, beside the model's inputs
+
+Arrays = dict[str, np.ndarray]
+
+
+class Frame(NamedTuple):
+    """One run of the accelerator: ``{name: array}`` of what went in and of what came out."""
+
+    inputs: Arrays
+    outputs: Arrays
+
+
+class FramesOnDisk(Sequence[Frame]):
+    """Frames that are read, and checked against `specs`, whenever one is asked for, so that memory holds one.
+
+    read(i) gives frame i of `count`; where(i) is what messages call it.
+    """
+
+    def __init__(
+        self, count: int, read: Callable[[int], Frame], where: Callable[[int], str], specs: Mapping[str, TensorSpec]
+    ) -> None:
+        self._count, self._read, self.where, self._specs = count, read, where, specs
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._count))]
+        i = index + self._count if index < 0 else index
+        if not 0 <= i < self._count:
+            raise IndexError(f"frame {index} of {self._count}")
+        frame = self._read(i)
+        check_frame(frame, self._specs, self.where(i))
+        return frame
+
+
+def checked_specs(specs: Any) -> dict[str, TensorSpec]:
+    if not isinstance(specs, Mapping) or not all(
+        isinstance(k, str) and isinstance(v, TensorSpec) for k, v in specs.items()
+    ):
+        raise RecordingError(f"specs: expected {{name: TensorSpec}}, got {specs!r}")
+    return dict(specs)
+
+
+def checked_meta(meta: Any) -> dict[str, Any]:
+    if meta is not None and not isinstance(meta, Mapping):
+        raise RecordingError(f"meta: expected a mapping, got {type(meta).__name__}")
+    try:
+        copied = json.loads(json.dumps(dict(meta or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise RecordingError(f"meta: expected what JSON can hold ({error})") from None
+    return dict(copied)
+
+
+def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
+    """The frames as they are, each looked at once: those on disk stay there, others become a list."""
+    first: Frame | None = None
+    held: list[Frame] = []
+    for i, given in enumerate(frames):
+        if isinstance(frames, FramesOnDisk):
+            where, frame = frames.where(i), given
+        else:
+            where = f"frame {i}"
+            frame = _frame(given, where)
+            check_frame(frame, specs, where)
+            held.append(frame)
+        first = first or frame
+        if any(one.keys() != other.keys() for one, other in zip(frame, first)):
+            raise RecordingError(f"{where}: has {_names(*frame)}; the first frame has {_names(*first)}")
+    return frames if isinstance(frames, FramesOnDisk) else held
+
+
+def _frame(given: Any, where: str) -> Frame:
+    try:
+        inputs, outputs = given
+        return Frame(*({str(k): np.asarray(v) for k, v in side.items()} for side in (inputs, outputs)))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"{where}: expected (inputs, outputs), each {{name: array}} ({error})") from None
+
+
+def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
+    return f"inputs {', '.join(sorted(inputs)) or 'none'} and outputs {', '.join(sorted(outputs)) or 'none'}"
+
+
+def check_frame(frame: Frame, specs: Mapping[str, TensorSpec], where: str) -> None:
+    for kind, arrays in zip(("input", "output"), frame):
+        for name, array in arrays.items():
+            what = f"{where}: {kind} {name!r}"
+            if array.dtype.kind not in "biuf":
+                raise RecordingError(f"{what}: expected numbers, got dtype {array.dtype}")
+            spec = specs.get(name)
+            if spec is None:
+                if kind == "output":
+                    raise RecordingError(f"{what} has no spec; there are specs of {', '.join(specs) or 'nothing'}")
+                continue
+            try:
+                spec.flat(array)
+            except NpuLayoutError as error:
+                raise RecordingError(f"{what}: {error}") from None
