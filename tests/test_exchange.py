@@ -244,13 +244,14 @@ def test_inputs_as_the_model_takes_them() -> None:
         ({"mean": [1, 2, 3]}, "mean: expected 1 or 2"),
         ({"std": "x"}, "std"),
         ({"mean": [[1]]}, "mean"),
+        ("RGB", "expected a mapping"),
     ):
         plain = nl.Recording({"x": nl.TensorSpec((1, 2), "NC", "int8")}, [({"x": buffer}, {})], {"preprocess": words})
         with pytest.raises(nl.RecordingError, match=f"meta: preprocess: {says}"):
             model_inputs(plain, plain.frames[0])
     quantised = nl.Recording({"x": spec}, [({"x": buffer}, {})], {"preprocess": PREPROCESS})  # normalised before
     assert model_inputs(quantised, quantised.frames[0])["x"].ravel().tolist() == [1, -2]
-    unsaid = nl.Recording({"x": nl.TensorSpec((1, 2), "NC", "int8")}, [({"x": buffer}, {})], {"preprocess": "RGB"})
+    unsaid = nl.Recording({"x": nl.TensorSpec((1, 2), "NC", "int8")}, [({"x": buffer}, {})])
     assert model_inputs(unsaid, unsaid.frames[0])["x"].dtype == np.int8 and not model_outputs(unsaid, unsaid.frames[0])
 
 
