@@ -18,6 +18,7 @@ from .tensor import TensorSpec
 
 if TYPE_CHECKING:
     from . import exchange
+    from .explanation import Explanation, explain
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .validation import validate
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BufferSizeError",
     "Conversion",
+    "Explanation",
     "Geometry",
     "Hypothesis",
     "Identification",
@@ -44,6 +46,7 @@ __all__ = [
     "SimulatedNpu",
     "TensorSpec",
     "exchange",
+    "explain",
     "identify",
     "kernels",
     "plan",
@@ -55,11 +58,13 @@ __all__ = [
 ]
 
 _LATE = {  # what they need takes longer to import than all the rest
+    "Explanation": "explanation",
     "OutputReport": "report",
     "Recorder": "recording",
     "Recording": "recording",
     "Report": "report",
     "exchange": "exchange",
+    "explain": "explanation",
     "validate": "validation",
 }
 

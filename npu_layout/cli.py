@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import npu_layout
 
-from . import bench, kernels
+from . import bench, explanation, kernels
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,5 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     verb = verbs.add_parser("bench", help=bench.__doc__, description=bench.__doc__)
     bench.add_options(verb).set_defaults(run=bench.run)
+    verb = verbs.add_parser("explain", help=explanation.__doc__, description=explanation.__doc__)
+    explanation.add_options(verb).set_defaults(run=explanation.run)
     options = parser.parse_args(arguments)
     return int(options.run(options))

@@ -30,6 +30,12 @@ FLOORS = (
     "bench_cases",
     "peers",
     "bench",
+    "memory_lines reads",
+    "palette",
+    "scene",
+    "figure",
+    "terminal",
+    "explanation",
     "cli",
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
@@ -42,6 +48,7 @@ LATE = {
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
     "progress": {"rich"},
+    "scene": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
 ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them
