@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import npu_layout
 
-from . import bench, explanation, kernels
+from . import bench, bench_layouts, explanation, kernels
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     verb = verbs.add_parser("bench", help=bench.__doc__, description=bench.__doc__)
     bench.add_options(verb).set_defaults(run=bench.run)
+    verb = verbs.add_parser("bench-layouts", help=bench_layouts.__doc__, description=bench_layouts.__doc__)
+    bench_layouts.add_options(verb).set_defaults(run=bench_layouts.run)
     verb = verbs.add_parser("explain", help=explanation.__doc__, description=explanation.__doc__)
     explanation.add_options(verb).set_defaults(run=explanation.run)
     options = parser.parse_args(arguments)

@@ -29,7 +29,9 @@ FLOORS = (
     "validation",
     "bench_cases",
     "peers",
-    "bench",
+    "bench caches",
+    "bench_networks",
+    "bench_layouts",
     "memory_lines reads",
     "palette",
     "scene",
@@ -47,11 +49,13 @@ LATE = {
     "onnx_test_data": {"onnx"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
+    "bench_layouts": {"matplotlib"},
+    "bench_networks": {"torch"},
     "progress": {"rich"},
     "scene": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them
+ASK_THE_KERNELS = {"repack", "gray", "bench", "bench_layouts", "cli"}  # the last three to name and compare them
 
 
 def modules() -> dict[str, ast.Module]:
