@@ -115,7 +115,7 @@ def _argmax_reference(x: np.ndarray) -> np.ndarray:
 def _window_reference(x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
     height, width = x.shape[2] - 2, x.shape[3] - 2
-    return np.sum([wide[:, :, i : i + height, j : j + width] for i in range(3) for j in range(3)], axis=0)
+    return np.asarray(np.sum([wide[:, :, i : i + height, j : j + width] for i in range(3) for j in range(3)], axis=0))
 
 
 def _one_channel(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -106,6 +106,9 @@ def test_networks_are_drawn_and_tabulated(tmp_path: Path) -> None:
 
 def test_networks_give_the_same_in_both_formats() -> None:
     pytest.importorskip("torch")
-    for name in bench_networks.NETWORKS:
-        row = bench_networks.measure(name, "float32", 0.001)
+    rows = bench_networks.measure_all(1, 0.001)
+    assert [(row["network"], row["dtype"]) for row in rows] == [
+        (name, dtype) for name in bench_networks.NETWORKS for dtype in bench_networks.DTYPES
+    ]
+    for row in rows:
         assert row["wrong"] == {} and set(row["ms"]) == {"channels_first", "channels_last"}
