@@ -29,9 +29,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from verdicts import cases, faults, judge, models  # noqa: E402
-from verdicts.cases import Case  # noqa: E402
-from verdicts.judge import FAILURES, VERDICTS, Outcome  # noqa: E402
+from verdicts import cases, faults, judge, models
+from verdicts.cases import Case
+from verdicts.judge import FAILURES, VERDICTS, Outcome
 
 RIGHT, REFUSED = 99.0, 1.0  # per cent: at least, at most
 QUICK = ("maps", "yolo", "segmentation", "classifier", "twins", "sparse", "gray", "folded")

@@ -191,6 +191,8 @@ def _applicable(scene: _Scene, planted: str) -> list[int] | None:
         np.allclose(*(feed(model, scene.image(t), d) for d in (scene.done, scene.declared)), atol=1e-4) for t in (0, 1)
     ):
         raise NotApplicable("the input is the same")
+    if fault.name == "divided_after" and not any(scene.declared["mean"]):
+        raise NotApplicable("the same as divided_twice")
     if fault.channels is None:
         return None
     shape = model.outputs[planted]
@@ -243,7 +245,9 @@ def build(case: Case) -> Planted:
     recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
     fed = [feed(model, scene.image(t), scene.done) for t in range(min(count, 3))]
     images = [scene.image(t) for t in range(min(count, 3))]
-    return Planted(case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths))
+    return Planted(
+        case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths)
+    )
 
 
 def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:

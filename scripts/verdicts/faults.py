@@ -203,6 +203,14 @@ def _swapped(rng: Rng, count: int) -> Sequence[int]:
 # Preprocessing: Preprocessor arguments -> those of what was done. Units are pixels, 0..255.
 
 
+def _mean(m: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return m
+
+
+def _std(m: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return s
+
+
 def _arithmetic(mean: Callable[..., Any], std: Callable[..., Any], flip: bool, p: dict[str, Any]) -> dict[str, Any]:
     m, s = np.asarray(p["mean"], np.float64), np.asarray(p["std"], np.float64)
     done = {**p, "mean": mean(m, s).tolist(), "std": std(m, s).tolist()}
@@ -222,6 +230,12 @@ def _twice(p: dict[str, Any]) -> dict[str, Any]:
     """(p / 255 / 255 - mean / 255) / (std / 255)"""
     _divides(p)
     return _arithmetic(lambda m, s: 255 * m, lambda m, s: 255 * s, False, p)
+
+
+def _divided_after(p: dict[str, Any]) -> dict[str, Any]:
+    """(p - mean) / std / 255"""
+    _divides(p)
+    return _arithmetic(_mean, lambda m, s: 255 * s, False, p)
 
 
 def _undivided(p: dict[str, Any]) -> dict[str, Any]:
@@ -246,18 +260,18 @@ def _bytes_as(p: dict[str, Any], layout: str) -> dict[str, Any]:
     return {**p, "target": layout}
 
 
-_KEEP_M, _KEEP_S = (lambda m, s: m), (lambda m, s: s)
 ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "bgr": partial(_arithmetic, _KEEP_M, _KEEP_S, True),
+    "bgr": partial(_arithmetic, _mean, _std, True),
     "bgr_after": partial(_arithmetic, lambda m, s: m[::-1], lambda m, s: s[::-1], True),
     "divided_twice": _twice,
+    "divided_after": _divided_after,
     "not_divided": _undivided,
     "raw_pixels": partial(_arithmetic, lambda m, s: 0 * m, lambda m, s: 0 * s + 1, False),
     "unit_only": _unit_only,
     "doubled": partial(_arithmetic, lambda m, s: m + m * s, lambda m, s: s * s, False),
     "doubled_unit": _doubled_unit,
-    "mean_forgotten": partial(_arithmetic, lambda m, s: 0 * m, _KEEP_S, False),
-    "std_forgotten": partial(_arithmetic, _KEEP_M, lambda m, s: 0 * s + 1, False),
+    "mean_forgotten": partial(_arithmetic, lambda m, s: 0 * m, _std, False),
+    "std_forgotten": partial(_arithmetic, _mean, lambda m, s: 0 * s + 1, False),
 }
 
 
@@ -361,10 +375,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("exchanged_equal", "output_order", names=partial(_exchanged, True), weight=8),
     Fault("exchanged_unequal", "output_order", names=partial(_exchanged, False), weight=4),
     Fault("rotated", "output_order", names=_rotated, weight=4),
-    *(
-        Fault(name, "wrong_input", times=partial(_shifted, by), shift=by, frames=(6, 24))
-        for name, by in _TIMES.items()
-    ),
+    *(Fault(name, "wrong_input", times=partial(_shifted, by), shift=by, frames=(6, 24)) for name, by in _TIMES.items()),
     Fault("frames_shuffled", "wrong_input", times=_mixed, accept=frozenset({"ambiguous"}), frames=(6, 24)),
     Fault("stuck", "wrong_input", times=_stuck, accept=REFUSALS, frames=(6, 24)),
     Fault("unrelated", "wrong_input", device="unrelated", accept=REFUSALS),

@@ -56,9 +56,7 @@ def crashed(planted: Planted, error: BaseException) -> list[Outcome]:
     return [_outcome(planted, name, truth, "crashed", "crashed", says, "") for name, truth in planted.truths.items()]
 
 
-def _outcome(
-    planted: Planted, name: str, truth: Truth, verdict: str, outcome: str, says: str, why: str
-) -> Outcome:
+def _outcome(planted: Planted, name: str, truth: Truth, verdict: str, outcome: str, says: str, why: str) -> Outcome:
     kind = planted_class(planted, truth)
     return Outcome(str(planted.case), name, kind, verdict, outcome, says, why, truth.declared_db, truth.true_db)
 
@@ -85,7 +83,7 @@ def _judged(planted: Planted, name: str, truth: Truth, output: Any) -> Outcome:
 
 
 def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
-    """"" if the fix is right, else what is wrong with it."""
+    """ "" if the fix is right, else what is wrong with it."""
     if verdict in ("layout", "quantization"):
         return _reading_error(truth, fix)
     if verdict == "channel_order":
@@ -97,7 +95,7 @@ def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
 
 
 def _differs(truth: Truth, read: list[np.ndarray], wanted: list[np.ndarray]) -> str:
-    """"" where `read` is `wanted` but for 5 % of a channel's deviation, half its noise, or a step."""
+    """ "" where `read` is `wanted` but for 5 % of a channel's deviation, half its noise, or a step."""
     y, r = (np.stack([np.moveaxis(a, 1, 0) for a in arrays], 1) for arrays in (read, wanted))
     y, r = (a.astype(np.float64).reshape(len(a), -1) for a in (y, r))
     scale = 0.0 if truth.spec.quantization is None else np.broadcast_to(truth.spec.quantization.scale, len(r))
@@ -108,7 +106,9 @@ def _differs(truth: Truth, read: list[np.ndarray], wanted: list[np.ndarray]) -> 
     worst = int(np.argmax(np.where(np.isfinite(excess), excess, np.inf)))
     if excess[worst] <= 1:
         return ""
-    return f"channel {worst} is off by {error[worst]:.4g} (deviation {r.std(1)[worst]:.4g}), {excess[worst]:.1f} too far"
+    return (
+        f"channel {worst} is off by {error[worst]:.4g} (deviation {r.std(1)[worst]:.4g}), {excess[worst]:.1f} too far"
+    )
 
 
 def _reading_error(truth: Truth, fix: Any) -> str:

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -265,7 +265,7 @@ def by_channel(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in arrays], 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str) -> Model:
     """The model of this name, built if it is not there yet."""
     kind, folder = KINDS[name], _cache()
@@ -285,7 +285,7 @@ def load(name: str) -> Model:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def engine(path: str) -> nl.OnnxRuntimeEngine:
     """One session for each model file and process."""
     return nl.OnnxRuntimeEngine(path, threads=1)

@@ -43,7 +43,7 @@ def _blobs(rng: np.random.Generator, size_wh: tuple[int, int]) -> np.ndarray:
     image = np.full((height, width, 3), rng.uniform(30, 225, 3))
     for _ in range(int(rng.integers(4, 12))):
         (cx, cy), r = rng.uniform(0, 1, 2), rng.uniform(0.04, 0.3)
-        weight = np.exp(-(((x - cx) ** 2 + (y - cy) ** 2) / r**2) ** rng.uniform(1, 4))[..., None]
+        weight = np.exp(-((((x - cx) ** 2 + (y - cy) ** 2) / r**2) ** rng.uniform(1, 4)))[..., None]
         image += weight * (rng.uniform(0, 255, 3) - image)
     return np.clip(image + rng.normal(0, 4, image.shape), 0, 255).astype(np.uint8)
 
@@ -61,6 +61,6 @@ def stream(rng: np.random.Generator, kind: str, count: int, size_wh: tuple[int, 
     if kind == "clip":
         frames, step = _clip(), int(rng.integers(2, 7))
         start = int(rng.integers(0, len(frames) - step * (count - 1)))
-        return [cv2.resize(f, size_wh, interpolation=cv2.INTER_AREA) for f in frames[start :: step][:count]]
+        return [cv2.resize(f, size_wh, interpolation=cv2.INTER_AREA) for f in frames[start::step][:count]]
     makers = {"figures": [_figures], "blobs": [_blobs], "photo": [_crop], "mixed": [_figures, _blobs, _crop]}[kind]
     return [makers[i % len(makers)](rng, size_wh) for i in range(count)]
