@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,18 +70,18 @@ class Fault(NamedTuple):
 
     name: str
     cause: str
-    readings: Optional[Callable[[Rng, Port, str], Specs]] = None
-    channels: Optional[Callable[[Rng, int], Sequence[int]]] = None
-    done: Optional[Callable[[dict[str, Any]], dict[str, Any]]] = None
-    declared: Optional[dict[str, Any]] = None
-    names: Optional[Callable[[dict[str, tuple[int, ...]]], dict[str, str]]] = None
-    times: Optional[Callable[[Rng, int], Sequence[int]]] = None
-    shift: Optional[int] = None
+    readings: Callable[[Rng, Port, str], Specs] | None = None
+    channels: Callable[[Rng, int], Sequence[int]] | None = None
+    done: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    declared: dict[str, Any] | None = None
+    names: Callable[[dict[str, tuple[int, ...]]], dict[str, str]] | None = None
+    times: Callable[[Rng, int], Sequence[int]] | None = None
+    shift: int | None = None
     device: str = ""
     accept: frozenset[str] = frozenset()
     dtypes: Sequence[str] = DTYPES
-    models: Optional[Sequence[str]] = None
-    frames: Optional[tuple[int, int]] = None
+    models: Sequence[str] | None = None
+    frames: tuple[int, int] | None = None
     identical: bool = False
     odd_frames: bool = False  # of another aspect than the input, and recorded
     untellable: bool = False
@@ -318,7 +318,7 @@ def _stuck(rng: Rng, count: int) -> Sequence[int]:
     return [-1] * count
 
 
-FAULTLESS = Fault("faultless", "match")
+FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
 _LAYOUTS = {
     "nhwc_as_nchw": ("NHWC", "NCHW"),
     "nchw_as_nhwc": ("NCHW", "NHWC"),
@@ -338,7 +338,7 @@ _LAYOUTS = {
 }
 _ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swapped": _swapped}
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
-_FLOATS = ("float32", "float16", "float16", "int8")
+_FLOATS = ("float32", "int8", "float16", "int8")
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (

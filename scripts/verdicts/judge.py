@@ -1,4 +1,4 @@
-"""Was a verdict right, and its fix? Fixes are judged by what they do: what is read, what the network would have seen."""
+"""Was a verdict right, and its fix? A fix is judged by what it does: what is read, what the network would have seen."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _judged(planted: Planted, name: str, truth: Truth, output: Any) -> Outcome:
 
 
 def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
-    """ "" if the fix is right, else what is wrong with it."""
+    """What is wrong with a fix; "" if it is right."""
     if verdict in ("layout", "quantization"):
         return _reading_error(truth, fix)
     if verdict == "channel_order":
@@ -94,14 +94,13 @@ def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
     return "" if fix == expected and type(fix) is type(expected) else f"fix {fix!r}, expected {expected!r}"
 
 
-def _differs(truth: Truth, read: list[np.ndarray], wanted: list[np.ndarray]) -> str:
-    """ "" where `read` is `wanted` but for 5 % of a channel's deviation, half its noise, or a step."""
+def _differs(truth: Truth, read: list[np.ndarray], wanted: list[np.ndarray], noise: np.ndarray) -> str:
+    """Where `read` is not `wanted` but for 5 % of a channel's deviation, its noise, or a step; "" if it is."""
     y, r = (np.stack([np.moveaxis(a, 1, 0) for a in arrays], 1) for arrays in (read, wanted))
     y, r = (a.astype(np.float64).reshape(len(a), -1) for a in (y, r))
     scale = 0.0 if truth.spec.quantization is None else np.broadcast_to(truth.spec.quantization.scale, len(r))
     with np.errstate(all="ignore"):
         error = np.sqrt(((y - r) ** 2).mean(1))
-        noise = 0.5 * np.sqrt(r.var(1).mean()) * 10 ** (-max(truth.true_db, 0) / 20)
         excess = error / np.maximum(np.maximum(0.05 * r.std(1), noise), np.maximum(1.01 * scale, 1e-6))
     worst = int(np.argmax(np.where(np.isfinite(excess), excess, np.inf)))
     if excess[worst] <= 1:
@@ -120,7 +119,7 @@ def _reading_error(truth: Truth, fix: Any) -> str:
         return f"fix {fix!r} cannot read the buffer: {error}"
     if read[0].shape != truth.values[0].shape:
         return f"fix {fix!r} has another shape than {truth.values[0].shape}"
-    says = _differs(truth, read, truth.values)
+    says = _differs(truth, read, truth.values, truth.noise)
     return says and f"{says}; fix {fix!r}, expected {truth.spec!r}"
 
 
@@ -128,8 +127,9 @@ def _order_error(truth: Truth, fix: Any) -> str:
     count = truth.spec.shape[1]
     if not isinstance(fix, tuple) or sorted(fix) != list(range(count)):
         return f"fix {fix!r}, expected a permutation of {count} channels"
-    says = _differs(truth, [v[:, list(fix)] for v in truth.values], truth.in_model_order())
-    expected = None if truth.order is None else tuple(np.argsort(truth.order).tolist())
+    expected = tuple(np.argsort(range(count) if truth.order is None else truth.order).tolist())
+    wanted = truth.in_model_order()
+    says = _differs(truth, [v[:, list(fix)] for v in truth.values], wanted, truth.noise[list(expected)])
     return says and f"{says}; fix {fix!r}, expected {expected!r}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -221,6 +222,7 @@ def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
 
 def _quantise(source: Path, target: Path, inputs: list[np.ndarray], wide: bool) -> None:
     """QDQ, 8 bits, the weights per channel; `wide`: activations of 16 bits."""
+    import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
@@ -230,15 +232,21 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], wide: bool) 
         def get_next(self) -> Any:
             return next(({"image": x} for x in self.left), None)
 
-    quantize_static(
-        str(source),
-        str(target),
-        Reader(),
-        quant_format=QuantFormat.QDQ,
-        per_channel=True,
-        activation_type=QuantType.QInt16 if wide else QuantType.QInt8,
-        weight_type=QuantType.QInt8,
-    )
+    model = onnx.load(source)
+    onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it warns
+    logging.disable(logging.WARNING)
+    try:
+        quantize_static(
+            model,
+            str(target),
+            Reader(),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=QuantType.QInt16 if wide else QuantType.QInt8,
+            weight_type=QuantType.QInt8,
+        )
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _build(name: str, folder: Path) -> None:
