@@ -170,13 +170,16 @@ def _device(scene: _Scene, t: int) -> Arrays:
     return noisy
 
 
-def _deviation(scene: _Scene, name: str) -> float:
-    """Root mean variance of the channels over the recording, of the float network fed as it was in truth."""
+def _deviation(scene: _Scene, name: str) -> np.ndarray:
+    """Deviation of each channel (1, channels, ...) over the recording, of the float network fed as it was in truth; a
+    channel that hardly varies gets a little of the others' noise."""
     key = ("deviation", name)
     if key not in scene._kept:
         values = models.by_channel([scene.says(scene.model.path, scene.done, t)[name] for t in range(scene.count)])
-        scene._kept[key] = {"": np.sqrt(values.var(1).mean())}
-    return float(scene._kept[key][""])
+        std = values.std(1)
+        std = np.maximum(std, 0.01 * np.sqrt((std**2).mean()))
+        scene._kept[key] = {"": std.reshape(-1, *[1] * (len(scene.model.outputs[name]) - 2))}
+    return scene._kept[key][""]
 
 
 def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:

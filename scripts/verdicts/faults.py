@@ -29,10 +29,16 @@ class Port(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
+    @property
+    def uneven(self) -> bool:
+        """Whether one scale of 8 bits for all would leave nothing of some channels."""
+        ranges = self.high - self.low
+        return bool((ranges * 32 < ranges.max()).any())
+
     def quantization(self, dtype: str, each: bool = False) -> nl.Quantization | None:
         """As a converter would choose it, for the tensor or for `each` channel; None for floats."""
         whole = calibrate([self.low, self.high], dtype)
-        if whole is None or not each:
+        if whole is None or not (each or (self.uneven and dtype in ("int8", "uint8"))):
             return whole
         parts = [calibrate([low, high], dtype) for low, high in zip(self.low, self.high)]
         return nl.Quantization([p.scale for p in parts], [p.zero_point for p in parts], axis=1)  # type: ignore[union-attr]
@@ -137,18 +143,18 @@ def _scaled(factor: float, rng: Rng, port: Port, dtype: str) -> Specs:
     true = _true(rng, port, dtype)
     q = true.quantization
     assert q is not None
-    return true, _changed(true, quantization=nl.Quantization(float(q.scale) * factor, q.zero_point))
+    return true, _changed(true, quantization=nl.Quantization(np.multiply(q.scale, factor), q.zero_point, q.axis))
 
 
 def _zero_point(change: str, rng: Rng, port: Port, dtype: str) -> Specs:
     true = _true(rng, port, dtype)
     q = true.quantization
     assert q is not None
-    zero = float(q.zero_point)
-    wrong = 0.0 if change == "ignored" else zero + 20 * (256 if dtype == "int16" else 1)
-    if abs(zero - wrong) < (1280 if dtype == "int16" else 5):
+    zero, step = np.asarray(q.zero_point), 256 if dtype == "int16" else 1
+    wrong = 0 * zero if change == "ignored" else zero + 20 * step
+    if np.abs(zero - wrong).mean() < 5 * step:
         raise NotApplicable("the zero point is 0")
-    return true, _changed(true, quantization=nl.Quantization(q.scale, int(wrong)))
+    return true, _changed(true, quantization=nl.Quantization(q.scale, wrong.astype(int), q.axis))
 
 
 def _read_as(declared: str, rng: Rng, port: Port, dtype: str) -> Specs:
@@ -172,10 +178,16 @@ def _one_as_each(rng: Rng, port: Port, dtype: str) -> Specs:
     true = _true(rng, port, dtype)
     q = true.quantization
     assert q is not None
-    if port.shape[1] == 1:
-        raise NotApplicable("one channel")
+    if port.shape[1] == 1 or q.axis is not None:
+        raise NotApplicable("one channel, or a scale for each in truth")
     scales = float(q.scale) * rng.uniform(0.4, 1.6, port.shape[1])
     return true, _changed(true, quantization=nl.Quantization(scales, q.zero_point, axis=1))
+
+
+def _shared_scale(rng: Rng, port: Port, dtype: str) -> Specs:
+    """One scale for channels of very different ranges, as is declared: of some nothing is left."""
+    true = _true(rng, port, dtype, quantization=calibrate([port.low, port.high], dtype))
+    return true, true
 
 
 # Channels: a device whose channel k is the model's channel result[k].
@@ -382,6 +394,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault("other_weights", "mismatch", device="other", accept=REFUSALS),
     Fault("random_codes", "mismatch", device="random", accept=REFUSALS),
     Fault("noisy_3db", "mismatch", device="noisy", accept=REFUSALS),
+    Fault(
+        "dead_scores",
+        "mismatch",
+        readings=_shared_scale,
+        dtypes=("int8", "uint8"),
+        models=("yolo8",),
+        accept=REFUSALS | {"match"},
+        weight=4,
+    ),
     Fault("dead_outputs", "mismatch", device="dead", accept=REFUSALS),
     Fault(
         "constant_maps",

@@ -35,7 +35,8 @@ CALIBRATION = 24
 class Kind(NamedTuple):
     """How a model is built: input shape, preprocessing, and the function that builds the graph behind the input.
 
-    `wide`: 8 bits are too few for its activations. `special`: for what cannot be told.
+    `wide`: 8 bits are too few for its activations. `apart`: nodes that are not quantised, so that what they join keeps
+    its own scales. `special`: for what cannot be told.
     """
 
     shape: tuple[int, int, int, int]
@@ -43,6 +44,7 @@ class Kind(NamedTuple):
     build: Callable[[Network], None]
     folded: bool = False
     wide: bool = False
+    apart: tuple[str, ...] = ()
     special: bool = False
 
 
@@ -165,7 +167,7 @@ def _constant(net: Network) -> None:
 KINDS = {
     "maps": Kind((1, 3, 128, 96), HALF, _maps),
     "yolo": Kind((1, 3, 128, 128), UNIT, _yolo),
-    "yolo8": Kind((1, 3, 128, 128), UNIT, _yolo8),
+    "yolo8": Kind((1, 3, 128, 128), UNIT, _yolo8, apart=("output0",)),
     "segmentation": Kind((1, 3, 64, 96), IMAGENET, _segmentation),
     "classifier": Kind((1, 3, 128, 128), IMAGENET, _classifier),
     "ssd": Kind((1, 3, 128, 128), HALF, _ssd),
@@ -220,8 +222,8 @@ def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
         yield net.settle(inputs).SerializeToString()
 
 
-def _quantise(source: Path, target: Path, inputs: list[np.ndarray], wide: bool) -> None:
-    """QDQ, 8 bits, the weights per channel; `wide`: activations of 16 bits."""
+def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) -> None:
+    """QDQ, 8 bits, the weights per channel."""
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
@@ -242,8 +244,9 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], wide: bool) 
             Reader(),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
-            activation_type=QuantType.QInt16 if wide else QuantType.QInt8,
+            activation_type=QuantType.QInt16 if kind.wide else QuantType.QInt8,
             weight_type=QuantType.QInt8,
+            nodes_to_exclude=list(kind.apart),
         )
     finally:
         logging.disable(logging.NOTSET)
@@ -257,7 +260,7 @@ def _build(name: str, folder: Path) -> None:
         partial.mkdir()
         for file, model in zip(("model.onnx", "other.onnx"), _float_models(name, inputs)):
             (partial / file).write_bytes(model)
-        _quantise(partial / "model.onnx", partial / "quantised.onnx", inputs, KINDS[name].wide)
+        _quantise(partial / "model.onnx", partial / "quantised.onnx", inputs, KINDS[name])
         names = list(nl.OnnxRuntimeEngine(partial / "model.onnx", threads=1).output_shapes)
         about = {}
         for output, values in zip(names, zip(*run((partial / "quantised.onnx").read_bytes(), inputs))):

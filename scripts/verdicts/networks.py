@@ -26,7 +26,7 @@ class Network:
 
     def node(self, kind: str, inputs: Sequence[str], name: str = "", **attributes: Any) -> str:
         name = name or f"{kind.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
     def constant(self, values: Any, dtype: Any = np.float32) -> str:
