@@ -224,7 +224,7 @@ def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
 
 def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) -> None:
     """QDQ, 8 bits, the weights per channel."""
-    import onnx
+    import onnx.helper
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
@@ -234,12 +234,14 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) 
         def get_next(self) -> Any:
             return next(({"image": x} for x in self.left), None)
 
-    model = onnx.load(source)
+    model = onnx.load(str(source))
     onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it warns
+    prepared = target.with_name("prepared.onnx")  # onnxruntime 1.17 takes paths alone
+    onnx.save(model, str(prepared))
     logging.disable(logging.WARNING)
     try:
         quantize_static(
-            model,
+            str(prepared),
             str(target),
             Reader(),
             quant_format=QuantFormat.QDQ,

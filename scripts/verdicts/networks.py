@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.shape_inference
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
