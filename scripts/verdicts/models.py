@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,6 +237,10 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) 
 
     model = onnx.load(str(source))
     onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it warns
+    if not hasattr(onnx, "mapping"):  # which onnxruntime 1.17 still asks for
+        numbers = [getattr(onnx.TensorProto, kind) for kind in ("FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32")]
+        known = {number: onnx.helper.tensor_dtype_to_np_dtype(number) for number in numbers}
+        onnx.mapping = SimpleNamespace(TENSOR_TYPE_TO_NP_TYPE=known)
     prepared = target.with_name("prepared.onnx")  # onnxruntime 1.17 takes paths alone
     onnx.save(model, str(prepared))
     logging.disable(logging.WARNING)

@@ -82,8 +82,9 @@ class Network:
 
     def model(self, outputs: Sequence[str] | None = None) -> onnx.ModelProto:
         wanted = list(self.outputs if outputs is None else outputs)
+        last = max(i for i, node in enumerate(self.nodes) if set(node.output) & set(wanted))
         graph = helper.make_graph(
-            self.nodes,
+            self.nodes[: last + 1],
             "network",
             [helper.make_tensor_value_info(self.input, TensorProto.FLOAT, self.shape)],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in wanted],
