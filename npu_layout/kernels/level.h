@@ -168,7 +168,7 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
 }
 enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
 #define TRY_TWICE(size) \
-    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
+    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, NULL, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
 #endif
 
 #if VB == 64
@@ -204,9 +204,9 @@ FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
  * drive each other out. The last two rounds turn the lanes. */
-INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
-    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512(src + r * s);
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512((r < from ? src : later) + r * s);
     for (int g = 0; g < 16; g += 4) {
         for (int r = 0; r < 2; ++r) {
             y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
@@ -227,10 +227,13 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
         put512(dst + (c + 12) * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
     }
 }
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    square4_of(src, src, 16, s, dst, d, past);
+}
 #define TRY_MORE(size)                                                                                        \
-    if (size == 4 && a >= 16 && b >= 16) cover(square4, 16, 16, 4, src, sa, a, dst, db, b, past);             \
-    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
-    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b, past);           \
+    if (size == 4 && a >= 16 && b >= 16) cover(square4, square4_of, 16, 16, 4, src, sa, a, dst, db, b, past);             \
+    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, NULL, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
+    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, NULL, 32, 16, 1, src, sa, a, dst, db, b, past);           \
     else TRY_TWICE(size)
 #elif VB == 32
 #define TRY_MORE TRY_TWICE
@@ -239,6 +242,8 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
+/* The same of rows that lie apart: those before `from` at `src`, the rest at `rest`. */
+typedef void Joint(const uint8_t *src, const uint8_t *rest, int from, int64_t s, uint8_t *dst, int64_t d, int past);
 
 /* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
 INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
@@ -251,14 +256,21 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
  * the source, unless wide elements then write to too many rows at a time, and large results with short rows. */
 enum { LARGE = 1 << 21 };
 enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
-INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
+INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b, int past) {
     int64_t lead = 0, leads = 0;
-    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && a > 128 / size) {
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (a > 128 / size || (joint && db == a * size))) {
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
         leads = (lead + rows - 1) / rows;
     }
-    const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
+    /* The same for the source, where a tile reads lines of it. */
+    const int read_lines = columns * size == 64 && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns;
+    const int64_t skip = read_lines ? (int64_t)(-(uintptr_t)src % 64) / size : 0, skips = skip > 0;
+    /* Rows of the result without gaps: what begins inside of a line shares it with the end of the row before. */
+    const int turns = joint && lead && db == a * size;
+    if (turns) leads = 1;
+    const int64_t early = rows - lead;
+    const int64_t as = turns ? a / rows : leads + (a - lead + rows - 1) / rows, bs = skips + (b - skip + columns - 1) / columns;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
     const int large = a * b * size > LARGE;
     const int by_destination = across < down ? size < 4 || (columns * size == 64 && !large) : large;
@@ -279,7 +291,13 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
                 for (int64_t k = k0; k < k1; ++k)
                     for (int64_t l = m0; l < m1; ++l) {
                         const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
-                        const int64_t q = place(by_destination ? l : k, columns, b, 0, 0);
+                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skips);
+                        if (turns && !p) {
+                            const uint8_t *now = src + q * size;
+                            if (q) joint(now - size + (a - early) * sa, now - early * sa, (int)early, sa, dst + q * db - early * size, db, past && lines);
+                            else tile(now, sa, dst, db, 0);
+                            if (!q || q == b - columns) tile(now + (a - rows) * sa, sa, dst + q * db + (a - rows) * size, db, 0);
+                        } else
                         tile(src + p * sa + q * size, sa, dst + q * db + p * size, db, past && lines);
                     }
             }
@@ -335,13 +353,13 @@ static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) 
         enum { FULL = 16 / size, HALF = 8 / size };                                                           \
         TRY_MORE(size)                                                                                        \
         if (a >= FULL && b >= FULL)                                                                      \
-            cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
+            cover(tile##size, NULL, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
         else if (a >= FULL && b >= HALF)                                                                      \
-            cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
+            cover(tile##size##_few_columns, NULL, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
         else if (a >= HALF && b >= FULL)                                                                      \
-            cover(tile##size##_few_rows, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
+            cover(tile##size##_few_rows, NULL, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
         else if (a >= HALF && b >= HALF)                                                                      \
-            cover(tile##size##_few, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
+            cover(tile##size##_few, NULL, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
         else if (a >= b)                                                                                      \
             for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
         else                                                                                                  \
