@@ -253,33 +253,42 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
 
 /* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
- * the source, unless wide elements then write to too many rows at a time, and large results with short rows. */
-enum { LARGE = 1 << 21 };
-enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
+ * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
+ * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
+ * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
+ * which on few rows share a page, and the walk along them is given up. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128 };
 INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b, int past) {
-    int64_t lead = 0, leads = 0;
-    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (a > 128 / size || (joint && db == a * size))) {
+    const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
+    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    int64_t lead = 0, leads = 0, skip = 0;
+    /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
+    const int gapless = joint && db == a * size;
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size)) {
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
         leads = (lead + rows - 1) / rows;
     }
-    /* The same for the source, where a tile reads lines of it. */
-    const int read_lines = columns * size == 64 && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns;
-    const int64_t skip = read_lines ? (int64_t)(-(uintptr_t)src % 64) / size : 0, skips = skip > 0;
-    /* Rows of the result without gaps: what begins inside of a line shares it with the end of the row before. */
-    const int turns = joint && lead && db == a * size;
-    if (turns) leads = 1;
-    const int64_t early = rows - lead;
-    const int64_t as = turns ? a / rows : leads + (a - lead + rows - 1) / rows, bs = skips + (b - skip + columns - 1) / columns;
-    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    const int joins = gapless && lead;
+    const int64_t early = rows - lead; /* elements of the row before */
+    if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
+        skip = (int64_t)(-(uintptr_t)src % 64) / size;
+    const int64_t as = joins ? a / rows : leads + (a - lead + rows - 1) / rows;
+    const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
     const int large = a * b * size > LARGE;
-    const int by_destination = across < down ? size < 4 || (columns * size == 64 && !large) : large;
+    const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
     /* What goes past the caches fills whole lines one after the other. */
     const int lines = past && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
-    const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
+    /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
+    const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
+    const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
+    const int64_t block = !by_destination ? across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
+                          : crowded       ? 1
+                          : shared        ? COLUMNS / columns
+                                          : inner;
     for (int64_t l0 = 0; l0 < inner; l0 += block) {
         const int64_t l1 = l0 + block < inner ? l0 + block : inner;
         for (int64_t k0 = 0; k0 < outer;) {
@@ -291,14 +300,19 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
                 for (int64_t k = k0; k < k1; ++k)
                     for (int64_t l = m0; l < m1; ++l) {
                         const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
-                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skips);
-                        if (turns && !p) {
-                            const uint8_t *now = src + q * size;
-                            if (q) joint(now - size + (a - early) * sa, now - early * sa, (int)early, sa, dst + q * db - early * size, db, past && lines);
-                            else tile(now, sa, dst, db, 0);
-                            if (!q || q == b - columns) tile(now + (a - rows) * sa, sa, dst + q * db + (a - rows) * size, db, 0);
-                        } else
-                        tile(src + p * sa + q * size, sa, dst + q * db + p * size, db, past && lines);
+                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skip > 0);
+                        const uint8_t *from = src + q * size;
+                        uint8_t *to = dst + q * db;
+                        if (!joins || p) {
+                            tile(from + p * sa, sa, to + p * size, db, past && lines);
+                            continue;
+                        }
+                        if (q)
+                            joint(from - size + (a - early) * sa, from - early * sa, (int)early, sa, to - early * size, db,
+                                  past && lines);
+                        else
+                            tile(from, sa, to, db, 0);
+                        if (!q || q == b - columns) tile(from + (a - rows) * sa, sa, to + (a - rows) * size, db, 0);
                     }
             }
             k0 = k1;
