@@ -1207,10 +1207,16 @@ INLINE V gray_vector(V b, V g, V r) {
 }
 #endif
 INLINE void gray_planes(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
-    int64_t i = 0;
-    for (; i + VB <= n; i += VB) put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
-    if (i < n && n >= VB) put(out + n - VB, gray_vector(whole(b + n - VB), whole(g + n - VB), whole(r + n - VB)));
-    else for (; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+    if (n < VB) {
+        for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+        return;
+    }
+    enum { STEP = VB };
+    const int64_t lead = lead_of(1, out, 1);
+    AT_STEPS {
+        put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
+        if (i + VB >= n) return;
+    }
 }
 #else
 INLINE void gray_planes(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
