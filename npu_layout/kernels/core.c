@@ -322,7 +322,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         level->brief[a->from == U8][a->to == U8][each](src, dst, n, row);
         return;
     }
-    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector) {
+    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector && *row->after < 1 << 14 && *row->after > -(1 << 14)) {
         level->quantize[a->to == U8](src, dst, n, row);
         return;
     }

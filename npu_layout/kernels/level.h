@@ -1075,26 +1075,32 @@ static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, co
 #define IN_ORDER(v) \
     _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), v)
 typedef __m512i I;
+typedef __m512 FI;
 #elif VB == 32
 #define PACKS(name) _mm256_##name
 #define IN_ORDER(v) _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 typedef __m256i I;
+typedef __m256 FI;
 #elif defined(__SSE2__)
 #define PACKS(name) _mm_##name
 #define IN_ORDER(v) (v)
 typedef __m128i I;
+typedef __m128 FI;
 #endif
-INLINE void saturate(int to_u8, uint8_t *p, const F v[4], S after) {
-    const S whole = after - every_int(0x4B400000);
+/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. */
+INLINE void saturate(int to_u8, uint8_t *p, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
-    for (int k = 0; k < 4; ++k) q[k] = (I)((S)(v[k] + every(0x1.8p23f)) + whole);
-    const I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)smaller(every(0x1p22f), v[k]));
+    const I more = PACKS(set1_epi16)(after);
+    const I low = PACKS(adds_epi16)(PACKS(packs_epi32)(q[0], q[1]), more);
+    const I high = PACKS(adds_epi16)(PACKS(packs_epi32)(q[2], q[3]), more);
     put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
     for (int k = 0; k < 4; ++k) {
-        S q = (S)(v[k] + every(0x1.8p23f)) + whole;
+        const F near = smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
+        S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
         q = (q & (q > least)) | (least & ~(q > least));
         q = (q & (q < most)) | (most & ~(q < most));
         narrow_8(p + k * WIDTH, q);
@@ -1111,31 +1117,35 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
             v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
                    (each ? floats(before + at) : before0);
         }
-        saturate(to_u8, dst + i, v, every_int(0));
+        saturate(to_u8, dst + i, v, 0);
         if (i + VB >= n) return;
     }
 }
-/* What load and store do one after the other: a division takes its time while the rest goes on. */
-INLINE void quantize(int to_u8, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+/* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
+INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    enum { STEP = VB };
     const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
-    const F before = every(*row->before), most = every(0x1p22f);
-    const S after = every_int(*row->after);
-    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+    const F before = every(*row->before);
+    const int64_t lead = lead_of(1, src, 4);
+    AT_STEPS {
         F v[4];
         for (int k = 0; k < 4; ++k) {
-            v[k] = (get_f32(src + 4 * (i + k * WIDTH)) - shift) * scale / divisor + before;
-            v[k] = smaller(larger(v[k], -most), most);
+            v[k] = get_f32(src + 4 * (i + k * WIDTH));
+            v[k] = plain ? v[k] / divisor : (v[k] - shift) * scale / divisor + before;
         }
-        saturate(to_u8, dst + i, v, after);
+        saturate(to_u8, dst + i, v, (int16_t)*row->after);
         if (i + VB >= n) return;
     }
 }
-static void HERE(quantize_i8)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    quantize(0, src, dst, n, row);
-}
-static void HERE(quantize_u8)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    quantize(1, src, dst, n, row);
-}
+#define QUANTIZE(name, to_u8)                                                                                  \
+    static void HERE(quantize_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {           \
+        if (*row->shift == 0 && *row->scale == 1 && *row->before == 0)                                         \
+            quantize(to_u8, 1, src, dst, n, row);                                                              \
+        else                                                                                                   \
+            quantize(to_u8, 0, src, dst, n, row);                                                              \
+    }
+QUANTIZE(i8, 0)
+QUANTIZE(u8, 1)
 #define BRIEF(from_u8, to_u8, each)                                                                                  \
     static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
         brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
