@@ -252,7 +252,8 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int whole = row_n <= STRIP / 2 && joined(c, row_n, near_size(c, a));
     const int64_t room = whole && varies ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
     if (c->way == DIRECT && !whole) c->rows = -1;
-    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? 512 : plain ? row_n : STRIP);
+    const int64_t long_enough = room / rows_n < 512 ? 512 : at_most(room / rows_n, STRIP);
+    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? long_enough : plain ? row_n : STRIP);
     c->rows_step = c->rows < 0 ? 1 : at_most(rows_n, c->way == DIRECT && !varies ? rows_n : room / c->row_step);
     if (c->way != DIRECT) {
         const int size = c->way == SCATTER ? to : from;
