@@ -265,8 +265,8 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
 
 /* Room for what one call of convert_run works on: stays in L1. */
 typedef struct {
-    uint8_t tile[MAX_TILE + 64], out[4 * STRIP + 64];
-    uint8_t strip[4 * STRIP + 64];
+    uint8_t tile[MAX_TILE + 64] __attribute__((aligned(64))), out[4 * STRIP + 64] __attribute__((aligned(64)));
+    uint8_t strip[4 * STRIP + 64] __attribute__((aligned(64)));
     float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
         high[STRIP + 16];
     int32_t after[STRIP + 16];

@@ -947,10 +947,13 @@ INLINE S ints(const int32_t *p) {
     return v;
 }
 
-/* Rows have WIDTH elements or more; the last vector overlaps the one before. */
-#define WALK(BODY)                                              \
-    for (int64_t i = 0; i + WIDTH <= n; i += WIDTH) BODY(i);    \
-    if (n % WIDTH) BODY(n - WIDTH);
+/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one where it begins at
+ * a cache line of `wide`, the side of 4 bytes. */
+#define WALK(wide, BODY)                                                                                    \
+    int64_t at = (uintptr_t)(wide) % 4 == 0 ? (int64_t)(-(uintptr_t)(wide) % VB) / 4 : 0;                   \
+    if (at) BODY(0);                                                                                        \
+    for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
+    if (at < n) BODY(n - WIDTH);
 
 #define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
 #define LOAD_TO(to, i)                                                                                            \
@@ -966,7 +969,7 @@ INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    WALK(LOAD_AT)
+    WALK(dst, LOAD_AT)
 }
 #ifdef STREAM
 /* The same past the caches. Nothing else is written to a line that goes there. */
@@ -1036,7 +1039,7 @@ INLINE void store(void put(uint8_t *, S), int bytes, int each, const uint8_t *sr
     const int32_t *after = row->after;
     const F before0 = every(*before), low0 = every(*low), high0 = every(*high);
     const S after0 = every_int(*after);
-    WALK(STORE_AT)
+    WALK(src, STORE_AT)
 }
 #define STORE(name, bytes, narrow)                                                                            \
     static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {               \
@@ -1162,7 +1165,7 @@ BRIEF(1, 1, 1)
 #define STORE_FLOAT(name)                                                                            \
     static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
         (void)row;                                                                                   \
-        WALK(STORE_FLOAT_AT_##name)                                                                  \
+        WALK(src, STORE_FLOAT_AT_##name)                                                                  \
     }
 #define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))
 #define STORE_FLOAT_AT_bf16(i) put_bf16(dst + 2 * (i), get_f32(src + 4 * (i)))
