@@ -250,10 +250,12 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int plain = loops[c->row].p == 0 || loops[c->row].p == 1;
     const int64_t rows_n = c->rows >= 0 ? loops[c->rows].n : 1;
     const int whole = row_n <= STRIP / 2 && joined(c, row_n, near_size(c, a));
-    const int64_t room = whole && varies ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
+    const int repeats = c->rows >= 0 && !loops[c->rows].p; /* every row has the parameters of the one before */
+    const int64_t room = whole && varies && !repeats ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
     if (c->way == DIRECT && !whole) c->rows = -1;
-    const int64_t long_enough = room / rows_n < 512 ? 512 : at_most(room / rows_n, STRIP);
-    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? long_enough : plain ? row_n : STRIP);
+    const int64_t line = 64 / (c->way == SCATTER ? to : from); /* of the side that is further apart */
+    const int64_t columns = at_most(room / at_most(rows_n, line), STRIP);
+    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? columns : plain ? row_n : STRIP);
     c->rows_step = c->rows < 0 ? 1 : at_most(rows_n, c->way == DIRECT && !varies ? rows_n : room / c->row_step);
     if (c->way != DIRECT) {
         const int size = c->way == SCATTER ? to : from;
@@ -386,7 +388,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         if (!each || (row.p == 1 && (!together || rows_n == 1))) {
             here = parameters(w->a, at);
         } else {
-            const int64_t key[3] = {at, together ? rows_n : 1, row_n};
+            const int64_t key[3] = {at, together ? at_most(rows_n, STRIP / row_n) : 1, row_n};
             if (memcmp(key, w->expanded, sizeof key)) {
                 w->row = expand(w->a, &w->bench, at, key[1], rows.p, row_n, row.p);
                 memcpy(w->expanded, key, sizeof key);
@@ -395,7 +397,10 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         }
         here.past = w->a->past && c->way != SCATTER;
         if (c->way != GATHER || row.d == to) {
-            convert_row(w->level, w->a, &w->bench, src + r * src_step, out + r * dst_step, n, &here, each);
+            const int64_t some = each && together ? at_most(n, STRIP / row_n * row_n) : n;
+            for (int64_t i = 0; i < n; i += some)
+                convert_row(w->level, w->a, &w->bench, src + r * src_step + i * from, out + r * dst_step + i * to,
+                            at_most(n - i, some), &here, each);
         } else { /* no loop is contiguous anywhere */
             for (int64_t i = 0; i < n; i += STRIP) {
                 const int64_t some = at_most(n - i, STRIP);

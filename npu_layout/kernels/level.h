@@ -1090,19 +1090,19 @@ typedef __m256 FI;
 typedef __m128i I;
 typedef __m128 FI;
 #endif
-/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. */
-INLINE void saturate(int to_u8, uint8_t *p, const F v[4], int16_t after) {
+/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
+INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
-    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)smaller(every(0x1p22f), v[k]));
+    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(bounded ? v[k] : smaller(every(0x1p22f), v[k])));
     const I more = PACKS(set1_epi16)(after);
-    const I low = PACKS(adds_epi16)(PACKS(packs_epi32)(q[0], q[1]), more);
-    const I high = PACKS(adds_epi16)(PACKS(packs_epi32)(q[2], q[3]), more);
+    I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
     put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
     for (int k = 0; k < 4; ++k) {
-        const F near = smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
+        const F near = bounded ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
         S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
         q = (q & (q > least)) | (least & ~(q > least));
         q = (q & (q < most)) | (most & ~(q < most));
@@ -1120,7 +1120,7 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
             v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
                    (each ? floats(before + at) : before0);
         }
-        saturate(to_u8, dst + i, v, 0);
+        saturate(to_u8, 1, dst + i, v, 0);
         if (i + VB >= n) return;
     }
 }
@@ -1136,7 +1136,7 @@ INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int
             v[k] = get_f32(src + 4 * (i + k * WIDTH));
             v[k] = plain ? v[k] / divisor : (v[k] - shift) * scale / divisor + before;
         }
-        saturate(to_u8, dst + i, v, (int16_t)*row->after);
+        saturate(to_u8, 0, dst + i, v, (int16_t)*row->after);
         if (i + VB >= n) return;
     }
 }
