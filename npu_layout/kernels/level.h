@@ -279,8 +279,9 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
     const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
-    /* What goes past the caches fills whole lines one after the other. */
-    const int lines = past && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
+    /* What goes past the caches fills whole lines one after the other: not where rows of the result are the short ones,
+     * which took up to twice as long. */
+    const int lines = past && across < down && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
     const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
