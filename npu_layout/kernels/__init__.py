@@ -94,10 +94,10 @@ def argmax(
 ) -> None:
     """The first channel that holds the largest value, as numpy.argmax (NaN is the largest), into `out`, int64.
 
-    `x`: (\\*positions, \\*channel), a view with any strides; `out`: (\\*positions), any strides, apart from it. More axes
-    than one at the end of `x` are the channel's digits, outermost first, as (C1, 16) of NCHW16c; `channels`: how many
-    are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in uint16. ValueError on
-    what does not fit.
+    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides, apart from
+    `x`. More axes than one behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
+    `channels`: how many are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in
+    uint16. ValueError on what does not fit.
     """
     count, name = checked_argmax(x, out, channels, dtype)
     level = _BACKENDS[backend or _ACTIVE]

@@ -112,7 +112,7 @@ PyObject *native_softmax(PyObject *module, PyObject *args) {
 
 /* The planes of channels: whole blocks together, then what is left of the last one. */
 static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, const Digits *digits, int64_t channels,
-                     Peaks *peaks) {
+                     int c_bits, Peaks *peaks) {
     int64_t at = 0, plane = 0, left = channels;
     for (int d = 0; d < digits->count && left; ++d) {
         int64_t rest = 1;
@@ -120,7 +120,7 @@ static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, 
         const int64_t whole = left / rest;
         if (whole) {
             Box *box = &maps->planes;
-            *box = (Box){1, {{view->shape[0], view->strides[0], 0, channels}}, at, 0, plane};
+            *box = (Box){1, {{view->shape[0], view->strides[0], 0, (int64_t)1 << c_bits}}, at, 0, plane};
             for (int i = d; i < digits->count; ++i) {
                 const Loop k = digits->loops[i];
                 int64_t below = 1;
@@ -134,12 +134,20 @@ static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, 
 }
 
 /* Codes to rows of n, c, y, x. The codes lie in the last quarter of the room, which the rows reach last of all. */
-static void spell(int64_t *out, const int64_t *codes, int64_t count, int64_t channels, int64_t height, int64_t width) {
+static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits, int y_bits, int x_bits) {
+    const int64_t c = ((int64_t)1 << c_bits) - 1, y = ((int64_t)1 << y_bits) - 1, x = ((int64_t)1 << x_bits) - 1;
     for (int64_t i = 0; i < count; ++i) {
-        const int64_t code = codes[i], line = code / width, plane = line / height;
-        const int64_t row[4] = {plane / channels, plane % channels, line % height, code % width};
+        const int64_t code = codes[i], line = code >> x_bits, plane = line >> y_bits;
+        const int64_t row[4] = {plane >> c_bits, plane & c, line & y, code & x};
         memcpy(out + 4 * i, row, sizeof row);
     }
+}
+
+/* That hold 0 .. n - 1. */
+static int bits_of(int64_t n) {
+    int bits = 0;
+    while ((n - 1) >> bits) ++bits;
+    return bits;
 }
 
 PyObject *native_peaks(PyObject *module, PyObject *args) {
@@ -170,17 +178,24 @@ PyObject *native_peaks(PyObject *module, PyObject *args) {
     } else if (src.len) {
         const int y = src.ndim - 2, x = src.ndim - 1;
         maps.height = src.shape[y], maps.y = src.strides[y], maps.width = src.shape[x], maps.x = src.strides[x];
+        maps.y_bits = bits_of(maps.height), maps.x_bits = bits_of(maps.width);
+        const int c_bits = bits_of(channels), n_bits = bits_of(src.shape[0]);
+        if (n_bits + c_bits + maps.y_bits + maps.x_bits > 62) {
+            PyErr_SetString(PyExc_OverflowError, "indices that do not fit 62 bits");
+            goto end;
+        }
         peaks.room = dst.len / 32, peaks.codes = dst.buf;
         PyThreadState *others = src.len < UNLOCK ? NULL : PyEval_SaveThread();
-        find_all(level, &maps, &src, &digits, channels, &peaks);
+        find_all(level, &maps, &src, &digits, channels, c_bits, &peaks);
         if (peaks.count <= peaks.room) {
             int64_t *last = peaks.codes + 3 * peaks.room;
             const int moved = peaks.unsorted && peaks_sort(&peaks, last);
             if (!moved) memmove(last, peaks.codes, (size_t)peaks.count * 8);
-            spell(peaks.codes, last, peaks.count, channels, maps.height, maps.width);
+            spell(peaks.codes, last, peaks.count, c_bits, maps.y_bits, maps.x_bits);
         }
         if (others) PyEval_RestoreThread(others);
     }
+end:
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
     if (PyErr_Occurred()) return NULL;

@@ -13,7 +13,7 @@ from .box import Arithmetic, Box, limits
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 _GRAYS = {"B": 0, "H": 1, "f": 2}
-_PEAKS = 1024  # rows of a list of peaks at first
+_PEAKS = 1 << 14  # rows of a list of peaks at first, at most
 _TRIED = 1024  # channels of which every byte is tried
 _NUDGES = [(0.0, 0.0)] + [
     (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
@@ -185,7 +185,8 @@ def peaks(
     """As `_numpy_reduce.peaks`; None where x has more axes than the core walks."""
     if x.ndim > 7:
         return None
-    room = _PEAKS
+    # No two peaks are neighbours.
+    room = min(_PEAKS, x.shape[0] * channels * (x.shape[-2] + 1 >> 1) * (x.shape[-1] + 1 >> 1))
     while True:
         out = np.empty((room, 4), np.int64)
         count = _native.peaks(level, _DTYPES.index(dtype), x, out, channels, least or 0, threshold, radius)

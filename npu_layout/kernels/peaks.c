@@ -17,6 +17,8 @@ typedef struct {
     Loop inners[MAX_LOOPS]; /* what they are, the innermost first */
     const uint8_t *src;     /* of the plane at hand, and its number */
     int64_t plane, last;
+    Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
+    int64_t pitch;
     int32_t found[WIDEST];
 } Search;
 
@@ -61,38 +63,50 @@ static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int
 
 static void note(Search *s, int64_t y, int64_t lane) {
     const Heatmaps *maps = s->maps;
-    const int64_t x = lane / s->inside;
-    int64_t rest = lane % s->inside, plane = s->plane, at = 0;
+    int64_t x = lane, rest = 0, plane = s->plane, at = 0;
+    if (s->inside > 1) x = lane / s->inside, rest = lane % s->inside;
     for (int i = 0; i < s->inner; ++i) {
         const int64_t digit = rest % s->inners[i].n;
         rest /= s->inners[i].n;
         plane += digit * s->inners[i].p, at += digit * s->inners[i].s;
     }
     if (maps->radius > 1 && !stands_out(maps, s->src + at, y, x)) return;
-    const int64_t code = (plane * maps->height + y) * maps->width + x;
+    const int64_t code = (plane << maps->y_bits | y) << maps->x_bits | x;
     if (code < s->last) s->peaks->unsorted = 1;
     s->last = code;
     if (s->peaks->count < s->peaks->room) s->peaks->codes[s->peaks->count] = code;
     ++s->peaks->count;
 }
 
+enum { LEFT = 1, RIGHT = 2, UP = 4, DOWN = 8 };
+
+static void look_around(Search *s, int64_t pitch) {
+    const int64_t x = s->inside * s->size;
+    s->pitch = pitch;
+    for (int sides = 0; sides < 16; ++sides) {
+        Nearby n = {.least = s->maps->least, .threshold = s->maps->threshold};
+        if (sides & LEFT) n.earlier[n.earliers++] = -x;
+        if (sides & RIGHT) n.later[n.laters++] = x;
+        for (int i = sides & LEFT ? -1 : 0; i <= (sides & RIGHT ? 1 : 0); ++i) {
+            if (sides & UP) n.earlier[n.earliers++] = i * x - pitch;
+            if (sides & DOWN) n.later[n.laters++] = i * x + pitch;
+        }
+        s->nearby[sides] = n;
+    }
+}
+
 /* Elements `from` to `to` of row y; p: the first of them, up and down rows of `pitch` bytes. */
 static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t from, int64_t to) {
-    const Heatmaps *maps = s->maps;
-    const int64_t last = (maps->width - 1) * s->inside, x = s->inside * s->size;
+    const int64_t last = (s->maps->width - 1) * s->inside;
+    const int beside = (y > 0 ? UP : 0) | (y < s->maps->height - 1 ? DOWN : 0);
+    if (pitch != s->pitch) look_around(s, pitch);
     for (int64_t end; from < to; p += (end - from) * s->size, from = end) {
-        const int left = from >= s->inside, right = from < last, up = y > 0, down = y < maps->height - 1;
+        const int left = from >= s->inside, right = from < last;
         end = !left ? s->inside : right ? last : to;
         if (end > to) end = to;
         if (end > from + WIDEST) end = from + WIDEST;
-        Nearby n = {.least = maps->least, .threshold = maps->threshold};
-        if (left) n.earlier[n.earliers++] = -x;
-        if (right) n.later[n.laters++] = x;
-        for (int i = -left; i <= right; ++i) {
-            if (up) n.earlier[n.earliers++] = i * x - pitch;
-            if (down) n.later[n.laters++] = i * x + pitch;
-        }
-        const int64_t count = s->peak(p, end - from, &n, s->found);
+        const Nearby *nearby = s->nearby + (beside | (left ? LEFT : 0) | (right ? RIGHT : 0));
+        const int64_t count = s->peak(p, end - from, nearby, s->found);
         for (int64_t i = 0; i < count; ++i) note(s, y, from + s->found[i]);
     }
 }
@@ -111,7 +125,7 @@ static void tiles(Search *s, int dense) {
         for (int64_t l0 = 0; l0 < all; l0 += most) {
             const int64_t y1 = y0 + high < maps->height ? y0 + high : maps->height, l1 = l0 + most < all ? l0 + most : all;
             const int64_t ya = y0 ? y0 - 1 : 0, yb = y1 < maps->height ? y1 + 1 : y1;
-            const int64_t la = l0 ? l0 - s->inside : 0, lb = l1 < all ? l1 + s->inside : all, n = lb - la;
+            const int64_t la = l0 ? l0 - s->inside : 0, lb = all - l1 > s->inside ? l1 + s->inside : all, n = lb - la;
             Box box = {0, {{0, 0, 0, 0}}, 0, 0, 0};
             if (yb - ya > 1) box.loops[box.count++] = (Loop){yb - ya, maps->y, n * from, 0};
             if (n > 1) box.loops[box.count++] = (Loop){n, step, from, 0};
@@ -160,6 +174,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
         s.inner = 0, s.inside = 1;
         dense = maps->width == 1;
     }
+    look_around(&s, maps->y);
     ODOMETER(outer, count, maps->planes.src, 0, maps->planes.param, {
         (void)dst_;
         s.src = src + src_;

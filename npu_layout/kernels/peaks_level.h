@@ -116,5 +116,6 @@ const Reducers HERE(reducers) = {
     HERE(maxima),
     HERE(exponentials),
     HERE(scale),
+    HERE(copy),
     {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)},
 };

@@ -199,7 +199,7 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
 
 typedef struct {
     float tile[16 * MANY], most[STRIP], factor[STRIP];
-    uint8_t raw[2 * 16 * MANY];
+    uint8_t raw[4 * 16 * MANY];
     double sums[STRIP];
     Movers in, out;
 } SoftmaxBench;
@@ -221,6 +221,12 @@ static void deliver(const Reducers *loops, SoftmaxBench *b, const Reduction *r, 
     const int64_t step = r->to.loops[r->to.count - 1].s;
     const int direct = rows == 1 && (row == 1 || t->row.d == 4);
     if (!direct) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
+    if (r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
+        const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
+        tile_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
+        loops->copy(b->raw, dst, 4 * channels * row);
+        return;
+    }
     for (int64_t i = 0, n; i < channels; i += n) {
         const int64_t at = channel_at(&r->to, c + i, &n);
         float *planes = b->tile + i * pitch;
@@ -257,4 +263,5 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                     for (int64_t i = 0; i < pitch; ++i) b.factor[i] = (float)(1.0 / b.sums[i]);
             }
     }));
+    if (r->past) level->fence();
 }

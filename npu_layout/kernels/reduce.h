@@ -38,6 +38,9 @@ typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 
+/* Whole cache lines past the caches. */
+typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
+
 /* Which of n neighbouring elements are above the threshold (integers: `least` or more), above those at the byte
  * offsets `earlier`, and not below those at `later`: their numbers, ascending; how many. */
 typedef struct {
@@ -54,6 +57,7 @@ typedef struct {
     Maxima *maxima;
     Exponentials *exponentials;
     Scale *scale;
+    Copy *copy;
     Peak *peak[DTYPES]; /* none for float16 and bfloat16, which are converted */
 } Reducers;
 
@@ -71,10 +75,11 @@ typedef struct {
     int64_t height, width, y, x; /* extents, steps in bytes */
     int64_t radius, least;       /* integers: `least` or more; floats: above the threshold */
     float threshold;
+    int y_bits, x_bits; /* that hold every y and x */
     Box planes;
 } Heatmaps;
 
-/* Codes (plane * height + y) * width + x in a list of `room`, in any order; how many there are, with those for which
+/* Codes, of the bits of plane, y and x, in a list of `room`, in any order; how many there are, with those for which
  * there was no room. */
 typedef struct {
     int64_t count, room;

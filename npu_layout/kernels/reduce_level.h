@@ -164,19 +164,17 @@ INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
 
 /* e**(x - most) for x <= most, each step rounded to float32 by itself:
  *   d = x - most, and `lost` what that rounded off (Knuth's two-sum); 0 where d < -87.3
- *   n = rint(d * log2(e)); r = ((d - n * 0.693359375) + n * 2.12194440e-4) + lost
- *   p = (((((c5 r + c4) r + c3) r + c2) r + c1) r + c0) r r + r + 1, times 2**n
- * The polynomial and the halves of ln 2 are Cephes' expf (S. Moshier, 1992). */
+ *   n = rint(d * log2(e)); r = (d - n * 0.693359375) + (n * 2.12194440e-4 + lost); s = r r
+ *   p = ((((c5 r + c4) s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**n
+ * The coefficients and the halves of ln 2 are those of Cephes' expf (S. Moshier, 1992). */
 INLINE F exponential(F x, F most) {
     const F magic = every(0x1.8p23f), d = x - most, back = d - x, lost = (x - (d - back)) - (most + back);
     const F t = d * every(0x1.715476p0f) + magic, n = t - magic;
-    const F r = ((d - n * every(0.693359375f)) + n * every(2.12194440e-4f)) + lost;
-    F p = r * every(1.9875691500e-4f) + every(1.3981999507e-3f);
-    p = p * r + every(8.3334519073e-3f);
-    p = p * r + every(4.1665795894e-2f);
-    p = p * r + every(1.6666665459e-1f);
-    p = p * r + every(5.0000001201e-1f);
-    p = (p * (r * r) + r) + every(1.0f);
+    const F r = (d - n * every(0.693359375f)) + (n * every(2.12194440e-4f) + lost), s = r * r;
+    const F upper = r * every(1.9875691500e-4f) + every(1.3981999507e-3f);
+    const F middle = r * every(8.3334519073e-3f) + every(4.1665795894e-2f);
+    const F lower = r * every(1.6666665459e-1f) + every(5.0000001201e-1f);
+    const F p = (((upper * s + middle) * s + lower) * s + r) + every(1.0f);
     return zero_below(d, every(-87.3f), (F)((U)p + ((U)t << 23)));
 }
 
@@ -188,33 +186,64 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
     }
 }
 
+/* Four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. */
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
                                int first) {
     for (int64_t i = 0; i < n; i += WIDTH) {
         const F m = floats(most + i);
         D sum[2] = {{0}, {0}};
         if (!first) memcpy(sum, sums + i, sizeof sum);
-        for (int64_t c = 0; c < channels; ++c) {
-            float *p = planes + c * pitch + i;
-            const F e = exponential(floats(p), m);
-            memcpy(p, &e, sizeof e);
-            sum[0] += doubles(e, 0), sum[1] += doubles(e, 1);
+        int64_t c = 0;
+        for (; c + 4 <= channels; c += 4) {
+            F e[4];
+            for (int k = 0; k < 4; ++k) {
+                float *p = planes + (c + k) * pitch + i;
+                e[k] = exponential(floats(p), m);
+                memcpy(p, e + k, sizeof *e);
+            }
+            const F four = (e[0] + e[1]) + (e[2] + e[3]);
+            sum[0] += doubles(four, 0), sum[1] += doubles(four, 1);
         }
+        F rest[4] = {{0}, {0}, {0}, {0}};
+        for (int k = 0; c < channels; ++c, ++k) {
+            float *p = planes + c * pitch + i;
+            rest[k] = exponential(floats(p), m);
+            memcpy(p, rest + k, sizeof *rest);
+        }
+        rest[0] = (rest[0] + rest[1]) + (rest[2] + rest[3]);
+        sum[0] += doubles(rest[0], 0), sum[1] += doubles(rest[0], 1);
         memcpy(sums + i, sum, sizeof sum);
     }
 }
 
+INLINE void scale_row(const float *p, const float *factor, uint8_t *to, int64_t n) {
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) put_f32(to + 4 * i, floats(p + i) * floats(factor + i));
+    for (; i < n; ++i) {
+        const float y = p[i] * factor[i];
+        memcpy(to + 4 * i, &y, 4);
+    }
+}
+
+/* `past`: whole cache lines go past the caches. */
 static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                         int64_t step, int past) {
-    (void)past;
     for (int64_t c = 0; c < channels; ++c) {
         const float *p = planes + c * pitch;
         uint8_t *to = out + c * step;
-        int64_t i = 0;
-        for (; i + WIDTH <= n; i += WIDTH) put_f32(to + 4 * i, floats(p + i) * floats(factor + i));
-        for (; i < n; ++i) {
-            const float y = p[i] * factor[i];
-            memcpy(to + 4 * i, &y, 4);
+#ifdef STREAM
+        if (past && (uintptr_t)to % 4 == 0 && n >= 64) {
+            int64_t i = (int64_t)(-(uintptr_t)to % 64) / 4;
+            scale_row(p, factor, to, i);
+            for (; i + 16 <= n; i += 16)
+                for (int k = 0; k < 16; k += WIDTH) STREAM(to + 4 * (i + k), (V)(floats(p + i + k) * floats(factor + i + k)));
+            scale_row(p + i, factor + i, to + 4 * i, n - i);
+            continue;
         }
+#endif
+        scale_row(p, factor, to, n);
     }
+    (void)past;
 }
+
+static void HERE(copy)(const uint8_t *src, uint8_t *dst, int64_t bytes) { copy_past(src, dst, bytes); }

@@ -90,5 +90,5 @@ def checked_peaks(
             nearest = np.nextafter(nearest, np.float32(-np.inf))
         return count, name, None, float(nearest), radius
     info = np.iinfo(x.dtype)
-    least = int(math.floor(min(max(threshold, info.min - 1), info.max))) + 1
+    least = math.floor(min(max(threshold, info.min - 1), info.max)) + 1
     return (count if least <= info.max else 0), name, least, 0.0, radius
