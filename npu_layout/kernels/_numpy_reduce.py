@@ -17,25 +17,12 @@ def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
 
     As numpy.argmax: -0 equals 0, and the first NaN is the largest of all.
     """
-    itemsize = x.dtype.itemsize
-    if dtype != "bfloat16" and x.ndim == out.ndim + 1 and (x.strides[-1] == itemsize or not out.ndim):
-        np.argmax(x[..., :channels], axis=-1, out=out)
+    if x.ndim == out.ndim + 1 and dtype != "bfloat16":
+        out[...] = x[..., :channels].argmax(-1)
         return
     for part, result in _parts(x, out.ndim, channels, out):
-        planes = _planes(part, out.ndim, channels)
-        best = _floats(next(planes), dtype).copy()
-        best, low, high = np.ascontiguousarray(best), np.empty(best.shape, bool), np.empty(best.shape, bool)
-        result[...] = 0
-        for c, plane in enumerate(planes, 1):
-            values = _floats(plane, dtype)
-            if best.dtype.kind == "f":
-                np.less_equal(values, best, out=low)
-                np.logical_not(low, out=low)
-                np.logical_and(low, np.equal(best, best, out=high), out=low)
-            else:
-                np.greater(values, best, out=low)
-            np.copyto(best, values, where=low)
-            np.copyto(result, c, where=low)
+        rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
+        result[...] = _floats(rows, dtype).argmax(-1)
 
 
 def softmax(
