@@ -481,3 +481,67 @@ def _(case: Case) -> Call:
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
     return _writes(out, function, *planes, rows)
+
+
+# -- reductions over channels, and peaks: results lie in the source's order, as ours
+
+
+@peer("argmax", "numpy", "x.argmax(1)")
+def _(case: Case) -> Call:
+    stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
+    return lambda: stored.argmax(axis)
+
+
+@peer("softmax", "numpy", "e = exp(x - x.max(1)); e / e.sum(1)")
+def _(case: Case) -> Call:
+    stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
+
+    def run() -> np.ndarray:
+        e = np.exp(stored - stored.max(axis, keepdims=True))
+        return e / e.sum(axis, keepdims=True)
+
+    return run
+
+
+@peer("peaks", "numpy", "x > each of eight slices; argwhere")
+def _(case: Case) -> Call:
+    x, threshold = case.logical, case.threshold
+    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    height, width = x.shape[2:]
+
+    def run() -> np.ndarray:
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=lowest)
+        good = x > threshold
+        for at in range(9):
+            other = padded[:, :, at // 3 : at // 3 + height, at % 3 : at % 3 + width]
+            if at != 4:
+                good &= x > other if at < 4 else x >= other
+        return np.argwhere(good)
+
+    return run
+
+
+@peer("argmax softmax", "torch", "argmax(x, 1), softmax(x, 1)")
+def _(case: Case) -> Call:
+    import torch
+
+    x, axis = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.source.layout.tag.index("C")
+    if case.kind == "argmax":
+        return lambda: torch.argmax(x, axis).numpy()
+    return lambda: torch.softmax(x, axis).numpy()
+
+
+@peer("peaks", "torch", "x == max_pool2d(x, 3); nonzero")
+def _(case: Case) -> Call | None:
+    import torch
+
+    if case.x.dtype.kind != "f":  # it pools no integers
+        return None
+    x, threshold = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.threshold
+    x = x.permute([case.source.layout.tag.index(axis) for axis in "NCHW"])
+
+    def run() -> np.ndarray:
+        found = (x == torch.nn.functional.max_pool2d(x, 3, 1, 1)) & (x > threshold)
+        return torch.nonzero(found).numpy()
+
+    return run

@@ -547,7 +547,7 @@ def test_the_core_without_python(machine: str, tmp_path: Path) -> None:
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))}")
     kernels_at = Path(kernels.__file__).parent
     sources = [Path(__file__).parent / "native" / "check.c", *kernels_at.glob("level_*.c")]
-    sources += [kernels_at / "core.c", kernels_at / "pool.c"]
+    sources += [kernels_at / name for name in ("core.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
     program = tmp_path / "check"
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", str(program)], check=True)

@@ -1,6 +1,7 @@
 /* Planning: which path moves a box, how a conversion is cut into tiles; and the walk over the outer loops. */
 #include "core.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
@@ -144,25 +145,6 @@ void move_plan(Move *m, const Box *asked, int size) {
     for (int i = near_source; i < box->count - 2; ++i) box->loops[i] = box->loops[i + 1];
     box->loops[box->count - 2] = k;
 }
-
-/* Call `body` with the offsets of every index of the first `count` loops. */
-#define ODOMETER(loops, count, src, dst, param, body)                     \
-    do {                                                                  \
-        int64_t at[MAX_LOOPS] = {0};                                      \
-        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
-        for (;;) {                                                        \
-            body;                                                         \
-            int k_ = (count)-1;                                           \
-            for (; k_ >= 0; --k_) {                                       \
-                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
-                if (++at[k_] < (loops)[k_].n) break;                      \
-                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
-                param_ -= at[k_] * (loops)[k_].p;                         \
-                at[k_] = 0;                                               \
-            }                                                             \
-            if (k_ < 0) break;                                            \
-        }                                                                 \
-    } while (0)
 
 void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
     Mover *mover = level->fast[m->path].mover;
@@ -433,8 +415,7 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     });
 }
 
-/* Part `part` of `parts` of one loop: false where nothing is left of it. */
-static int cut(Box *box, int64_t part, int64_t parts) {
+int box_cut(Box *box, int64_t part, int64_t parts) {
     int best = 0;
     for (int i = 1; i < box->count; ++i)
         if (box->loops[best].n < 8 * parts && box->loops[i].n > box->loops[best].n) best = i;
@@ -461,14 +442,14 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 convert_run(p->level, &job->convert, &p->arithmetic, src, dst);
             } else {
                 Convert c = job->convert;
-                if (cut(&c.box, part, parts)) convert_run(p->level, &c, &p->arithmetic, src, dst);
+                if (box_cut(&c.box, part, parts)) convert_run(p->level, &c, &p->arithmetic, src, dst);
             }
         } else if (parts == 1) {
             move_run(p->level, &job->move, src, dst);
         } else {
             Box box = job->move.box;
             Move m;
-            if (!cut(&box, part, parts)) continue;
+            if (!box_cut(&box, part, parts)) continue;
             move_plan(&m, &box, job->move.size); /* what is left may be another path's */
             m.past = job->move.past;
             move_run(p->level, &m, src, dst);
@@ -480,7 +461,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
 void gray_run(Gray *gray, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
               int64_t part, int64_t parts) {
     Box box = *asked;
-    if (parts > 1 && !cut(&box, part, parts)) return;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Loop row = box.loops[box.count - 1];
     ODOMETER(box.loops, box.count - 1, box.src, box.dst, 0,
              gray(b + src_, g + src_, r + src_, row.s, out + dst_, row.n));
