@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* TILE: bytes of the planes that are worked on at a time, more only where a cache line of each of so many channels needs
- * it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice. */
-enum { TILE = 16384, MANY = 1024, LINE = 64 };
+/* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
+ * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice. */
+enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64 };
 
 #if defined(__x86_64__)
 static const Reducers *const all[] = {&reducers_base, &reducers_sse4, &reducers_avx2, &reducers_avx512};
@@ -243,7 +243,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Reducers *loops = reducers(level);
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
-    const Tiling t = tiling(&box, 0, positions_of(each, 4, TILE));
+    const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
     SoftmaxBench b;
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
