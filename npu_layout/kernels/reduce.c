@@ -211,7 +211,7 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
     const int32_t none = 0;
     const Row arithmetic = {&r->shift, &r->scale, &one, &zero, &zero, &zero, &none, 0};
     const int size = dtype_size[r->type];
-    uint8_t *planes = (uint8_t *)b->tile, *tile = size < 4 ? b->raw : planes;
+    uint8_t *planes = (uint8_t *)b->tile, *tile = r->type == F32 ? planes : b->raw; /* load works on none in place */
     gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
     if (r->type != F32) level->load[r->type][0][0](tile, planes, channels * pitch, &arithmetic);
 }
