@@ -9,7 +9,7 @@ import numpy as np
 
 import npu_layout as nl
 
-from .cases import Planted, Truth, feed
+from .cases import Planted, Truth, feed, saturated
 from .faults import REFUSALS
 
 VERDICTS = (
@@ -145,7 +145,10 @@ def _input_error(planted: Planted, fix: Any) -> str:
             seen = feed(planted.model, image, arguments)
         except (ValueError, TypeError) as error:
             return f"fix {fix!r} is none: {error}"
-        for y, r in zip(seen[0], fed[0]):
+        wanted = fed
+        if planted.case.noise == "qdq":  # what saturates alike is alike
+            seen, wanted = (saturated(x, planted.recording.meta["preprocess"]) for x in (seen, fed))
+        for y, r in zip(seen[0], wanted[0]):
             limit = max(0.05 * r.std(), 0.01 * np.sqrt((r**2).mean()), 1e-6)
             worst = max(worst, float(np.sqrt(((y - r) ** 2).mean())) / limit)
     return "" if worst <= 1 else f"the input is {worst:.1f} times too far off; fix {fix!r}, expected {planted.done!r}"
