@@ -331,7 +331,7 @@ def _judged(
     return OutputReport(
         name, other, *finding, spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
-        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison),
+        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip
 
 
@@ -486,16 +486,38 @@ def _lost_words(lost: Sequence[int], channels: Sequence[Figures], comparison: Co
     )
 
 
-def _exhibit(case: Case, kept: Sequence[_Kept], name: str, comparison: Comparison | None) -> Exhibit:
-    """The kept frame whose reference varies most."""
-    at = max(range(len(kept)), key=lambda i: float(np.nan_to_num(case.references[i]).var()))
+def _exhibit(
+    case: Case,
+    kept: Sequence[_Kept],
+    name: str,
+    comparison: Comparison | None,
+    remade: Sequence[_Remade],
+    ranking: Sequence[Explanation],
+    other: str,
+) -> Exhibit:
+    """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
+    seen = remade[0].rows if remade else range(len(kept))
+    at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
         scale, zero_point = arithmetic(case.spec, case.samples)
         device = ((case.codes - zero_point) * scale).ravel()
     error = np.zeros((1, 1)) if comparison is None or comparison.position_error is None else comparison.position_error
     k = kept[at]
-    return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error)
+    told = {e.text: _answer(e, at, kept, remade, other) for e in ranking if e.score >= LEAST}
+    answers = {text: answer for text, answer in told.items() if answer is not None}
+    return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error, answers)
+
+
+def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Remade], other: str) -> np.ndarray | None:
+    """What an explanation about inputs makes the model say to the kept frame `at`; None where that is not known."""
+    if e.cause == "preprocessing":
+        return next((m.references[other][m.rows.index(at)] for m in remade if m.text == e.text), None)
+    if e.cause == "output_order":
+        return kept[at].references.get(e.fix)
+    if e.cause == "wrong_input" and e.fix is not None:
+        return next((k.references[other] for k in kept if k.number == kept[at].number + e.fix), None)
+    return None
 
 
 def _exchanged(reports: Mapping[str, OutputReport]) -> dict[str, OutputReport]:

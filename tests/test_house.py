@@ -12,7 +12,7 @@ HOUSE = Path(nl.__file__).parent
 
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
-    "errors names",
+    "errors markup names",
     "elements layout geometry",
     "storage",
     "repack",
@@ -20,7 +20,10 @@ FLOORS = (
     "tensor",
     "conversion frames engines specs recording identify comparison progress",
     "evidence variants",
-    "causes report",
+    "causes fixes pictures tables",
+    "contact_sheet",
+    "page",
+    "report",
     "validation",
     "bench_cases",
     "peers",
@@ -33,12 +36,13 @@ LATE = {
     "geometry": {"cv2"},
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
+    "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
     "progress": {"rich"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them
+ASK_THE_KERNELS = {"repack", "gray", "bench", "cli", "report"}  # the last three to name and compare them
 
 
 def modules() -> dict[str, ast.Module]:
