@@ -116,7 +116,7 @@ tbody th{font-weight:600}
 table{overflow-wrap:break-word}
 .channels td,.channels th{white-space:nowrap}
 .figures td{min-width:6rem}
-.ranking td:nth-child(2){min-width:13rem;overflow-wrap:anywhere}.ranking td:nth-child(3){min-width:7rem;width:24%}
+.ranking td:nth-child(2){min-width:8rem;overflow-wrap:anywhere}.ranking td:nth-child(3){min-width:4.5rem;width:24%}
 nav th[scope=row]{overflow-wrap:anywhere}
 details{margin:.6rem 0}
 summary{cursor:pointer;color:var(--link);padding:.25rem 0}

@@ -26,7 +26,7 @@ def _png(image: np.ndarray) -> str:
     """As a data URI. image: uint8 (H,W,3) BGR or (H,W,4) BGRA."""
     import cv2
 
-    _, encoded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 9])
+    _, encoded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 6])
     return "data:image/png;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
 
 

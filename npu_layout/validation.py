@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -25,6 +26,7 @@ Tolerance = Union[None, float, Mapping[str, float]]
 
 _KEPT = 16  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways
+_SHOWN = 3  # of those answers in the report
 _MEMORY = 256 << 20  # bytes that they may take
 _RUN = 4  # of them in a row, so that a shift can be seen
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
@@ -504,8 +506,8 @@ def _exhibit(
         device = ((case.codes - zero_point) * scale).ravel()
     error = np.zeros((1, 1)) if comparison is None or comparison.position_error is None else comparison.position_error
     k = kept[at]
-    told = {e.text: _answer(e, at, kept, remade, other) for e in ranking if e.score >= LEAST}
-    answers = {text: answer for text, answer in told.items() if answer is not None}
+    told = ((e.text, _answer(e, at, kept, remade, other)) for e in ranking if e.score >= LEAST)
+    answers = dict(islice(((text, answer) for text, answer in told if answer is not None), _SHOWN))
     return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error, answers)
 
 
