@@ -12,7 +12,7 @@ HOUSE = Path(nl.__file__).parent
 
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
-    "errors names",
+    "errors markup names",
     "elements layout geometry",
     "storage",
     "repack",
@@ -25,7 +25,10 @@ FLOORS = (
     "raw_dumps onnx_test_data",
     "polygraphy_json rknn_snapshot",
     "exchange evidence variants",
-    "causes report verdicts",
+    "causes verdicts fixes pictures tables",
+    "contact_sheet",
+    "page",
+    "report",
     "validation",
     "bench_cases",
     "peers",
@@ -39,12 +42,13 @@ LATE = {
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
     "onnx_test_data": {"onnx"},
+    "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
     "progress": {"rich"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "cli"}  # the last two to name and compare them
+ASK_THE_KERNELS = {"repack", "gray", "bench", "cli", "report"}  # the last three to name and compare them
 
 
 def modules() -> dict[str, ast.Module]:
