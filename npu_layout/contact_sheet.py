@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .engines import letters, transposed
+from .engines import transposed
 from .errors import NpuLayoutError
 from .evidence import LEAST, MARGIN, Explanation
+from .layout import Layout
 from .markup import Html, el
 from .pictures import VALUES, Sheet, picture, scale
 from .quantization import Quantization
@@ -134,4 +135,4 @@ def _tile(o: Any, e: Explanation, key: Any) -> Tile:
 def read(spec: TensorSpec, order: tuple[int, ...] | None, buffer: np.ndarray) -> np.ndarray:
     """What `spec` reads, its channels in `order`, in the model's order of axes."""
     tensor = np.asarray(transposed(spec.unpack(buffer.tobytes()), spec.axes, False))
-    return tensor if order is None else tensor.take(order, letters(tensor.ndim).index("C"))
+    return tensor if order is None else tensor.take(order, Layout.of_rank(tensor.ndim).axes.index("C"))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .engines import letters
 from .evidence import by_channel
+from .layout import Layout
 from .markup import Html, el
 
 _SHOWN = 4  # channels of maps
@@ -70,7 +70,7 @@ class Sheet:
     """
 
     def __init__(self, reference: np.ndarray) -> None:
-        tags = letters(reference.ndim)
+        tags = Layout.of_rank(reference.ndim).axes
         self._axis = tags.index("C") if "C" in tags else None
         self._rank = reference.ndim
         self.strips = not (reference.ndim >= 4 and min(reference.shape[-2:]) >= 4)

@@ -28,7 +28,7 @@ from .verdicts import judge
 
 Tolerance = Union[None, float, Mapping[str, float]]
 
-_KEPT = 16  # frames that causes are looked for in, at most
+_KEPT = 32  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways
 _SHOWN = 3  # of those answers in the report
 _MEMORY = 256 << 20  # bytes that they may take
@@ -65,7 +65,7 @@ def validate(
     A Report, true where every output matches; see OutputReport for verdicts and fixes. "match" means that reading the
     output as declared is the best explanation of its values, that none other is as good, and that the tolerances hold.
 
-    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 16 of them.
+    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
 
     Raises
     ------
