@@ -11,7 +11,7 @@ import numpy as np
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike
-from .strided import Order, arranged, follows, order_of, plain_array
+from .strided import arranged, follows, order_of, plain_array
 
 T = TypeVar("T", bound="Tensor")
 
@@ -71,8 +71,9 @@ class Tensor(np.ndarray):
 
     def __array_finalize__(self, obj: Any) -> None:
         layout = getattr(obj, "_layout", None)
-        same = layout is not None and self.shape == obj.shape and follows(np.asarray(self), order_of(layout))
-        self._layout = layout if same else None
+        if layout is not None and (self.shape != obj.shape or self.strides != obj.strides):
+            layout = layout if self.shape == obj.shape and follows(np.asarray(self), order_of(layout)) else None
+        self._layout = layout
 
     @property
     def layout(self) -> Layout:
@@ -100,10 +101,9 @@ class Tensor(np.ndarray):
             kwargs["where"] = _plain(kwargs["where"])
         first = _format_of(inputs, plain)
         asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
-        if first is None or method != "__call__" or asked or given:
-            results = getattr(ufunc, method)(*plain, **kwargs)
-        else:
-            results = _in_order(order_of(first.layout), ufunc, plain, kwargs)
+        if first is not None and method == "__call__" and not asked and not given:
+            return _in_order(first, ufunc, plain, kwargs)
+        results = getattr(ufunc, method)(*plain, **kwargs)
         if method in ("reduceat", "outer", "at") or asked:
             inputs = ()
         if not isinstance(results, tuple):
@@ -196,8 +196,9 @@ def _format_of(inputs: Sequence[Any], plain: Sequence[Any]) -> Tensor | None:
     return next((x for x in inputs if isinstance(x, Tensor) and x._layout is not None and x.ndim == rank), None)
 
 
-def _in_order(order: Order, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The ufunc on arrays turned so that C order is `order`: numpy then writes the result as it shall lie."""
+def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The ufunc on arrays turned so that C order is the format of `first`: numpy then writes results as they lie."""
+    order = order_of(first.layout)
     rank = len(order.stored)
 
     def turned(x: Any) -> Any:
@@ -205,10 +206,13 @@ def _in_order(order: Order, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, 
         if not axes:
             return x
         array = np.asarray(x)
-        return array.reshape((1,) * (rank - axes) + array.shape).transpose(order.stored)
+        return (array if axes == rank else array.reshape((1,) * (rank - axes) + array.shape)).transpose(order.stored)
+
+    def back(result: np.ndarray) -> Tensor:
+        return first.of(result.transpose(order.back), order.layout)
 
     shapes = [np.shape(x) for x in plain]
-    if any(shape != shapes[0] for shape in shapes):
+    if any(shape and shape != first.shape for shape in shapes):
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
@@ -216,9 +220,7 @@ def _in_order(order: Order, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, 
     if np.ndim(kwargs.get("where", True)):
         kwargs["where"] = turned(kwargs["where"])
     results = ufunc(*(turned(x) for x in plain), order="C", **kwargs)
-    if isinstance(results, tuple):
-        return tuple(result.transpose(order.back) for result in results)
-    return results.transpose(order.back)
+    return tuple(back(result) for result in results) if isinstance(results, tuple) else back(results)
 
 
 def _given(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
