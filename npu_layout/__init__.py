@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from . import kernels, specs
+from .array_tensor import Tensor
 from .conversion import Conversion, plan
 from .engines import OnnxRuntimeEngine, SimulatedNpu
 from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
+from .formats import asformat, clone, empty_like, memory_format
 from .frames import Preprocessor
 from .geometry import Geometry
 from .gray import to_gray
@@ -14,6 +16,8 @@ from .kernels import set_num_threads
 from .layout import Layout
 from .quantization import Quantization
 from .repack import repack
+from .reshaping import why_copy
+from .strided import empty, fitting_formats, is_contiguous, strides
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
@@ -42,16 +46,26 @@ __all__ = [
     "RecordingError",
     "Report",
     "SimulatedNpu",
+    "Tensor",
     "TensorSpec",
+    "asformat",
+    "clone",
+    "empty",
+    "empty_like",
     "exchange",
+    "fitting_formats",
     "identify",
+    "is_contiguous",
     "kernels",
+    "memory_format",
     "plan",
     "repack",
     "set_num_threads",
     "specs",
+    "strides",
     "to_gray",
     "validate",
+    "why_copy",
 ]
 
 _LATE = {  # what they need takes longer to import than all the rest
