@@ -22,6 +22,7 @@ from .tensor import TensorSpec
 
 if TYPE_CHECKING:
     from . import exchange
+    from .many import Reports, find_recordings, validate_many
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .validation import validate
@@ -45,6 +46,7 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Report",
+    "Reports",
     "SimulatedNpu",
     "Tensor",
     "TensorSpec",
@@ -53,6 +55,7 @@ __all__ = [
     "empty",
     "empty_like",
     "exchange",
+    "find_recordings",
     "fitting_formats",
     "identify",
     "is_contiguous",
@@ -65,6 +68,7 @@ __all__ = [
     "strides",
     "to_gray",
     "validate",
+    "validate_many",
     "why_copy",
 ]
 
@@ -74,7 +78,10 @@ _LATE = {  # what they need takes longer to import than all the rest
     "Recording": "recording",
     "Report": "report",
     "exchange": "exchange",
+    "Reports": "many",
+    "find_recordings": "many",
     "validate": "validation",
+    "validate_many": "many",
 }
 
 
