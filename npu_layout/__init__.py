@@ -6,7 +6,7 @@ from . import kernels, specs
 from .array_tensor import Tensor
 from .conversion import Conversion, plan
 from .engines import OnnxRuntimeEngine, SimulatedNpu
-from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
+from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
 from .formats import asformat, clone, empty_like, memory_format
 from .frames import Preprocessor
 from .geometry import Geometry
@@ -37,6 +37,7 @@ __all__ = [
     "Identification",
     "Layout",
     "LayoutError",
+    "NoDeviceError",
     "NpuLayoutError",
     "OnnxRuntimeEngine",
     "OutputReport",

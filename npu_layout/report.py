@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,7 +138,10 @@ class OutputReport:
             "channels": [c._asdict() for c in self.channels],
             "worst_channel": self.worst_channel,
             "dead": list(self.dead),
-            "tolerances": {k: {"asked": a, "found": f, "held": h} for k, (a, f, h) in self.tolerances.items()},
+            "tolerances": {
+                k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
+                for k, (a, f, h) in self.tolerances.items()
+            },
             "passing": dict(self.passing),
             "ranking": [
                 {"cause": e.cause, "text": e.text, "score": e.score, "gain": e.gain, "fix": plain(e.fix)}

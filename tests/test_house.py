@@ -34,6 +34,9 @@ FLOORS = (
     "bench_cases",
     "peers",
     "bench",
+    "sources factories cli_words",
+    "capture junit console",
+    "cli_look cli_convert cli_prove",
     "cli",
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
@@ -46,7 +49,10 @@ LATE = {
     "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
+    "cli": {"shtab"},
+    "console": {"rich"},
     "progress": {"rich"},
+    "sources": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
 ASK_THE_KERNELS = {"repack", "gray", "bench", "cli", "report"}  # the last three to name and compare them
