@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 import npu_layout as nl
 
+pytest_plugins = ["pytester"]
+
 settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
 settings.register_profile(
     "slow", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

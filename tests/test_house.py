@@ -35,7 +35,7 @@ FLOORS = (
     "peers",
     "bench",
     "sources factories cli_words",
-    "capture junit console",
+    "capture junit console pytest_plugin",
     "cli_look cli_convert cli_prove",
     "cli",
 )
@@ -52,6 +52,7 @@ LATE = {
     "cli": {"shtab"},
     "console": {"rich"},
     "progress": {"rich"},
+    "pytest_plugin": {"pytest"},
     "sources": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
