@@ -297,18 +297,9 @@ def test_objects_and_strange_dtypes() -> None:
 
 
 def functions() -> list[str]:
-    left_out = {
-        "fastCopyAndTranspose",
-        "save",
-        "savez",
-        "savez_compressed",
-        "savetxt",
-        "test",
-        "show_config",
-        "info",
-        "fromfile",
-        "load",
-    }
+    files = "save savez savez_compressed savetxt fromfile load"
+    helpers = "test show_config info lookfor source who"  # of the prompt, some remember what was asked
+    left_out = f"{files} {helpers} fastCopyAndTranspose".split()  # the last is C, deprecated, and tells nobody
     names = [name for name in dir(np) if not name.startswith("_") and name not in left_out]
     return [n for n in names if callable(getattr(np, n)) and not isinstance(getattr(np, n), type)]
 
