@@ -99,7 +99,7 @@ class Tensor(np.ndarray):
             kwargs["out"] = None  # numpy took it away, and would warn that it is missing
         if "where" in kwargs:
             kwargs["where"] = _plain(kwargs["where"])
-        first = _format_of(inputs, plain)
+        first = _format_of(inputs, [*plain, kwargs.get("where", True)])
         asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
         if first is not None and method == "__call__" and not asked and not given:
             return _in_order(first, ufunc, plain, kwargs)
@@ -186,13 +186,13 @@ def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
     return kind.of(stored.transpose(order_of(layout).back), layout)
 
 
-def _format_of(inputs: Sequence[Any], plain: Sequence[Any]) -> Tensor | None:
+def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
     """The first Tensor with as many axes as the result of a ufunc; None where there is none, or where an array of
     another library has a word in it."""
     for x in inputs:
         if not isinstance(x, Tensor) and type(x) is not np.ndarray and hasattr(type(x), "__array_ufunc__"):
             return None
-    rank = max(np.ndim(x) for x in plain)
+    rank = max(np.ndim(x) for x in broadcast)
     return next((x for x in inputs if isinstance(x, Tensor) and x._layout is not None and x.ndim == rank), None)
 
 

@@ -70,7 +70,7 @@ def plain_array(x: Any, copy: bool | None = None) -> np.ndarray:
         )
     try:
         array = np.asarray(x)
-    except ValueError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise NpuLayoutError(f"expected an array, got {type(x).__name__}: {error}") from None
     if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
         raise NpuLayoutError(f"{type(x).__name__} is no array: copy=False, but a copy is needed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -73,8 +72,3 @@ def tags(axes: str) -> list[str]:
 def bits(x: np.ndarray) -> Any:
     """What to compare where values may be anything: the objects, or the bytes in C order."""
     return x.tolist() if x.dtype.hasobject else x.tobytes()
-
-
-def span(x: np.ndarray) -> int:
-    """Elements from the first to past the last, for arrays of non-negative strides."""
-    return 1 + sum((n - 1) * s // x.itemsize for n, s in zip(x.shape, x.strides)) if math.prod(x.shape) else 0
