@@ -1,7 +1,8 @@
 from setuptools import Extension, setup
 
 KERNELS = "npu_layout/kernels/"
-SOURCES = "_native.c core.c pool.c level_base.c level_sse4.c level_avx2.c level_avx512.c"
+SOURCES = "_native.c _reduce.c core.c pool.c reduce.c peaks.c level_base.c level_sse4.c level_avx2.c level_avx512.c"
+HEADERS = "_reduce.h core.h level.h peaks_level.h reduce.h reduce_level.h"
 FLAGS = ("-std=c11", "-O3", "-fvisibility=hidden", "-Wno-psabi", "-pthread")
 
 setup(
@@ -9,7 +10,7 @@ setup(
         Extension(
             "npu_layout.kernels._native",
             [KERNELS + name for name in SOURCES.split()],
-            depends=[KERNELS + "core.h", KERNELS + "level.h"],
+            depends=[KERNELS + name for name in HEADERS.split()],
             # No fused multiply-add: every backend gives the same bits.
             extra_compile_args=[*FLAGS, "-ffp-contract=off"],
             extra_link_args=["-pthread"],

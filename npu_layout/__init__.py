@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from . import kernels, specs
+from .array_tensor import Tensor
 from .conversion import Conversion, plan
 from .engines import OnnxRuntimeEngine, SimulatedNpu
-from .errors import BufferSizeError, LayoutError, NpuLayoutError, RecordingError
+from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
+from .formats import asformat, clone, empty_like, memory_format
 from .frames import Preprocessor
 from .geometry import Geometry
 from .gray import to_gray
@@ -14,11 +16,14 @@ from .kernels import set_num_threads
 from .layout import Layout
 from .quantization import Quantization
 from .repack import repack
+from .reshaping import why_copy
+from .strided import empty, fitting_formats, is_contiguous, strides
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
     from . import exchange
     from .explanation import Explanation, explain
+    from .many import Reports, find_recordings, validate_many
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .validation import validate
@@ -34,6 +39,7 @@ __all__ = [
     "Identification",
     "Layout",
     "LayoutError",
+    "NoDeviceError",
     "NpuLayoutError",
     "OnnxRuntimeEngine",
     "OutputReport",
@@ -43,18 +49,31 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Report",
+    "Reports",
     "SimulatedNpu",
+    "Tensor",
     "TensorSpec",
+    "asformat",
+    "clone",
+    "empty",
+    "empty_like",
     "exchange",
     "explain",
+    "find_recordings",
+    "fitting_formats",
     "identify",
+    "is_contiguous",
     "kernels",
+    "memory_format",
     "plan",
     "repack",
     "set_num_threads",
     "specs",
+    "strides",
     "to_gray",
     "validate",
+    "validate_many",
+    "why_copy",
 ]
 
 _LATE = {  # what they need takes longer to import than all the rest
@@ -65,7 +84,10 @@ _LATE = {  # what they need takes longer to import than all the rest
     "Report": "report",
     "exchange": "exchange",
     "explain": "explanation",
+    "Reports": "many",
+    "find_recordings": "many",
     "validate": "validation",
+    "validate_many": "many",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels, peers
-from .bench_cases import Case, cases
+from .bench_cases import REDUCTIONS, Case, cases
 from .conversion import plan
 from .frames import Preprocessor
 from .gray import gray_views, to_gray
@@ -31,6 +31,8 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     fast paths taken."""
     out = np.zeros(case.target.storage_shape, case.target.stored)
     names = kernels.backends()
+    if case.kind in REDUCTIONS:
+        return reductions(case), [case.kind]
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -65,6 +67,27 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     found.update((name, alone(program)) for name, program in made.items())
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def reductions(case: Case) -> dict[str, Call]:
+    """The kernels as operators call them: with the channel last, on as many threads as the others."""
+    x, out = case.logical, np.zeros(case.target.storage_shape, case.target.stored)
+    target = case.target.view(out)
+    last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
+
+    def reduction(backend: str | None) -> Call:
+        def run() -> np.ndarray:
+            if case.kind == "peaks":
+                return kernels.peaks(x, case.threshold, backend=backend)
+            if case.kind == "argmax":
+                kernels.argmax(last, result[..., 0], backend=backend)
+            else:
+                kernels.softmax(last, result, backend=backend)
+            return out
+
+        return run
+
+    return {OURS: reduction(None), **{name: reduction(name) for name in kernels.backends()}}
 
 
 def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from .quantization import Quantization
 from .tensor import TensorSpec
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
+REDUCTIONS = ("argmax", "softmax", "peaks")
 _OUTPUT, _INPUT = Quantization(0.05, 3), Quantization(0.02, -3)
 _QUANTISED = {"dequantize": (_OUTPUT, None), "quantize": (None, _OUTPUT), "input": (None, _INPUT)}
 
@@ -97,6 +98,16 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         _EVERY_SECOND,
         slice(None, None, 2),
     ),
+    ("r", "argmax", "NCHW 1 21 513 513", "float32 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
+    ("r", "argmax", "NCHW 1 21 513 513", "float32 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
+    ("r", "argmax", "NCHW 1 21 513 513", "int8 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
+    ("r", "argmax", "NCHW 1 21 513 513", "int8 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
+    ("r", "softmax", "NCHW 1 21 513 513", "float32 NCHW", "float32 NCHW", (1, 5526549), (0, 1)),
+    ("r", "softmax", "NCHW 1 21 513 513", "float32 NHWC", "float32 NHWC", (1, 5526549), (0, 1)),
+    ("r", "peaks", "NCHW 1 19 46 46", "float32 NCHW", "float32 NCHW", (1, 40204), (0, 1)),
+    ("r", "peaks", "NCHW 1 19 46 46", "float32 NHWC", "float32 NHWC", (1, 40204), (0, 1)),
+    ("r", "peaks", "NCHW 1 19 46 46", "int8 NCHW", "int8 NCHW", (1, 40204), (0, 1)),
+    ("r", "peaks", "NCHW 1 19 46 46", "int8 NHWC", "int8 NHWC", (1, 40204), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
 )
@@ -134,12 +145,13 @@ class Case:
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
         given, wanted = _QUANTISED.get(kind, (None, None))
         self.kind, self.key, self.order = kind, key, order
-        self.title = f"{source} -> {target} {'x'.join(numbers)}" + (" strided" if strides else "")
+        what = f"{kind} {source}" if kind in REDUCTIONS else f"{source} -> {target}"
+        self.title = f"{what} {'x'.join(numbers)}" + (" strided" if strides else "")
         self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
         self.source = TensorSpec(
             list(extents.values()), from_layout, from_dtype, axes=axes, quantization=given, storage_strides=strides
         )
-        if kind == "gray":
+        if kind in ("gray", "argmax"):
             extents["C"] = 1
         self.target = TensorSpec(list(extents.values()), to_layout, to_dtype, axes=axes, quantization=wanted)
         rng = np.random.default_rng(0)
@@ -157,6 +169,16 @@ class Case:
         quantization = self.source.quantization or self.target.quantization
         assert quantization is not None
         return np.asarray(quantization.scale, np.float32), np.asarray(quantization.zero_point, np.float32)
+
+    @property
+    def logical(self) -> np.ndarray:
+        """The source with its axes in logical order, a view."""
+        return self.source.view(self.flat)
+
+    @property
+    def threshold(self) -> float:
+        """That one or two in a hundred elements are above: for peaks."""
+        return 2.2 if self.source.stored.kind == "f" else 125.0
 
     @property
     def nbytes(self) -> int:

@@ -29,8 +29,8 @@ class Operator(NamedTuple):
     """One thing to measure.
 
     `make(source, target, flat, out)` gives the call that reads `flat`, stored as `source` says, and writes `out`;
-    `reference` computes it from the logical tensor in double precision. An operator of the library takes the place of
-    a `make` that is numpy's.
+    `reference` computes it from the logical tensor in double precision. Window sums are numpy's, in the array's own
+    order, for want of a kernel.
     """
 
     title: str
@@ -60,22 +60,16 @@ def _dims(spec: TensorSpec, letter: str) -> list[int]:
 
 
 def _argmax(source: TensorSpec, target: TensorSpec, flat: np.ndarray, out: np.ndarray) -> Call:
-    array, where = flat.reshape(source.storage_shape), _dims(source, "C")
-    outer, inner = where[0], where[-1]
-    block = source.storage_shape[inner]
+    digits = _dims(source, "C")
+    places = [i for i in range(len(source.storage_shape)) if i not in digits]
+    array = flat.reshape(source.storage_shape).transpose(*places, *digits)
+    result = out.reshape([source.storage_shape[i] for i in places])
 
-    def plain() -> np.ndarray:
-        np.argmax(array, axis=outer, out=out.reshape(target.storage_shape).squeeze(outer))
+    def run() -> np.ndarray:
+        kernels.argmax(array, result, source.shape[1])
         return out
 
-    def blocked() -> np.ndarray:
-        lane = array.argmax(axis=inner)
-        best = np.expand_dims(array.max(axis=inner).argmax(axis=outer), outer)
-        channel = best * block + np.take_along_axis(lane, best, axis=outer)
-        out[...] = channel.reshape(-1)
-        return out
-
-    return plain if outer == inner else blocked
+    return run
 
 
 def _window(source: TensorSpec, target: TensorSpec, flat: np.ndarray, out: np.ndarray) -> Call:

@@ -10,38 +10,61 @@ import numpy as np
 
 from .engines import axes_in_model
 from .errors import NpuLayoutError
-from .evidence import ENOUGH, LEAST, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends, read, stored
+from .evidence import LEAST, MARGIN, Case, Found, arithmetic, ends, read, stored
 from .identify import identify
 from .quantization import Quantization
+from .scales import called, fitted, line, requantised, words
 from .tensor import TensorSpec
 
-_APART = 0.15  # how far channels' scales have to lie apart (rms of their logarithms) to be scales of their own
 _READINGS = 16  # of identify's best
 
 
 def declared(case: Case) -> Iterator[Found]:
     """The buffer read as its spec says."""
     if case.fits:
-        yield Found("match", f"as declared, {_called(case.spec)}", None, case.codes, case.left, case.steps, case.spec)
+        yield Found("match", f"as declared, {called(case.spec)}", None, case.codes, case.left, case.steps, case.spec)
 
 
 def readings(case: Case) -> Iterator[Found]:
     """Other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most."""
     if len(case.letters) > 5:
         return
-    seen = [] if not case.fits else [(case.spec.dtype, _places(case, case.spec))]
-    varied = sorted(range(len(case.buffers)), key=lambda i: -float(case.references[i].var()))[:2]
-    for i in varied:
+    own = _places(case, case.spec) if case.fits else None
+    candidates: list[tuple[TensorSpec, np.ndarray]] = []
+    for i in sorted(range(len(case.buffers)), key=lambda i: -float(case.references[i].var()))[:2]:
         try:
             found = identify(case.spec.flat(case.buffers[i]).tobytes(), case.references[i], axes=case.letters)
         except NpuLayoutError:
             continue
         for spec, _ in found.ranking[:_READINGS]:
             places = _places(case, spec)
-            if any(spec.dtype == dtype and np.array_equal(places, other) for dtype, other in seen):
-                continue
-            seen.append((spec.dtype, places))
-            yield from _reading(case, spec, bool(case.fits and np.array_equal(places, seen[0][1])))
+            if not any(spec.dtype == k.dtype and np.array_equal(places, other) for k, other in candidates):
+                candidates.append((spec, places))
+    wider = candidates if own is None else [(case.spec, own), *candidates]
+    kept: list[tuple[np.ndarray, Found, float]] = []
+    for spec, places in sorted(candidates, key=lambda c: c[0].dtype != case.spec.dtype):
+        in_place = own is not None and np.array_equal(places, own)
+        if (in_place and spec.dtype == case.spec.dtype) or any(_inside(spec, places, *other) for other in wider):
+            continue
+        one = _reading(case, spec, in_place)
+        if one is None:
+            continue
+        score = case.score(one)
+        # One that differs in the sign alone, and mostly reads the same numbers, has to explain clearly more.
+        twins = [k for at, k, least in kept if np.array_equal(at, places) and score <= least + MARGIN]
+        if in_place and case.steps:
+            twins += [k for k in quantizations(case) if score <= case.score(k) + MARGIN]
+        if not twins:
+            kept.append((places, one, score))
+            yield one
+
+
+def _inside(spec: TensorSpec, places: np.ndarray, wider: TensorSpec, wide_places: np.ndarray) -> bool:
+    """Whether `spec` reads integers that are a part of the elements of `wider`: their high bytes look like them."""
+    if spec.stored.kind not in "iu" or spec.stored.itemsize >= wider.stored.itemsize:
+        return False
+    within = places - wide_places
+    return bool((within >= 0).all() and (within < wider.stored.itemsize).all())
 
 
 def _places(case: Case, spec: TensorSpec) -> np.ndarray:
@@ -52,9 +75,9 @@ def _places(case: Case, spec: TensorSpec) -> np.ndarray:
     return np.asarray(spec.offset(*placed)) * spec.stored.itemsize
 
 
-def _reading(case: Case, found: TensorSpec, in_place: bool) -> Iterator[Found]:
+def _reading(case: Case, found: TensorSpec, in_place: bool) -> Found | None:
     """What the elements of `found` explain: with the declared quantization, unless one of their own says much more."""
-    bare = _requantised(found, None, case.spec.name)
+    bare = requantised(found, None, case.spec.name)
     elements = [
         stored(bare, np.ascontiguousarray(case.spec.flat(b)).view(np.uint8).view(bare.stored)) for b in case.buffers
     ]
@@ -62,33 +85,20 @@ def _reading(case: Case, found: TensorSpec, in_place: bool) -> Iterator[Found]:
     steps = bare.element.unpacked.kind != "f"
     alike = bare.dtype == case.spec.dtype
     options = []
-    if alike or not steps:
+    if alike or not steps or (case.steps and bare.stored.itemsize == case.spec.stored.itemsize):
         kept = _moved(case.spec, bare) if steps else bare
         scale, zero_point = arithmetic(kept, case.samples)
         left = codes - np.clip(case.wanted / scale + zero_point, *ends(kept))
-        options.append(Found("layout", _called(kept), kept, codes, left, steps, kept))
+        options.append(Found("layout", called(kept), kept, codes, left, steps, kept))
     if steps:
-        options += list(_fitted(case, bare, codes, "layout"))
+        options += list(fitted(case, bare, codes, "layout"))
     if not options:
-        return
+        return None
     scores = [case.score(o) for o in options]
     best = options[0] if scores[0] > max(scores) - MARGIN else options[int(np.argmax(scores))]
     if in_place:
-        best = best._replace(cause="quantization", text=f"stored as {bare.dtype}, {_words(best.fix)}")
-    yield best._replace(unit=1.0 if alike else 0.0)
-
-
-def _called(spec: TensorSpec) -> str:
-    return f"{spec.storage.describe()} {spec.dtype}"
-
-
-def _words(spec: TensorSpec | None) -> str:
-    q = None if spec is None else spec.quantization
-    if q is None:
-        return "not quantised"
-    if q.axis is None:
-        return f"scale {float(q.scale):.6g}, zero point {float(q.zero_point):g}"
-    return f"a scale for each of {q.count} channels"
+        best = best._replace(cause="quantization", text=f"stored as {bare.dtype}, {words(best.fix)}")
+    return best._replace(unit=1.0 if alike else 0.0)
 
 
 def _moved(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
@@ -96,11 +106,7 @@ def _moved(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
     q = spec.quantization
     if q is not None and q.axis is not None:
         q = Quantization(q.scale, q.zero_point, to.axes.index(spec.axes[q.axis]))
-    return _requantised(to, q, spec.name)
-
-
-def _requantised(spec: TensorSpec, quantization: Quantization | None, name: str) -> TensorSpec:
-    return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization, "name": name})
+    return requantised(to, q, spec.name)
 
 
 def quantizations(case: Case) -> Iterator[Found]:
@@ -108,81 +114,13 @@ def quantizations(case: Case) -> Iterator[Found]:
     if not case.fits:
         return
     if case.steps:
-        yield from _fitted(case, case.spec, case.codes, "quantization")
+        yield from fitted(case, case.spec, case.codes, "quantization")
     else:
-        slope, offset = _line(case.wanted, case.codes, np.ones(case.codes.shape, bool))
+        slope, offset = line(case.wanted, case.codes, np.ones(case.codes.shape, bool))
         if slope > 0:
             text = f"values are {slope:.6g} times the model's, plus {offset:.6g}: never dequantised?"
             left = case.codes - (slope * case.wanted + offset)
             yield Found("quantization", text, None, case.codes, left, False, case.spec)
-
-
-def _line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
-    """Slope and offset of y over x; slope 0 where there is none."""
-    if inner.sum() < 2:
-        return 0.0, 0.0
-    x, y = x[inner], y[inner]
-    mean_x, mean_y = x.mean(), y.mean()
-    power = ((x - mean_x) ** 2).mean()
-    slope = float(((x - mean_x) * (y - mean_y)).mean() / power) if power > 0 else 0.0
-    return slope, float(mean_y - slope * mean_x)
-
-
-def _fitted(case: Case, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Found]:
-    """`spec` with the scale and zero point that fit best: the declared ones where they do as well."""
-    low, high = ends(spec)
-    inner = (codes > low) & (codes < high)
-    slope, offset = _line(case.wanted, codes, inner)
-    if slope <= 0:
-        return
-    q = case.spec.quantization
-    whole = q is None or np.all(np.asarray(q.zero_point) == np.rint(q.zero_point))
-
-    def rounded(zero_point: Any) -> Any:
-        return int(np.rint(zero_point)) if whole else float(zero_point)
-
-    pairs = []
-    if q is not None and q.axis is None:
-        scale, zero_point = float(q.scale), q.zero_point
-        pairs.append((scale, rounded((codes - case.wanted / scale)[inner].mean())))
-        off = codes[inner] - zero_point
-        if (off * case.wanted[inner]).sum() > 0:
-            pairs.append((float((off * case.wanted[inner]).sum() / (off * off).sum()), zero_point))
-    pairs.append((1 / slope, rounded(offset)))
-    options = []
-    for scale, zero_point in pairs:
-        left = codes - np.clip(case.wanted / scale + zero_point, low, high)
-        with_it = _requantised(spec, Quantization(float(f"{scale:.6g}"), zero_point), case.spec.name)
-        options.append(Found(cause, f"{_called(with_it)}, {_words(with_it)}", with_it, codes, left, True, with_it))
-    scores = [case.score(o) for o in options]
-    one = next(o for o, s in zip(options, scores) if s > max(scores) - 0.5)
-    yield _fitted_each(case, one, inner, max(scores)) or one
-
-
-def _fitted_each(case: Case, one: Found, inner: np.ndarray, score: float) -> Found | None:
-    """`one` with a scale and a zero point for each channel; None without channels or samples enough, and where it
-    explains little more than `score`, for it always explains a little more: a network's rounding errors are biased."""
-    spec, codes = one.fix, one.codes
-    if "C" not in spec.axes or case.channel_axis is None or not case.enough:
-        return None
-    x, y, within = (case.by_channel(a) for a in (case.wanted, codes, inner))
-    if len(x) == 1:
-        return None
-    whole = _line(case.wanted, codes, inner)
-    scales, zero_points = [], []
-    for xc, yc, wc in zip(x, y, within):
-        slope, offset = _line(xc, yc, wc)
-        if slope <= 0 or wc.sum() < ENOUGH or (slope * slope) * xc[wc].var() < 4 * ROUNDING:
-            slope, offset = whole
-        scales.append(1 / slope)
-        zero_points.append(round(offset))
-    apart = float(np.sqrt((np.log(np.asarray(scales) * whole[0]) ** 2).mean()))
-    q = Quantization(np.asarray(scales, np.float32), zero_points, spec.axes.index("C"))
-    with_it = _requantised(spec, q, case.spec.name)
-    scale, zero_point = arithmetic(with_it, case.samples)
-    left = codes - np.clip(case.wanted / scale + zero_point, *ends(spec))
-    each = one._replace(text=f"{_called(with_it)}, {_words(with_it)}", fix=with_it, left=left, spec=with_it)
-    return each if case.score(each) > score + (MARGIN if apart >= _APART else 3 * MARGIN) else None
 
 
 def channel_orders(case: Case) -> Iterator[Found]:
@@ -196,10 +134,10 @@ def channel_orders(case: Case) -> Iterator[Found]:
     wanted = np.stack([case.samples.of(r, stands_for) for r in case.references])
     left = case.codes - np.clip(wanted / scale + zero_point, *ends(case.spec))
     order = np.argsort(stands_for)
-    words = ", ".join(map(str, order[:12])) + (" ..." if len(order) > 12 else "")
+    shown = ", ".join(map(str, order[:12])) + (" ..." if len(order) > 12 else "")
     fix = tuple(int(c) for c in order)
     moved = int((stands_for != np.arange(len(order))).sum())
-    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {words}"
+    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {shown}"
     yield Found("channel_order", text, fix, case.codes, left, case.steps, case.spec, fix)
 
 
@@ -266,11 +204,10 @@ def other_outputs(case: Case, name: str, references: Mapping[str, Sequence[np.nd
     for other, tensors in references.items():
         if other != name and tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) == tensors[0].shape:
             there = case if case.fits else Case(case.spec, case.buffers, tensors)
-            codes = there.codes
-            left = codes - there.predicted(np.stack([there.samples.of(t) for t in tensors]))
-            yield Found(
-                "output_order", f"it holds the model's output {other!r}", other, codes, left, case.steps, case.spec
-            )
+            left = there.codes - there.predicted(np.stack([there.samples.of(t) for t in tensors]))
+            text = f"it holds the model's output {other!r}"
+            found = Found("output_order", text, other, there.codes, left, case.steps, case.spec)
+            yield found if case.fits else found._replace(places=there.samples.count)
 
 
 def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:

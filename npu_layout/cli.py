@@ -3,25 +3,188 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any, Callable, NamedTuple
 
 import npu_layout
 
-from . import bench, bench_layouts, explanation, kernels
+from . import bench, bench_layouts, cli_convert, cli_explain, cli_look, cli_prove, kernels
+from .errors import NpuLayoutError
+
+
+class Verb(NamedTuple):
+    """What can be asked for, in one sentence and in one example."""
+
+    name: str
+    help: str
+    example: str
+    add_options: Callable[[argparse.ArgumentParser], Any]
+    run: Callable[[argparse.Namespace], int]
+
+
+def _completion_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
+def _complete(options: argparse.Namespace) -> int:
+    try:
+        import shtab
+    except ImportError:
+        raise NpuLayoutError("completion needs shtab: pip install 'npu-layout[cli]'") from None
+    whole = parser()
+    for action in _actions(whole):
+        if action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(whole, options.shell))
+    return 0
+
+
+VERBS = (
+    Verb(
+        "record",
+        "Record what an accelerator makes of frames.",
+        "npu-layout record samples/models/pose.onnx samples/data/walk.mp4 --mean 128 --std 256 --limit 8 "
+        "--simulate NCHW16c:int8 --out recorded",
+        cli_prove.record_options,
+        cli_prove.record,
+    ),
+    Verb(
+        "inspect",
+        "Show what a recording, a model or a TensorSpec holds.",
+        "npu-layout inspect recorded",
+        cli_look.inspect_options,
+        cli_look.inspect,
+    ),
+    Verb(
+        "validate",
+        "Compare recordings with the ONNX model, and say why they differ.",
+        "npu-layout validate recorded samples/models/pose.onnx --min-cosine pose:0.99 --junit report.xml",
+        cli_prove.validate_options,
+        cli_prove.validate,
+    ),
+    Verb(
+        "identify",
+        "Find how a buffer is stored, from the tensor that it stands for.",
+        "npu-layout identify heat.bin heat.npy --dtype int8",
+        cli_look.identify_options,
+        cli_look.identify_buffer,
+    ),
+    Verb(
+        "repack",
+        "Store a tensor's file in another layout.",
+        "npu-layout repack heat.bin heat_nhwc.npy --shape 1x57x46x46 --from NC1HWC2:16 --to NHWC --dtype int8",
+        cli_convert.repack_options,
+        cli_convert.repack_file,
+    ),
+    Verb(
+        "export",
+        "Write a recording in another tool's form.",
+        "npu-layout export recorded dumps --form raw",
+        cli_convert.export_options,
+        cli_convert.export_recording,
+    ),
+    Verb(
+        "import",
+        "Make a recording of what another tool wrote.",
+        "npu-layout import dumps imported --form raw",
+        cli_convert.import_options,
+        cli_convert.import_recording,
+    ),
+    Verb(
+        "explain",
+        "Say where a layout puts each element, in numbers and as a picture.",
+        "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",
+        cli_explain.explain_options,
+        cli_explain.explain_layout,
+    ),
+    Verb(
+        "bench",
+        str(bench.__doc__),
+        "npu-layout bench b --quick --no-peers",
+        bench.add_options,
+        bench.run,
+    ),
+    Verb(
+        "bench-layouts",
+        str(bench_layouts.__doc__),
+        "npu-layout bench-layouts --quick --operators gray argmax",
+        bench_layouts.add_options,
+        bench_layouts.run,
+    ),
+    Verb(
+        "completion",
+        "Print a shell's completion script.",
+        "npu-layout completion bash > ~/.local/share/bash-completion/completions/npu-layout",
+        _completion_options,
+        _complete,
+    ),
+)
+_FILES = {"PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="npu-layout",
+        description="Buffers of neural network accelerators.",
+        epilog="exit status: 0 it matches or is done, 1 it does not match, 2 usage or bad input",
+    )
+    whole.add_argument(
+        "--version", action="version", version=f"npu_layout {npu_layout.__version__}, kernels {kernels.active()}"
+    )
+    verbs = whole.add_subparsers(dest="verb", required=True, metavar="verb")
+    for verb in VERBS:
+        texts: dict[str, Any] = dict(help=verb.help, description=verb.help, epilog=f"example:\n  {verb.example}")
+        one = verbs.add_parser(verb.name, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
+        verb.add_options(one)
+        one.set_defaults(run=verb.run)
+    return whole
+
+
+def _actions(of: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in of._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from _actions(one)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb. Exit status 0, 1 or 2: match, mismatch, usage or bad input."""
-    parser = argparse.ArgumentParser(prog="npu-layout", description="Buffers of neural network accelerators.")
-    parser.add_argument(
-        "--version", action="version", version=f"npu_layout {npu_layout.__version__}, kernels {kernels.active()}"
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    verb = verbs.add_parser("bench", help=bench.__doc__, description=bench.__doc__)
-    bench.add_options(verb).set_defaults(run=bench.run)
-    verb = verbs.add_parser("bench-layouts", help=bench_layouts.__doc__, description=bench_layouts.__doc__)
-    bench_layouts.add_options(verb).set_defaults(run=bench_layouts.run)
-    verb = verbs.add_parser("explain", help=explanation.__doc__, description=explanation.__doc__)
-    explanation.add_options(verb).set_defaults(run=explanation.run)
-    options = parser.parse_args(arguments)
-    return int(options.run(options))
+    """Run one verb. Exit status 0, 1 or 2: match, mismatch, usage or bad input; 130 where it is interrupted."""
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    options = parser().parse_args(given)
+    options.command = shlex.join(["npu-layout", *given])
+    # What OpenCV and FFmpeg print of a damaged file is said here in one sentence.
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+    try:
+        if options.verb not in _QUIET:
+            print(options.command, file=sys.stderr)
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # who read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (NpuLayoutError, OSError) as error:
+        return _refuse(options.verb, str(error))
+    except Exception as error:
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = "" if at is None else f" ({PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno})"
+        return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
+
+
+_QUIET = {"completion", "bench", "bench-layouts"}
+
+
+def _refuse(verb: str, why: str) -> int:
+    print(f"npu-layout {verb}: {' '.join(why.split())}", file=sys.stderr)
+    return 2

@@ -15,3 +15,7 @@ class BufferSizeError(NpuLayoutError):
 
 class RecordingError(NpuLayoutError):
     """A recording that is damaged, hostile, or does not fit its own description."""
+
+
+class NoDeviceError(NpuLayoutError):
+    """The accelerator is not here: what an engine's factory raises so that its tests are skipped and not failed."""

@@ -48,7 +48,7 @@ class Explanation(NamedTuple):
 class Found(NamedTuple):
     """An explanation before it is judged: the stored values at the samples (frames, places), and what is left of them
     where what it predicts is taken away. `rows`: its frames, where these are not all; `unit` 0 where its stored values
-    cannot be compared with the declared ones."""
+    cannot be compared with the declared ones; `places`: samples of one channel, where its tensor has another shape."""
 
     cause: str
     text: str
@@ -60,6 +60,7 @@ class Found(NamedTuple):
     order: tuple[int, ...] | None = None
     rows: Sequence[int] | None = None
     unit: float = 1.0
+    places: int = 0
 
 
 class Samples:
@@ -196,27 +197,30 @@ class Case:
         scale, zero_point = arithmetic(self.spec, self.samples)
         return np.asarray(np.clip(wanted / scale + zero_point, *ends(self.spec)))
 
-    def by_channel(self, x: Matrix) -> np.ndarray:
-        """(channels, samples) of (frames, places)."""
-        return x.reshape(len(x), -1, self.samples.count).transpose(1, 0, 2).reshape(-1, len(x) * self.samples.count)
+    def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
+        """(channels, samples) of (frames, places); `places`: of one channel, where they are not this case's."""
+        count = places or self.samples.count
+        return x.reshape(len(x), -1, count).transpose(1, 0, 2).reshape(-1, len(x) * count)
 
     def score(self, found: Found, left: Matrix | None = None, only: np.ndarray | None = None) -> float:
         """dB that `found` explains (`left`: what another one leaves of the same values; `only`: of these channels): of
         all samples together, or, where that is less, of the channels as equals, those that nothing explains left out.
         """
-        power, error = self._powers(found.codes, found.left if left is None else left)
+        power, error = self._powers(found, left)
         floors = np.maximum(ROUNDING if found.steps else 0.0, 1e-20 * power)
         if only is not None:
             power, error, floors = power[only], error[only], floors[only]
         together = _db(power.mean(), max(error.mean(), floors.mean()))
-        if self.informative is None or not self.informative.any() or only is not None:
+        if self.informative is None or not self.informative.any() or only is not None or found.places:
             return together
-        shares = np.minimum(np.maximum(error, floors) / np.maximum(power, 1e-300), 1.0)[self.informative]
+        error, power = np.maximum(error, floors)[self.informative], np.maximum(power, 1e-300)[self.informative]
+        shares = np.minimum(error, power) / power
         return min(together, _db(1.0, float(shares.mean())))
 
-    def _powers(self, codes: Matrix, left: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    def _powers(self, found: Found, left: Matrix | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Variance within each channel, and mean square of what is left."""
-        y, e = self.by_channel(codes), self.by_channel(left)
+        left = found.left if left is None else left
+        y, e = self.by_channel(found.codes, found.places), self.by_channel(left, found.places)
         return ((y - y.mean(1, keepdims=True)) ** 2).mean(1), (e * e).mean(1)
 
     def rank(self, found: Iterable[Found]) -> list[Explanation]:
@@ -224,7 +228,9 @@ class Case:
         every = self.found = list(found)
         live = np.zeros(len(self.by_channel(self.wanted[:1])), bool)
         for f in every:
-            power, error = self._powers(f.codes, f.left)
+            power, error = self._powers(f)
+            if f.places:  # of a tensor of another shape
+                continue
             live |= (power > (4 * ROUNDING if f.steps else 0.0)) & (error * 10 ** (LEAST / 10) <= power)
         self.informative = live
         ranking = sorted((self._explanation(f) for f in every), key=lambda e: -e.score)

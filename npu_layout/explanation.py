@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
 from . import reads
-from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .figure import View, digit, draw
 from .layout import Layout, Shape
 from .memory_lines import Part, choose_part
 from .reads import CACHE_LINE, Reads
 from .tensor import TensorSpec
-from .terminal import colour_depth, render
+from .terminal import render
 
 Described = Union[str, Layout, TensorSpec]
 
@@ -280,69 +276,3 @@ def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
             f"compare: {other.describe()} of axes {other.axes} is not {spec.describe()} of axes {spec.axes}"
         )
     return other
-
-
-def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The verb's options, on a parser of its own or on a command's."""
-    options.add_argument("layout", help="a tag (NCHW16c), a vendor's name (CHW32), or a TensorSpec's JSON file")
-    options.add_argument("shape", nargs="?", type=_extents, help="logical shape, such as 1x57x46x46")
-    options.add_argument("--dtype", help="of the elements (default: float32)")
-    options.add_argument("--axes", help="the order of the shape, where it is not N C D H W")
-    options.add_argument("--block", type=int, help="of a vendor's name that leaves it open (NC1HWC2)")
-    options.add_argument("--at", type=_extents, metavar="N,C,H,W", help="an index: where does it lie?")
-    options.add_argument("--window", type=_extents, metavar="3x3", help="mark what one convolution window reads")
-    options.add_argument("--gray", action="store_true", help="mark what one gray pixel reads")
-    options.add_argument("--compare", nargs="+", default=[], metavar="LAYOUT", help="put these layouts beside it")
-    options.add_argument("--part", type=_extents, metavar="1x20x2x3", help="extents that are shown")
-    options.add_argument("--cache-line", type=int, default=CACHE_LINE, help="bytes (default: 64)")
-    options.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture: .svg, .png")
-    options.add_argument("--width", type=int, default=1400, help="pixels that the picture should not exceed")
-    options.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="in the terminal")
-    return options
-
-
-def _extents(text: str) -> Shape:
-    try:
-        return tuple(int(n) for n in text.replace(",", "x").split("x"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers such as 1x57x46x46, got {text!r}") from None
-
-
-def _read_layout(text: str, block: int | None, axes: str | None) -> Described:
-    if text.endswith(".json"):
-        try:
-            return TensorSpec.from_dict(json.loads(Path(text).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise NpuLayoutError(f"{text}: expected a TensorSpec as to_dict writes it: {error}") from None
-    try:
-        return Layout(text, axes) if block is None else Layout.named(text, block)
-    except LayoutError as error:
-        try:
-            return Layout.named(text, block)
-        except LayoutError as unnamed:
-            raise (unnamed if not str(unnamed).startswith("unknown") else error) from None
-
-
-def run(options: argparse.Namespace) -> int:
-    """What `npu-layout explain` does: 0, or 2 on bad input."""
-    try:
-        element(options.dtype or "float32")
-        found = explain(
-            _read_layout(options.layout, options.block, options.axes),
-            options.shape,
-            options.dtype,
-            axes=options.axes,
-            at=options.at,
-            window=options.window,
-            gray=options.gray,
-            compare=[_read_layout(text, options.block, None) for text in options.compare],
-            part=options.part,
-            cache_line=options.cache_line,
-        )
-        for path in options.picture:
-            found.save(path, options.width)
-    except (NpuLayoutError, IndexError, OSError) as error:
-        print(f"npu-layout explain: {error}", file=sys.stderr)
-        return 2
-    print(found.terminal(*colour_depth(sys.stdout, options.color)))
-    return 0

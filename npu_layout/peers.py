@@ -64,15 +64,20 @@ def use_threads(n: int) -> None:
 # -- orders of memory
 
 
-@peer("move", "numpy", "copyto(out, x.transpose())")
-def _(case: Case) -> Call:
-    out, x = case.out(), case.permuted()
+def _writes(out: np.ndarray, function: Callable[..., Any], *arguments: Any) -> Call:
+    """A call of function(*arguments), which fills `out`."""
 
     def run() -> np.ndarray:
-        np.copyto(out, x)
+        function(*arguments)
         return out
 
     return run
+
+
+@peer("move", "numpy", "copyto(out, x.transpose())")
+def _(case: Case) -> Call:
+    out = case.out()
+    return _writes(out, np.copyto, out, case.permuted())
 
 
 @peer("move", "einops", "ascontiguousarray(rearrange())")
@@ -92,13 +97,7 @@ def _(case: Case) -> Call | None:
     if case.x.dtype == np.uint16:
         return None
     out = case.out()
-    x, y = torch.from_numpy(case.x).permute(case.order), torch.from_numpy(out)
-
-    def run() -> np.ndarray:
-        y.copy_(x)
-        return out
-
-    return run
+    return _writes(out, torch.from_numpy(out).copy_, torch.from_numpy(case.x).permute(case.order))
 
 
 @peer("move", "cv2", "transpose, split, merge")
@@ -107,17 +106,17 @@ def _(case: Case) -> Call | None:
 
     out, x = case.out(), case.x
     if case.order == (2, 0, 1) and x.shape[2] in (3, 4):
-        return lambda: (cv2.split(x, list(out)), out)[1]
+        return _writes(out, lambda: cv2.split(x, list(out)))
     if case.order == (1, 2, 0) and x.shape[0] in (3, 4):
-        return lambda: (cv2.merge(list(x), out), out)[1]
+        return _writes(out, lambda: cv2.merge(list(x), out))
     if not x.flags.c_contiguous:
         return None
     if case.order == (1, 0) or (case.order == (1, 0, 2) and x.strides[1] <= 32):
-        return lambda: (cv2.transpose(x, out), out)[1]
+        return _writes(out, cv2.transpose, x, out)
     if case.order == (0, 2, 1):
-        return lambda: ([cv2.transpose(a, b) for a, b in zip(x, out)], out)[1]
+        return _writes(out, lambda: [cv2.transpose(a, b) for a, b in zip(x, out)])
     given, target = cv2.Mat(x, wrap_channels=False), cv2.Mat(out, wrap_channels=False)
-    return lambda: (cv2.transposeND(given, case.order, target), out)[1]
+    return _writes(out, cv2.transposeND, given, case.order, target)
 
 
 def _graph(case: Case, nodes: list[Any], constants: dict[str, np.ndarray]) -> Call:
@@ -143,11 +142,7 @@ def _graph(case: Case, nodes: list[Any], constants: dict[str, np.ndarray]) -> Ca
     binding.bind_cpu_input("x", x)
     binding.bind_output("y", "cpu", 0, out.dtype, out.shape, out.ctypes.data)
 
-    def run() -> np.ndarray:
-        session.run_with_iobinding(binding)
-        return out
-
-    return run
+    return _writes(out, session.run_with_iobinding, binding)
 
 
 @peer("move", "onnxruntime", "Transpose, bound")
@@ -159,30 +154,25 @@ def _(case: Case) -> Call | None:
     return _graph(case, [helper.make_node("Transpose", ["x"], ["y"], perm=case.order)], {})
 
 
-def _loops(case: Case, element: str, parameters: str = "") -> Any:
-    """A numba function of (x, out, ...): one loop for each dimension, in the order of the result."""
+def _loops(case: Case, element: str, **parameters: Any) -> Call:
+    """numba: one loop for each dimension, in the order of the result; `element` is made of {x}."""
     import numba
 
     names = [f"i{k}" for k in range(len(case.x.shape))]
-    lines = [f"def run(x, out{parameters}):"]
+    lines = [f"def run({', '.join(['x', 'out', *parameters])}):"]
     for depth, axis in enumerate(case.order):
         lines.append(" " * (depth + 1) + f"for {names[axis]} in range(x.shape[{axis}]):")
     index = ", ".join(names[i] for i in case.order)
-    lines.append(" " * (len(names) + 1) + f"out[{index}] = " + element.format(x=f"x[{', '.join(names)}]", last=names))
+    lines.append(" " * (len(names) + 1) + f"out[{index}] = " + element.format(x=f"x[{', '.join(names)}]"))
     space: dict[str, Any] = {"np": np}
     exec("\n".join(lines), space)
-    return numba.njit(space["run"])
+    out = case.out()
+    return _writes(out, numba.njit(space["run"]), case.x, out, *parameters.values())
 
 
 @peer("move", "numba", "loops")
 def _(case: Case) -> Call:
-    function, x, out = _loops(case, "{x}"), case.x, case.out()
-
-    def run() -> np.ndarray:
-        function(x, out)
-        return out
-
-    return run
+    return _loops(case, "{x}")
 
 
 # -- dequantised outputs
@@ -244,15 +234,8 @@ def _(case: Case) -> Call:
 
 @peer("dequantize", "numba", "loops")
 def _(case: Case) -> Call:
-    function = _loops(case, "(np.float32({x}) - zero) * scale", ", zero, scale")
     scale, zero_point = case.scale
-    x, out = case.x, case.out()
-
-    def run() -> np.ndarray:
-        function(x, out, zero_point, scale)
-        return out
-
-    return run
+    return _loops(case, "(np.float32({x}) - zero) * scale", zero=zero_point, scale=scale)
 
 
 # -- float tensors to quantised inputs, or to float16
@@ -280,16 +263,9 @@ def _(case: Case) -> Call:
 
 @peer("quantize", "numba", "loops")
 def _(case: Case) -> Call:
-    element = "np.int8(min(max(np.rint({x} / scale) + zero, np.float32(-128)), np.float32(127)))"
-    function = _loops(case, element, ", zero, scale")
     scale, zero_point = case.scale
-    x, out = case.x, case.out()
-
-    def run() -> np.ndarray:
-        function(x, out, zero_point, scale)
-        return out
-
-    return run
+    element = "np.int8(min(max(np.rint({x} / scale) + zero, np.float32(-128)), np.float32(127)))"
+    return _loops(case, element, zero=zero_point, scale=scale)
 
 
 @peer("half", "numpy", "copyto(out, x)")
@@ -308,13 +284,7 @@ def _(case: Case) -> Call:
     import torch
 
     out = case.out()
-    x, y = torch.from_numpy(case.x).permute(case.order), torch.from_numpy(out)
-
-    def run() -> np.ndarray:
-        y.copy_(x)
-        return out
-
-    return run
+    return _writes(out, torch.from_numpy(out).copy_, torch.from_numpy(case.x).permute(case.order))
 
 
 # -- pictures
@@ -405,13 +375,7 @@ def _(case: Case) -> Call:
                     out[c, i, j] = (np.float32(x[i, j, 2 - c]) - mean[c]) * scale[c]
 
     out = np.zeros((3, *case.x.shape[:2]), np.float32)
-    scale = np.float32(1) / case.std
-
-    def run() -> np.ndarray:
-        function(case.x, out, case.mean, scale)
-        return out
-
-    return run
+    return _writes(out, function, case.x, out, case.mean, np.float32(1) / case.std)
 
 
 @peer("input", "numpy", "astype, subtract, divide, round, clip, astype")
@@ -439,13 +403,7 @@ def _(case: Case) -> Call:
 
     out = np.zeros(case.x.shape, np.int8)
     scale, zero_point = case.scale
-    factor = np.float32(1) / case.std
-
-    def run() -> np.ndarray:
-        function(case.x, out, case.mean, factor, scale, zero_point)
-        return out
-
-    return run
+    return _writes(out, function, case.x, out, case.mean, np.float32(1) / case.std, scale, zero_point)
 
 
 @peer("input", "cv2", "LUT of each channel")
@@ -494,13 +452,7 @@ def _(case: Case) -> Call:
         if channels > 4:
             pixels = pixels[..., :3]
         rule = cv2.COLOR_BGRA2GRAY if channels == 4 else cv2.COLOR_BGR2GRAY
-        flat = out.reshape(pixels.shape[:2])
-
-        def direct() -> np.ndarray:
-            cv2.cvtColor(pixels, rule, flat)
-            return out
-
-        return direct
+        return _writes(out, cv2.cvtColor, pixels, rule, out.reshape(pixels.shape[:2]))
     planes = [plane.reshape(-1, shape[-1]) for plane in x[:3]]
     merged, flat = np.zeros((*planes[0].shape, 3), np.uint8), out.reshape(planes[0].shape)
 
@@ -528,9 +480,68 @@ def _(case: Case) -> Call:
 
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
+    return _writes(out, function, *planes, rows)
+
+
+# -- reductions over channels, and peaks: results lie in the source's order, as ours
+
+
+@peer("argmax", "numpy", "x.argmax(1)")
+def _(case: Case) -> Call:
+    stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
+    return lambda: stored.argmax(axis)
+
+
+@peer("softmax", "numpy", "e = exp(x - x.max(1)); e / e.sum(1)")
+def _(case: Case) -> Call:
+    stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
 
     def run() -> np.ndarray:
-        function(*planes, rows)
-        return out
+        e = np.exp(stored - stored.max(axis, keepdims=True))
+        return e / e.sum(axis, keepdims=True)
+
+    return run
+
+
+@peer("peaks", "numpy", "x > each of eight slices; argwhere")
+def _(case: Case) -> Call:
+    x, threshold = case.logical, case.threshold
+    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    height, width = x.shape[2:]
+
+    def run() -> np.ndarray:
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=lowest)
+        good = x > threshold
+        for at in range(9):
+            other = padded[:, :, at // 3 : at // 3 + height, at % 3 : at % 3 + width]
+            if at != 4:
+                good &= x > other if at < 4 else x >= other
+        return np.argwhere(good)
+
+    return run
+
+
+@peer("argmax softmax", "torch", "argmax(x, 1), softmax(x, 1)")
+def _(case: Case) -> Call:
+    import torch
+
+    x, axis = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.source.layout.tag.index("C")
+    if case.kind == "argmax":
+        return lambda: torch.argmax(x, axis).numpy()
+    return lambda: torch.softmax(x, axis).numpy()
+
+
+@peer("peaks", "torch", "x == max_pool2d(x, 3); nonzero")
+def _(case: Case) -> Call | None:
+    import torch
+
+    if case.x.dtype.kind != "f":  # it pools no integers
+        return None
+    x, threshold = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.threshold
+    x = x.permute([case.source.layout.tag.index(axis) for axis in "NCHW"])
+
+    def run() -> np.ndarray:
+        found = (x == torch.nn.functional.max_pool2d(x, 3, 1, 1)) & (x > threshold)
+        return torch.nonzero(found).numpy()
 
     return run

@@ -115,6 +115,8 @@ class Recorder:
         with names.
     folder
         Where to record: a new or empty folder. RecordingError where it holds anything.
+    input_specs
+        TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
     preprocess
         How the inputs were made, in the Preprocessor's terms.
     model
@@ -132,6 +134,7 @@ class Recorder:
         engine: Any,
         folder: PathLike,
         *,
+        input_specs: Iterable[TensorSpec] = (),
         preprocess: Mapping[str, Any] | None = None,
         model: PathLike | None = None,
         note: str = "",
@@ -140,6 +143,7 @@ class Recorder:
         self.engine, self.folder = engine, Path(folder)
         specs = engine.output_specs
         named = specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
+        named = {**named, **{spec.name: spec for spec in input_specs}}
         self._specs, self._name, self.count = checked_specs(named), uuid.uuid4().hex, 0
         self._meta = checked_meta(
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+import npu_layout
+
+from . import kernels, page
 from .comparison import Figures
 from .evidence import Explanation
 from .tensor import TensorSpec
@@ -30,7 +34,8 @@ VERDICTS = (
 @dataclass(frozen=True)
 class Exhibit:
     """What the pictures are made of: one frame's buffer and the model's output (in the model's order), samples of both
-    sides from all kept frames (real values), and the mean squared error at each place of the last two axes."""
+    sides from all kept frames (real values), and the mean squared error at each place of the last two axes. `answers`:
+    what the model says to that frame where an explanation, by its text, is about inputs."""
 
     frame: int
     buffer: np.ndarray
@@ -38,6 +43,7 @@ class Exhibit:
     device_samples: np.ndarray
     reference_samples: np.ndarray
     position_error: np.ndarray
+    answers: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,10 @@ class OutputReport:
             "channels": [c._asdict() for c in self.channels],
             "worst_channel": self.worst_channel,
             "dead": list(self.dead),
-            "tolerances": {k: {"asked": a, "found": f, "held": h} for k, (a, f, h) in self.tolerances.items()},
+            "tolerances": {
+                k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
+                for k, (a, f, h) in self.tolerances.items()
+            },
             "passing": dict(self.passing),
             "ranking": [
                 {"cause": e.cause, "text": e.text, "score": e.score, "gain": e.gain, "fix": plain(e.fix)}
@@ -212,3 +221,12 @@ class Report:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text + "\n")
         return text
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one HTML file that needs nothing else, to be read by people and attached to an issue: the
+        verdict and its fix, figures, the error over channels and positions, histograms, and a contact sheet, on which
+        the same buffer is read under the best explanations beside what the model says.
+
+        The file appears whole or not at all. NpuLayoutError where it cannot be written.
+        """
+        page.write(path, page.page(self, f"npu_layout {npu_layout.__version__}, kernels {kernels.active()}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -13,7 +14,7 @@ from . import causes
 from .comparison import Comparison, Figures
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
-from .evidence import Case, arithmetic
+from .evidence import LEAST, Case, Explanation, arithmetic
 from .layout import Layout
 from .model_side import model_input
 from .progress import track
@@ -27,8 +28,9 @@ from .verdicts import judge
 
 Tolerance = Union[None, float, Mapping[str, float]]
 
-_KEPT = 16  # frames that causes are looked for in, at most
+_KEPT = 32  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways
+_SHOWN = 3  # of those answers in the report
 _MEMORY = 256 << 20  # bytes that they may take
 _RUN = 4  # of them in a row, so that a shift can be seen
 
@@ -63,7 +65,7 @@ def validate(
     A Report, true where every output matches; see OutputReport for verdicts and fixes. "match" means that reading the
     output as declared is the best explanation of its values, that none other is as good, and that the tolerances hold.
 
-    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 16 of them.
+    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
 
     Raises
     ------
@@ -310,7 +312,7 @@ def _judged(
     return OutputReport(
         name, other, *finding, spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
-        dead, held, _found(figures), ranking, _exhibit(case, kept, name, comparison),
+        dead, held, _found(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip
 
 
@@ -335,16 +337,38 @@ def _found(f: Figures | None) -> dict[str, float]:
     return {k: v for k, v in values.items() if v is not None}
 
 
-def _exhibit(case: Case, kept: Sequence[_Kept], name: str, comparison: Comparison | None) -> Exhibit:
-    """The kept frame whose reference varies most."""
-    at = max(range(len(kept)), key=lambda i: float(np.nan_to_num(case.references[i]).var()))
+def _exhibit(
+    case: Case,
+    kept: Sequence[_Kept],
+    name: str,
+    comparison: Comparison | None,
+    remade: Sequence[_Remade],
+    ranking: Sequence[Explanation],
+    other: str,
+) -> Exhibit:
+    """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
+    seen = remade[0].rows if remade else range(len(kept))
+    at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
         scale, zero_point = arithmetic(case.spec, case.samples)
         device = ((case.codes - zero_point) * scale).ravel()
     error = np.zeros((1, 1)) if comparison is None or comparison.position_error is None else comparison.position_error
     k = kept[at]
-    return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error)
+    told = ((e.text, _answer(e, at, kept, remade, other)) for e in ranking if e.score >= LEAST)
+    answers = dict(islice(((text, answer) for text, answer in told if answer is not None), _SHOWN))
+    return Exhibit(k.number, k.outputs[name], case.references[at], device, case.wanted.ravel(), error, answers)
+
+
+def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Remade], other: str) -> np.ndarray | None:
+    """What an explanation about inputs makes the model say to the kept frame `at`; None where that is not known."""
+    if e.cause == "preprocessing":
+        return next((m.references[other][m.rows.index(at)] for m in remade if m.text == e.text), None)
+    if e.cause == "output_order":
+        return kept[at].references.get(e.fix)
+    if e.cause == "wrong_input" and e.fix is not None:
+        return next((k.references[other] for k in kept if k.number == kept[at].number + e.fix), None)
+    return None
 
 
 def _exchanged(reports: Mapping[str, OutputReport]) -> dict[str, OutputReport]:

@@ -98,6 +98,8 @@ def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndar
     scaled = {
         "divided by 255 once more than declared": (mean, std * 255),
         "not divided by 255": (mean, std / 255),
+        "divided by 255 twice before mean and std": (mean * 255, std * 255),
+        "not divided by 255 before mean and std": (mean / 255, std / 255),
     }
     if affine is not None:
         zero, one = np.zeros(channels), np.ones(channels)

@@ -1,12 +1,16 @@
-"""Which kernels run is shown in the header; property tests are the same in every run of CI."""
+"""Which kernels run, and whether torch is compared with, is shown; property tests are the same in every run of CI."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
 import npu_layout as nl
+
+pytest_plugins = ["pytester"]
 
 settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
 settings.register_profile(
@@ -18,3 +22,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 def pytest_report_header() -> str:
     return f"npu_layout {nl.__version__}, kernels: {nl.kernels.active()}"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if importlib.util.find_spec("torch") is None:
+        terminalreporter.write_sep("=", "torch is not installed", yellow=True, bold=True)
+        terminalreporter.write_line(
+            "tests/test_torch_formats.py did NOT run: memory formats were not compared with torch's. "
+            "pip install 'npu-layout[test-torch]'"
+        )

@@ -66,3 +66,23 @@ def scatter(
     for index in indices(tensor.shape):
         buffer[start + place(tag, stored, dict(zip(axes, index)), strides)] = tensor[index].item()
     return buffer
+
+
+def walk(array: Any, tag: str, axes: str) -> list[int]:
+    """Bytes from the first element to each, indices counted up in the order of a plain tag; a flipped axis is walked
+    from its lowest address."""
+    order = [axes.index(letter) for letter in tag]
+    steps = [abs(array.strides[i]) for i in order]
+    return [sum(i * step for i, step in zip(index, steps)) for index in indices([array.shape[i] for i in order])]
+
+
+def contiguous(array: Any, tag: str, axes: str) -> bool:
+    """Whether that walk meets one element after the other, forwards."""
+    forwards = all(step >= 0 or n < 2 for step, n in zip(array.strides, array.shape))
+    return not array.size or (forwards and walk(array, tag, axes) == list(range(0, array.nbytes, array.itemsize)))
+
+
+def in_order(array: Any, tag: str, axes: str) -> bool:
+    """Whether that walk only ever climbs, by an element or more."""
+    places = walk(array, tag, axes) if array.size else []
+    return all(b - a >= array.itemsize for a, b in zip(places, places[1:]))

@@ -12,21 +12,25 @@ HOUSE = Path(nl.__file__).parent
 
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
-    "errors names",
+    "errors markup names",
     "elements layout geometry",
     "storage",
     "repack",
-    "gray quantization",
-    "tensor",
-    "conversion frames engines specs recording_frames identify comparison progress",
+    "gray quantization strided",
+    "tensor array_tensor reshaping",
+    "formats conversion frames engines specs recording_frames identify comparison processes progress",
     "recording_files",
     "recording",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",
     "polygraphy_json rknn_snapshot",
     "exchange evidence variants",
-    "causes report verdicts",
+    "scales verdicts fixes pictures tables",
+    "causes contact_sheet",
+    "page",
+    "report",
     "validation",
+    "many",
     "bench_cases",
     "peers",
     "bench caches",
@@ -38,6 +42,9 @@ FLOORS = (
     "figure",
     "terminal",
     "explanation",
+    "sources factories cli_words",
+    "capture junit console pytest_plugin",
+    "cli_look cli_convert cli_prove cli_explain",
     "cli",
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
@@ -47,15 +54,21 @@ LATE = {
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
     "onnx_test_data": {"onnx"},
+    "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
     "bench_layouts": {"matplotlib"},
     "bench_networks": {"torch"},
+    "cli": {"shtab"},
+    "console": {"rich"},
     "progress": {"rich"},
+    "pytest_plugin": {"pytest"},
     "scene": {"cv2"},
+    "sources": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "bench_layouts", "cli"}  # the last three to name and compare them
+# The last four to name, measure and compare them.
+ASK_THE_KERNELS = {"repack", "gray", "bench", "bench_layouts", "cli", "report"}
 
 
 def modules() -> dict[str, ast.Module]:

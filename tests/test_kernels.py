@@ -145,6 +145,38 @@ def test_every_alignment(path: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_gapless_rows_begin_anywhere_in_a_line(backend: str, size: int) -> None:
+    name = f"V{size}"
+    sizes = [(64 // size * k, n) for k in (1, 2, 3) for n in (16, 17, 31, 100)] + [(1024, 66), (2048, 40)]
+    for channels, pixels in sizes:
+        box = Box(((pixels, 1, channels, 0), (channels, pixels, 1, 0)), 0, 0, 0)
+        count = channels * pixels
+        program = kernels.program(count, count, (), (box,), Arithmetic(name, name), backend)
+        for at in range(0, 64, max(4, size)):
+            memory = np.random.default_rng(at).integers(0, 256, count * size + 128, np.uint8)
+            room = np.full(count * size + 192, 0x5A, np.uint8)
+            begin = -memory.ctypes.data % 64 + (3 * at + 2 * size) % 64
+            start = -room.ctypes.data % 64 + at
+            source, target = memory[begin:][: count * size].view(name), room[start:][: count * size].view(name)
+            program.run(source, target)
+            assert target.tobytes() == source.reshape(channels, pixels).T.tobytes()
+            assert (room[:start] == 0x5A).all() and (room[start + count * size :] == 0x5A).all()
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("channels, pixels", [(255, 2200), (512, 1100), (256, 2304), (64, 33000), (2100, 256)])
+def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
+    source = np.random.default_rng(0).integers(0, 1 << 32, channels * pixels, np.uint32)
+    for s in ((channels, pixels), (pixels, channels)):
+        box = Box(((s[1], 1, s[0], 0), (s[0], s[1], 1, 0)), 0, 0, 0)
+        program = kernels.program(source.size, source.size, (), (box,), Arithmetic("V4", "V4"), backend)
+        target = np.full_like(source, 0x5A)
+        program.run(source.view("V4"), target.view("V4"))
+        np.testing.assert_array_equal(target.reshape(s[1], s[0]), source.reshape(s).T)
+
+
+@pytest.mark.parametrize("backend", NATIVE)
 def test_parts_are_the_whole(backend: str) -> None:
     for path, examples in EXAMPLES.items():
         for size, loops in examples:
@@ -515,7 +547,7 @@ def test_the_core_without_python(machine: str, tmp_path: Path) -> None:
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))}")
     kernels_at = Path(kernels.__file__).parent
     sources = [Path(__file__).parent / "native" / "check.c", *kernels_at.glob("level_*.c")]
-    sources += [kernels_at / "core.c", kernels_at / "pool.c"]
+    sources += [kernels_at / name for name in ("core.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
     program = tmp_path / "check"
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", str(program)], check=True)

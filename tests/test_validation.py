@@ -146,6 +146,7 @@ def test_the_shape_itself_is_wrong(board: Board) -> None:
     declared = nl.TensorSpec((1, 12, CHANNELS, 12), "NCHW", "int8", quantization=board.spec.quantization)
     output = board.verdict(board.recording(declared, board.packed(actual)))
     assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
+    assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "held": False}
 
 
 def test_axes_of_one_may_be_left_out(board: Board) -> None:

@@ -13,20 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from . import _numpy
+from . import _numpy, _numpy_reduce
 from ._numpy import Program as Twin
 from .box import Arithmetic, Box
+from .reductions import checked_argmax, checked_peaks, checked_softmax
 
 __all__ = [
     "Arithmetic",
     "Box",
     "Twin",
     "active",
+    "argmax",
     "backends",
     "get_num_threads",
     "gray",
+    "peaks",
     "program",
     "set_num_threads",
+    "softmax",
 ]
 
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
@@ -83,6 +87,67 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, 
         _numpy.gray(blue, green, red, out)
     else:
         _core.gray(blue, green, red, out, level)
+
+
+def argmax(
+    x: np.ndarray, out: np.ndarray, channels: int | None = None, dtype: str | None = None, backend: str | None = None
+) -> None:
+    """The first channel that holds the largest value, as numpy.argmax (NaN is the largest), into `out`, int64.
+
+    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides, apart from
+    `x`. More axes than one behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
+    `channels`: how many are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in
+    uint16. ValueError on what does not fit.
+    """
+    count, name = checked_argmax(x, out, channels, dtype)
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or not _core.argmax(x, out, count, name, level):
+        _numpy_reduce.argmax(x, out, count, name)
+
+
+def softmax(
+    x: np.ndarray,
+    out: np.ndarray,
+    positions: int | None = None,
+    channels: int | None = None,
+    dtype: str | None = None,
+    scale: float = 1.0,
+    zero_point: float = 0.0,
+    backend: str | None = None,
+) -> None:
+    """Softmax over the channel of ``(x - zero_point) * scale``, into `out`, float32; see `_numpy_reduce.softmax`.
+
+    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order, apart from
+    `x`. `positions`: how many axes these are; default: all but the last. Both may have their channel in digits of
+    their own: with `channels` given, only their room has to do. Lanes beyond are neither read nor written. float32
+    takes no scale. ValueError on what does not fit.
+    """
+    axes, count, name = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or not _core.softmax(x, out, axes, count, name, scale, zero_point, level):
+        _numpy_reduce.softmax(x, out, axes, count, name, scale, zero_point)
+
+
+def peaks(
+    x: np.ndarray,
+    threshold: float,
+    radius: int = 1,
+    channels: int | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+) -> np.ndarray:
+    """Local maxima above `threshold` (in stored units) of each plane of `x`: (count, 4) int64, rows (n, c, y, x) in
+    ascending order; see `_numpy_reduce.peaks` for the rule.
+
+    `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; more axes than one between N and H are the
+    channel's digits. The window has 2 radius + 1 points on a side. ValueError on what does not fit.
+    """
+    count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
+    if not count or not x.size:
+        return np.empty((0, 4), np.int64)
+    level = _BACKENDS[backend or _ACTIVE]
+    found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
+    return _numpy_reduce.peaks(x, count, name, least, above, reach) if found is None else found
 
 
 def get_num_threads() -> int:

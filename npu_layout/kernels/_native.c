@@ -3,6 +3,7 @@
 #include <Python.h>
 #include <string.h>
 
+#include "_reduce.h"
 #include "core.h"
 
 typedef struct {
@@ -345,6 +346,9 @@ static PyObject *get_threads(PyObject *module, PyObject *unused) {
 
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out)"},
+    {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels)"},
+    {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale)"},
+    {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {NULL, NULL, 0, NULL},

@@ -1,6 +1,7 @@
 /* Planning: which path moves a box, how a conversion is cut into tiles; and the walk over the outer loops. */
 #include "core.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
@@ -39,7 +40,11 @@ static int supported(const Level *level) { return level == &level_base; }
 
 int level_count(void) { return (int)(sizeof levels / sizeof *levels); }
 
-const Level *level_at(int i) { return supported(levels[i]) ? levels[i] : NULL; }
+const Level *level_at(int i) {
+    static _Atomic signed char known[sizeof levels / sizeof *levels]; /* a virtual machine takes 20 us for each CPUID */
+    if (!known[i]) known[i] = supported(levels[i]) ? 1 : -1;
+    return known[i] > 0 ? levels[i] : NULL;
+}
 
 static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
 
@@ -141,25 +146,6 @@ void move_plan(Move *m, const Box *asked, int size) {
     box->loops[box->count - 2] = k;
 }
 
-/* Call `body` with the offsets of every index of the first `count` loops. */
-#define ODOMETER(loops, count, src, dst, param, body)                     \
-    do {                                                                  \
-        int64_t at[MAX_LOOPS] = {0};                                      \
-        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
-        for (;;) {                                                        \
-            body;                                                         \
-            int k_ = (count)-1;                                           \
-            for (; k_ >= 0; --k_) {                                       \
-                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
-                if (++at[k_] < (loops)[k_].n) break;                      \
-                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
-                param_ -= at[k_] * (loops)[k_].p;                         \
-                at[k_] = 0;                                               \
-            }                                                             \
-            if (k_ < 0) break;                                            \
-        }                                                                 \
-    } while (0)
-
 void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
     Mover *mover = level->fast[m->path].mover;
     const int outer = m->box.count - paths[m->path].inner;
@@ -246,9 +232,12 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int plain = loops[c->row].p == 0 || loops[c->row].p == 1;
     const int64_t rows_n = c->rows >= 0 ? loops[c->rows].n : 1;
     const int whole = row_n <= STRIP / 2 && joined(c, row_n, near_size(c, a));
-    const int64_t room = whole && varies ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
+    const int repeats = c->rows >= 0 && !loops[c->rows].p; /* every row has the parameters of the one before */
+    const int64_t room = whole && varies && !repeats ? STRIP : MAX_TILE / (c->way == SCATTER ? to : from);
     if (c->way == DIRECT && !whole) c->rows = -1;
-    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? 512 : plain ? row_n : STRIP);
+    const int64_t line = 64 / (c->way == SCATTER ? to : from); /* of the side that is further apart */
+    const int64_t columns = at_most(room / at_most(rows_n, line), STRIP);
+    c->row_step = whole ? row_n : at_most(row_n, c->way != DIRECT ? columns : plain ? row_n : STRIP);
     c->rows_step = c->rows < 0 ? 1 : at_most(rows_n, c->way == DIRECT && !varies ? rows_n : room / c->row_step);
     if (c->way != DIRECT) {
         const int size = c->way == SCATTER ? to : from;
@@ -260,8 +249,8 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
 
 /* Room for what one call of convert_run works on: stays in L1. */
 typedef struct {
-    uint8_t tile[MAX_TILE + 64], out[4 * STRIP + 64];
-    uint8_t strip[4 * STRIP + 64];
+    uint8_t tile[MAX_TILE + 64] __attribute__((aligned(64))), out[4 * STRIP + 64] __attribute__((aligned(64)));
+    uint8_t strip[4 * STRIP + 64] __attribute__((aligned(64)));
     float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
         high[STRIP + 16];
     int32_t after[STRIP + 16];
@@ -318,7 +307,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         level->brief[a->from == U8][a->to == U8][each](src, dst, n, row);
         return;
     }
-    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector) {
+    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector && *row->after < 1 << 14 && *row->after > -(1 << 14)) {
         level->quantize[a->to == U8](src, dst, n, row);
         return;
     }
@@ -381,7 +370,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         if (!each || (row.p == 1 && (!together || rows_n == 1))) {
             here = parameters(w->a, at);
         } else {
-            const int64_t key[3] = {at, together ? rows_n : 1, row_n};
+            const int64_t key[3] = {at, together ? at_most(rows_n, STRIP / row_n) : 1, row_n};
             if (memcmp(key, w->expanded, sizeof key)) {
                 w->row = expand(w->a, &w->bench, at, key[1], rows.p, row_n, row.p);
                 memcpy(w->expanded, key, sizeof key);
@@ -390,7 +379,10 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         }
         here.past = w->a->past && c->way != SCATTER;
         if (c->way != GATHER || row.d == to) {
-            convert_row(w->level, w->a, &w->bench, src + r * src_step, out + r * dst_step, n, &here, each);
+            const int64_t some = each && together ? at_most(n, STRIP / row_n * row_n) : n;
+            for (int64_t i = 0; i < n; i += some)
+                convert_row(w->level, w->a, &w->bench, src + r * src_step + i * from, out + r * dst_step + i * to,
+                            at_most(n - i, some), &here, each);
         } else { /* no loop is contiguous anywhere */
             for (int64_t i = 0; i < n; i += STRIP) {
                 const int64_t some = at_most(n - i, STRIP);
@@ -423,8 +415,7 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     });
 }
 
-/* Part `part` of `parts` of one loop: false where nothing is left of it. */
-static int cut(Box *box, int64_t part, int64_t parts) {
+int box_cut(Box *box, int64_t part, int64_t parts) {
     int best = 0;
     for (int i = 1; i < box->count; ++i)
         if (box->loops[best].n < 8 * parts && box->loops[i].n > box->loops[best].n) best = i;
@@ -451,14 +442,14 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 convert_run(p->level, &job->convert, &p->arithmetic, src, dst);
             } else {
                 Convert c = job->convert;
-                if (cut(&c.box, part, parts)) convert_run(p->level, &c, &p->arithmetic, src, dst);
+                if (box_cut(&c.box, part, parts)) convert_run(p->level, &c, &p->arithmetic, src, dst);
             }
         } else if (parts == 1) {
             move_run(p->level, &job->move, src, dst);
         } else {
             Box box = job->move.box;
             Move m;
-            if (!cut(&box, part, parts)) continue;
+            if (!box_cut(&box, part, parts)) continue;
             move_plan(&m, &box, job->move.size); /* what is left may be another path's */
             m.past = job->move.past;
             move_run(p->level, &m, src, dst);
@@ -470,7 +461,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
 void gray_run(Gray *gray, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
               int64_t part, int64_t parts) {
     Box box = *asked;
-    if (parts > 1 && !cut(&box, part, parts)) return;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Loop row = box.loops[box.count - 1];
     ODOMETER(box.loops, box.count - 1, box.src, box.dst, 0,
              gray(b + src_, g + src_, r + src_, row.s, out + dst_, row.n));

@@ -21,6 +21,28 @@ typedef struct {
     int64_t src, dst, param;
 } Box;
 
+/* Call `body` with the offsets of every index of the first `count` loops. */
+#define ODOMETER(loops, count, src, dst, param, body)                     \
+    do {                                                                  \
+        int64_t at[MAX_LOOPS] = {0};                                      \
+        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
+        for (;;) {                                                        \
+            body;                                                         \
+            int k_ = (count)-1;                                           \
+            for (; k_ >= 0; --k_) {                                       \
+                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
+                if (++at[k_] < (loops)[k_].n) break;                      \
+                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
+                param_ -= at[k_] * (loops)[k_].p;                         \
+                at[k_] = 0;                                               \
+            }                                                             \
+            if (k_ < 0) break;                                            \
+        }                                                                 \
+    } while (0)
+
+/* Part `part` of `parts` of one loop: false where nothing is left of it. */
+int box_cut(Box *box, int64_t part, int64_t parts);
+
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
 

@@ -168,7 +168,7 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
 }
 enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
 #define TRY_TWICE(size) \
-    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
+    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, NULL, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
 #endif
 
 #if VB == 64
@@ -204,9 +204,9 @@ FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
  * drive each other out. The last two rounds turn the lanes. */
-INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
-    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512(src + r * s);
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512((r < from ? src : later) + r * s);
     for (int g = 0; g < 16; g += 4) {
         for (int r = 0; r < 2; ++r) {
             y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
@@ -227,10 +227,13 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
         put512(dst + (c + 12) * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
     }
 }
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    square4_of(src, src, 16, s, dst, d, past);
+}
 #define TRY_MORE(size)                                                                                        \
-    if (size == 4 && a >= 16 && b >= 16) cover(square4, 16, 16, 4, src, sa, a, dst, db, b, past);             \
-    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
-    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, 32, 16, 1, src, sa, a, dst, db, b, past);           \
+    if (size == 4 && a >= 16 && b >= 16) cover(square4, square4_of, 16, 16, 4, src, sa, a, dst, db, b, past);             \
+    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, NULL, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
+    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, NULL, 32, 16, 1, src, sa, a, dst, db, b, past);           \
     else TRY_TWICE(size)
 #elif VB == 32
 #define TRY_MORE TRY_TWICE
@@ -239,6 +242,8 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
+/* The same of rows that lie apart: those before `from` at `src`, the rest at `rest`. */
+typedef void Joint(const uint8_t *src, const uint8_t *rest, int from, int64_t s, uint8_t *dst, int64_t d, int past);
 
 /* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
 INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
@@ -248,26 +253,43 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
 
 /* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
- * the source, unless wide elements then write to too many rows at a time, and large results with short rows. */
-enum { LARGE = 1 << 21 };
-enum { BLOCK = 1 << 18 }; /* bytes of the source that stay in L2 while all of its columns are read */
-INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
+ * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
+ * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
+ * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
+ * which on few rows share a page, and the walk along them is given up. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128 };
+INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b, int past) {
-    int64_t lead = 0, leads = 0;
-    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && a > 128 / size) {
+    const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
+    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    int64_t lead = 0, leads = 0, skip = 0;
+    /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
+    const int gapless = joint && db == a * size;
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size)) {
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
         leads = (lead + rows - 1) / rows;
     }
-    const int64_t as = leads + (a - lead + rows - 1) / rows, bs = (b + columns - 1) / columns;
-    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    const int joins = gapless && lead;
+    const int64_t early = rows - lead; /* elements of the row before */
+    if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
+        skip = (int64_t)(-(uintptr_t)src % 64) / size;
+    const int64_t as = joins ? a / rows : leads + (a - lead + rows - 1) / rows;
+    const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
     const int large = a * b * size > LARGE;
-    const int by_destination = across < down ? size < 4 || (columns * size == 64 && !large) : large;
+    const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
     const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
-    /* What goes past the caches fills whole lines one after the other. */
-    const int lines = past && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
+    /* What goes past the caches fills whole lines one after the other: not where rows of the result are the short ones,
+     * which took up to twice as long. */
+    const int lines = past && across < down && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
-    const int64_t block = by_destination || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows);
+    /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
+    const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
+    const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
+    const int64_t block = !by_destination ? across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
+                          : crowded       ? 1
+                          : shared        ? COLUMNS / columns
+                                          : inner;
     for (int64_t l0 = 0; l0 < inner; l0 += block) {
         const int64_t l1 = l0 + block < inner ? l0 + block : inner;
         for (int64_t k0 = 0; k0 < outer;) {
@@ -279,8 +301,19 @@ INLINE void cover(Tile *tile, int rows, int columns, int size, const uint8_t *sr
                 for (int64_t k = k0; k < k1; ++k)
                     for (int64_t l = m0; l < m1; ++l) {
                         const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
-                        const int64_t q = place(by_destination ? l : k, columns, b, 0, 0);
-                        tile(src + p * sa + q * size, sa, dst + q * db + p * size, db, past && lines);
+                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skip > 0);
+                        const uint8_t *from = src + q * size;
+                        uint8_t *to = dst + q * db;
+                        if (!joins || p) {
+                            tile(from + p * sa, sa, to + p * size, db, past && lines);
+                            continue;
+                        }
+                        if (q)
+                            joint(from - size + (a - early) * sa, from - early * sa, (int)early, sa, to - early * size, db,
+                                  past && lines);
+                        else
+                            tile(from, sa, to, db, 0);
+                        if (!q || q == b - columns) tile(from + (a - rows) * sa, sa, to + (a - rows) * size, db, 0);
                     }
             }
             k0 = k1;
@@ -335,13 +368,13 @@ static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) 
         enum { FULL = 16 / size, HALF = 8 / size };                                                           \
         TRY_MORE(size)                                                                                        \
         if (a >= FULL && b >= FULL)                                                                      \
-            cover(tile##size, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
+            cover(tile##size, NULL, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
         else if (a >= FULL && b >= HALF)                                                                      \
-            cover(tile##size##_few_columns, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
+            cover(tile##size##_few_columns, NULL, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
         else if (a >= HALF && b >= FULL)                                                                      \
-            cover(tile##size##_few_rows, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
+            cover(tile##size##_few_rows, NULL, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
         else if (a >= HALF && b >= HALF)                                                                      \
-            cover(tile##size##_few, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
+            cover(tile##size##_few, NULL, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
         else if (a >= b)                                                                                      \
             for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
         else                                                                                                  \
@@ -915,10 +948,13 @@ INLINE S ints(const int32_t *p) {
     return v;
 }
 
-/* Rows have WIDTH elements or more; the last vector overlaps the one before. */
-#define WALK(BODY)                                              \
-    for (int64_t i = 0; i + WIDTH <= n; i += WIDTH) BODY(i);    \
-    if (n % WIDTH) BODY(n - WIDTH);
+/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one where it begins at
+ * a cache line of `wide`, the side of 4 bytes. */
+#define WALK(wide, BODY)                                                                                    \
+    int64_t at = (uintptr_t)(wide) % 4 == 0 ? (int64_t)(-(uintptr_t)(wide) % VB) / 4 : 0;                   \
+    if (at) BODY(0);                                                                                        \
+    for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
+    if (at < n) BODY(n - WIDTH);
 
 #define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
 #define LOAD_TO(to, i)                                                                                            \
@@ -934,7 +970,7 @@ INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    WALK(LOAD_AT)
+    WALK(dst, LOAD_AT)
 }
 #ifdef STREAM
 /* The same past the caches. Nothing else is written to a line that goes there. */
@@ -1004,7 +1040,7 @@ INLINE void store(void put(uint8_t *, S), int bytes, int each, const uint8_t *sr
     const int32_t *after = row->after;
     const F before0 = every(*before), low0 = every(*low), high0 = every(*high);
     const S after0 = every_int(*after);
-    WALK(STORE_AT)
+    WALK(src, STORE_AT)
 }
 #define STORE(name, bytes, narrow)                                                                            \
     static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {               \
@@ -1043,26 +1079,32 @@ static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, co
 #define IN_ORDER(v) \
     _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), v)
 typedef __m512i I;
+typedef __m512 FI;
 #elif VB == 32
 #define PACKS(name) _mm256_##name
 #define IN_ORDER(v) _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 typedef __m256i I;
+typedef __m256 FI;
 #elif defined(__SSE2__)
 #define PACKS(name) _mm_##name
 #define IN_ORDER(v) (v)
 typedef __m128i I;
+typedef __m128 FI;
 #endif
-INLINE void saturate(int to_u8, uint8_t *p, const F v[4], S after) {
-    const S whole = after - every_int(0x4B400000);
+/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
+INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
-    for (int k = 0; k < 4; ++k) q[k] = (I)((S)(v[k] + every(0x1.8p23f)) + whole);
-    const I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(bounded ? v[k] : smaller(every(0x1p22f), v[k])));
+    const I more = PACKS(set1_epi16)(after);
+    I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
     put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
     for (int k = 0; k < 4; ++k) {
-        S q = (S)(v[k] + every(0x1.8p23f)) + whole;
+        const F near = bounded ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
+        S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
         q = (q & (q > least)) | (least & ~(q > least));
         q = (q & (q < most)) | (most & ~(q < most));
         narrow_8(p + k * WIDTH, q);
@@ -1079,31 +1121,35 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
             v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
                    (each ? floats(before + at) : before0);
         }
-        saturate(to_u8, dst + i, v, every_int(0));
+        saturate(to_u8, 1, dst + i, v, 0);
         if (i + VB >= n) return;
     }
 }
-/* What load and store do one after the other: a division takes its time while the rest goes on. */
-INLINE void quantize(int to_u8, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+/* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
+INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    enum { STEP = VB };
     const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
-    const F before = every(*row->before), most = every(0x1p22f);
-    const S after = every_int(*row->after);
-    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+    const F before = every(*row->before);
+    const int64_t lead = lead_of(1, src, 4);
+    AT_STEPS {
         F v[4];
         for (int k = 0; k < 4; ++k) {
-            v[k] = (get_f32(src + 4 * (i + k * WIDTH)) - shift) * scale / divisor + before;
-            v[k] = smaller(larger(v[k], -most), most);
+            v[k] = get_f32(src + 4 * (i + k * WIDTH));
+            v[k] = plain ? v[k] / divisor : (v[k] - shift) * scale / divisor + before;
         }
-        saturate(to_u8, dst + i, v, after);
+        saturate(to_u8, 0, dst + i, v, (int16_t)*row->after);
         if (i + VB >= n) return;
     }
 }
-static void HERE(quantize_i8)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    quantize(0, src, dst, n, row);
-}
-static void HERE(quantize_u8)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    quantize(1, src, dst, n, row);
-}
+#define QUANTIZE(name, to_u8)                                                                                  \
+    static void HERE(quantize_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {           \
+        if (*row->shift == 0 && *row->scale == 1 && *row->before == 0)                                         \
+            quantize(to_u8, 1, src, dst, n, row);                                                              \
+        else                                                                                                   \
+            quantize(to_u8, 0, src, dst, n, row);                                                              \
+    }
+QUANTIZE(i8, 0)
+QUANTIZE(u8, 1)
 #define BRIEF(from_u8, to_u8, each)                                                                                  \
     static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
         brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
@@ -1120,7 +1166,7 @@ BRIEF(1, 1, 1)
 #define STORE_FLOAT(name)                                                                            \
     static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
         (void)row;                                                                                   \
-        WALK(STORE_FLOAT_AT_##name)                                                                  \
+        WALK(src, STORE_FLOAT_AT_##name)                                                                  \
     }
 #define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))
 #define STORE_FLOAT_AT_bf16(i) put_bf16(dst + 2 * (i), get_f32(src + 4 * (i)))
@@ -1175,10 +1221,16 @@ INLINE V gray_vector(V b, V g, V r) {
 }
 #endif
 INLINE void gray_planes(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
-    int64_t i = 0;
-    for (; i + VB <= n; i += VB) put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
-    if (i < n && n >= VB) put(out + n - VB, gray_vector(whole(b + n - VB), whole(g + n - VB), whole(r + n - VB)));
-    else for (; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+    if (n < VB) {
+        for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+        return;
+    }
+    enum { STEP = VB };
+    const int64_t lead = lead_of(1, out, 1);
+    AT_STEPS {
+        put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
+        if (i + VB >= n) return;
+    }
 }
 #else
 INLINE void gray_planes(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,

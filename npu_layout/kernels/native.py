@@ -13,6 +13,7 @@ from .box import Arithmetic, Box, limits
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 _GRAYS = {"B": 0, "H": 1, "f": 2}
+_PEAKS = 1 << 14  # rows of a list of peaks at first, at most
 _TRIED = 1024  # channels of which every byte is tried
 _NUDGES = [(0.0, 0.0)] + [
     (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
@@ -145,6 +146,53 @@ def _brief(
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> None:
     """As `_numpy.gray`, the same bits."""
     _native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)
+
+
+def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str, level: str = LEVEL) -> bool:
+    """As `_numpy_reduce.argmax`; False where the arrays have more axes than the core walks."""
+    if out.ndim > 16 or x.ndim - out.ndim > 4:
+        return False
+    _native.argmax(level, _DTYPES.index(dtype), x, out, out.ndim, channels)
+    return True
+
+
+def softmax(
+    x: np.ndarray,
+    out: np.ndarray,
+    positions: int,
+    channels: int,
+    dtype: str,
+    scale: float,
+    zero_point: float,
+    level: str = LEVEL,
+) -> bool:
+    """As `_numpy_reduce.softmax`, the same bits; False where the arrays have more axes than the core walks."""
+    if positions > 16 or max(x.ndim, out.ndim) - positions > 4:
+        return False
+    _native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)
+    return True
+
+
+def peaks(
+    x: np.ndarray,
+    channels: int,
+    dtype: str,
+    least: int | None,
+    threshold: float,
+    radius: int,
+    level: str = LEVEL,
+) -> np.ndarray | None:
+    """As `_numpy_reduce.peaks`; None where x has more axes than the core walks."""
+    if x.ndim > 7:
+        return None
+    # No two peaks are neighbours.
+    room = min(_PEAKS, x.shape[0] * channels * (x.shape[-2] + 1 >> 1) * (x.shape[-1] + 1 >> 1))
+    while True:
+        out = np.empty((room, 4), np.int64)
+        count = _native.peaks(level, _DTYPES.index(dtype), x, out, channels, least or 0, threshold, radius)
+        if count <= room:
+            return out[:count] if 2 * count > room else out[:count].copy()
+        room = count
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads

@@ -1,11 +1,12 @@
-/* Random moves and conversions at every level of this machine against a walk element by element; for machines that the
- * Python suite does not run on. Build it with core.c, pool.c and the level_*.c; the argument is how many cases. */
+/* Random moves, conversions and reductions at every level of this machine against a walk element by element; for machines
+ * that the Python suite does not run on. Build it with core.c, pool.c, reduce.c, peaks.c and the level_*.c; the argument
+ * is how many cases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "reduce.h"
 
 static uint64_t state = 88172645463325252u;
 static int64_t below(int64_t n) {
@@ -95,6 +96,98 @@ static void walk(const Box *box, int depth, int64_t s, int64_t d, int64_t size, 
     memcpy(expected + d, &whole, (size_t)dtype_size[a->to]);
 }
 
+static const uint8_t *element(int64_t n, int64_t h, int64_t c, const Loop loops[3], int side) {
+    return (side ? got : src) + n * loops[0].s + h * loops[1].s + c * loops[2].s;
+}
+
+/* argmax, softmax and peaks of N x C x H in a random order of memory; 0 where one is wrong. */
+static int reduce_case(const Level *level, const Level *first) {
+    const int64_t extents[3] = {1 + below(3), 1 + below(below(4) ? 90 : 300), 1 + below(below(2) ? 12 : 140)}; /* N, H, C */
+    const Dtype types[] = {I8, U8, I16, U16, I32, BF16, F32};
+    const Dtype type = types[below(7)];
+    int order[3] = {0, 1, 2};
+    for (int i = 2; i > 0; --i) {
+        const int j = (int)below(i + 1), k = order[i];
+        order[i] = order[j], order[j] = k;
+    }
+    Loop from[3], to[3];
+    int64_t pitch = 1;
+    for (int i = 0; i < 3; ++i) {
+        const int axis = order[i];
+        from[axis] = (Loop){extents[axis], pitch * dtype_size[type], 0, 0};
+        to[axis] = (Loop){extents[axis], pitch * 4, 0, 0};
+        pitch *= extents[axis] + below(2);
+    }
+    if (pitch * 4 > ROOM) return 1;
+    Reduction r = {.type = type, .channels = extents[2], .scale = 1.0f / 64};
+    r.positions.count = 2;
+    for (int i = 0; i < 2; ++i) r.positions.loops[i] = (Loop){extents[i], from[i].s, i ? 8 : 8 * extents[1], 0};
+    r.from = (Digits){1, {from[2]}};
+    r.to = (Digits){1, {to[2]}};
+    Reduction soft = r;
+    for (int i = 0; i < 2; ++i) soft.positions.loops[i].d = to[i].s;
+    reduction_plan(&r), reduction_plan(&soft);
+    argmax_run(level, &r, src, got, 0, 1);
+    for (int64_t n = 0; n < extents[0]; ++n)
+        for (int64_t h = 0; h < extents[1]; ++h) {
+            int64_t best = 0, is;
+            for (int64_t c = 1; c < extents[2]; ++c) {
+                const float v = value(type, element(n, h, c, from, 0)), most = value(type, element(n, h, best, from, 0));
+                if (type == I32) {
+                    int32_t a, b;
+                    memcpy(&a, element(n, h, c, from, 0), 4), memcpy(&b, element(n, h, best, from, 0), 4);
+                    if (a > b) best = c;
+                } else if (!(v <= most) && most == most) {
+                    best = c;
+                }
+            }
+            memcpy(&is, got + 8 * (n * extents[1] + h), 8);
+            if (is != best) return printf("argmax: %s, type %d: %lld, expected %lld\n", level->name, (int)type, (long long)is, (long long)best), 0;
+        }
+    if (type == F32) return 1;
+    softmax_run(first, &soft, src, expected, 0, 1);
+    softmax_run(level, &soft, src, got, 0, 1);
+    for (int64_t n = 0; n < extents[0]; ++n)
+        for (int64_t h = 0; h < extents[1]; ++h) {
+            double most = -1e300, sum = 0;
+            for (int64_t c = 0; c < extents[2]; ++c) most = fmax(most, (double)(value(type, element(n, h, c, from, 0)) * (1.0f / 64)));
+            for (int64_t c = 0; c < extents[2]; ++c) sum += exp((double)(value(type, element(n, h, c, from, 0)) * (1.0f / 64)) - most);
+            for (int64_t c = 0; c < extents[2]; ++c) {
+                const double exact = exp((double)(value(type, element(n, h, c, from, 0)) * (1.0f / 64)) - most) / sum;
+                float x, y;
+                memcpy(&x, element(n, h, c, to, 1), 4);
+                memcpy(&y, expected + (element(n, h, c, to, 1) - got), 4);
+                if (memcmp(&x, &y, 4) && (x == x || y == y)) return printf("softmax: %s and %s differ\n", level->name, first->name), 0;
+                if (type != BF16 && fabs(x - exact) > 5e-7 * exact + 2e-38) return printf("softmax: %s: %g, expected %g\n", level->name, x, exact), 0;
+            }
+        }
+    /* N planes of H rows and C columns. */
+    int64_t codes[2][4096], number = 0;
+    Heatmaps maps = {.type = type, .height = extents[1], .width = extents[2], .y = from[1].s, .x = from[2].s, .radius = 1 + below(2),
+                     .least = 20, .threshold = 19.5f, .y_bits = 9, .x_bits = 8, .planes = {1, {{extents[0], from[0].s, 0, 1}}, 0, 0, 0}};
+    Peaks peaks = {0, 4096, 0, codes[0]};
+    peaks_find(level, &maps, src, &peaks);
+    if (peaks.count > 4096) return 1;
+    const int64_t *sorted = peaks.unsorted && peaks_sort(&peaks, codes[1]) ? codes[1] : codes[0];
+    for (int64_t n = 0; n < extents[0]; ++n)
+        for (int64_t y = 0; y < extents[1]; ++y)
+            for (int64_t x = 0; x < extents[2]; ++x) {
+                const float v = value(type, element(n, y, x, from, 0));
+                int good = type == I32 ? 0 : v > 19.5f;
+                if (type == I32) return 1; /* its values do not fit a float */
+                for (int64_t j = y - maps.radius; good && j <= y + maps.radius; ++j)
+                    for (int64_t i = x - maps.radius; good && i <= x + maps.radius; ++i) {
+                        if (j < 0 || i < 0 || j >= extents[1] || i >= extents[2]) continue;
+                        const float other = value(type, element(n, j, i, from, 0));
+                        good = j < y || (j == y && i < x) ? v > other : v >= other;
+                    }
+                if (good && (number >= peaks.count || sorted[number++] != ((n << 9 | y) << 8 | x)))
+                    return printf("peaks: %s, type %d, of %lld x %lld\n", level->name, (int)type, (long long)extents[1], (long long)extents[2]), 0;
+            }
+    if (number != peaks.count) return printf("peaks: %s, type %d: too many\n", level->name, (int)type), 0;
+    return 1;
+}
+
 int main(int count, char **arguments) {
     const long cases = count > 1 ? atol(arguments[1]) : 20000;
     const Dtype from[] = {I8, U8, I16, U16, BF16, F32}, to[] = {F32, I8, U8, I16, U16};
@@ -140,6 +233,9 @@ int main(int count, char **arguments) {
             }
         }
     }
+    for (long n = 0; n < cases / 20; ++n)
+        for (int i = 0; i < level_count(); ++i)
+            if (level_at(i) && !reduce_case(level_at(i), level_at(0))) return 1;
     printf("%ld cases at %d level(s): equal\n", run, level_count());
     return 0;
 }

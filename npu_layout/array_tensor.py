@@ -1,0 +1,284 @@
+"""Tensor: an ndarray that carries its memory format. Strides alone forget: (N,1,H,W) lies the same in NCHW and NHWC."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout
+from .repack import LayoutLike
+from .strided import arranged, follows, order_of, plain_array
+
+T = TypeVar("T", bound="Tensor")
+
+
+def _plain(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, Tensor) else x
+
+
+def _carried(result: Any, given: Iterable[Any]) -> Any:
+    """A plain array of as many axes as one of the Tensors given, in the format of the first such; else as it is."""
+    if type(result) is np.ndarray:
+        for x in given:
+            if isinstance(x, Tensor) and x._layout is not None and x.ndim == result.ndim:
+                return x._carry(result)
+    return result
+
+
+class Tensor(np.ndarray):
+    """An ndarray that carries its memory format as ``.layout``, even where its strides could be another's.
+
+    ``Tensor(x, layout)`` brings `x` into the format as :func:`asformat` does: a view of `x` where it already lies so,
+    else a repacked copy. The axes stay the logical ones, and everything else is numpy's.
+
+    These keep the format: basic slices, element-wise ufuncs, accumulate, reductions with keepdims, copy, astype, view,
+    pickle, and numpy's where, clip, round, flip, sort, nan_to_num, zeros_like and the like. New memory is laid out in
+    it, dense; slices share memory and may have gaps. Where several Tensors meet, the format of the first one with as
+    many axes as the result counts; plain arrays have no say. With ``out=`` the array given stays what it is.
+
+    All else gives plain arrays: transposes, reshapes, integer and array indices, reductions that drop axes, products
+    of matrices, results with more axes than any Tensor, a copy or astype for which another ``order`` is asked.
+
+    Raises
+    ------
+    LayoutError, NpuLayoutError
+        As asformat; on setting shape or strides in place.
+
+    Examples
+    --------
+    >>> x = Tensor(np.zeros((4, 1, 4, 4)), "NHWC")
+    >>> (x[:2] + 1).layout, x.mean(axis=1, keepdims=True).layout, type(x[0]).__name__
+    (Layout('NHWC'), Layout('NHWC'), 'ndarray')
+    """
+
+    __slots__ = ("_layout",)
+    _layout: Layout | None
+
+    def __new__(cls: type[T], x: Any, layout: LayoutLike) -> T:
+        order = order_of(layout)
+        return cls.of(arranged(plain_array(x), order), order.layout)
+
+    @classmethod
+    def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
+        """A view of a plain array as a Tensor; the caller knows that the array lies so."""
+        result = np.ndarray.view(array, cls)
+        result._layout = layout
+        return result
+
+    def __array_finalize__(self, obj: Any) -> None:
+        layout = getattr(obj, "_layout", None)
+        if layout is not None and (self.shape != obj.shape or self.strides != obj.strides):
+            layout = layout if self.shape == obj.shape and follows(np.asarray(self), order_of(layout)) else None
+        self._layout = layout
+
+    @property
+    def layout(self) -> Layout:
+        """The format: the order in which the axes lie in memory. LayoutError on a Tensor made without one, by
+        ``x.view(Tensor)``."""
+        if self._layout is None:
+            raise LayoutError(f"this Tensor of shape {self.shape} was made without a layout; use Tensor(x, layout)")
+        return self._layout
+
+    def _carry(self: T, result: np.ndarray) -> T:
+        """A plain array of as many axes in this Tensor's format: itself where it lies so, else repacked."""
+        order = order_of(self.layout)
+        if result.transpose(order.stored).flags.c_contiguous or not follows(result, order):
+            result = arranged(result, order)
+        return self.of(result, order.layout)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        given = kwargs.get("out") or ()
+        plain = [_plain(x) for x in inputs]
+        if given:
+            kwargs["out"] = tuple(_plain(x) for x in given)
+        elif "where" in kwargs:
+            kwargs["out"] = None  # numpy took it away, and would warn that it is missing
+        if "where" in kwargs:
+            kwargs["where"] = _plain(kwargs["where"])
+        first = _format_of(inputs, [*plain, kwargs.get("where", True)])
+        asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
+        if first is not None and method == "__call__" and not asked and not given:
+            return _in_order(first, ufunc, plain, kwargs)
+        results = getattr(ufunc, method)(*plain, **kwargs)
+        if method in ("reduceat", "outer", "at") or asked:
+            inputs = ()
+        if not isinstance(results, tuple):
+            return given[0] if given else _carried(results, inputs)
+        outs = given or (None,) * len(results)
+        return tuple(_carried(r, inputs) if out is None else out for r, out in zip(results, outs))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        found: dict[int, Tensor] = {}
+        plain_args, plain_kwargs = _without(args, found), _without(kwargs, found)
+        if not found:  # they hide in a container of another kind
+            result = super().__array_function__(func, types, args, kwargs)
+            return np.asarray(result) if isinstance(result, Tensor) and result._layout is None else result
+        result = func(*plain_args, **plain_kwargs)
+        if id(result) in found:
+            return found[id(result)]
+        if func.__name__ not in _KEEPING or _given(result, args, kwargs) or kwargs.get("order", "K") != "K":
+            return result
+        return _carried(result, found.values())
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
+        if self._layout is None or not all(type(part) is slice or part is Ellipsis for part in parts):
+            return np.asarray(self)[_plain(key) if not isinstance(key, tuple) else key]
+        return self.of(np.asarray(self)[key], self._layout)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("shape", "strides"):
+            raise NpuLayoutError(f"{name} of a Tensor cannot be set in place: its layout would be wrong; use reshape")
+        super().__setattr__(name, value)
+
+    def resize(self, *args: Any, **kwargs: Any) -> None:
+        """Refused, as setting the shape is."""
+        self.shape = args
+
+    def copy(self, order: Any = "K") -> Any:
+        """A dense copy in this format; a plain array where "C", "F" or "A" is asked for."""
+        plain = np.asarray(self)
+        if order != "K" or self._layout is None:
+            return plain.copy(order)
+        return self.of(arranged(plain, order_of(self._layout), True), self._layout)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return _carried(copy.deepcopy(np.asarray(self), memo), (self,))
+
+    def astype(  # type: ignore[override]
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """As ndarray.astype, in this format; a plain array where another order, or no subclass, is asked for."""
+        plain = np.asarray(self)
+        result = plain.astype(dtype, order, casting, subok, copy)
+        if result is plain:
+            return self
+        return _carried(result, (self,)) if order == "K" and subok else result
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """As ndarray.view; a view of this type keeps the format."""
+        result = super().view(*args, **kwargs)
+        if isinstance(result, Tensor):
+            result._layout = self._layout
+        return result
+
+    def __reduce__(self) -> Any:
+        if self._layout is None:
+            return super().__reduce__()
+        return _restored, (type(self), np.asarray(self).transpose(order_of(self._layout).stored), self._layout)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def __repr__(self) -> str:
+        known = "" if self._layout is None else f", layout={self._layout.tag!r}"
+        return f"{super().__repr__()[:-1]}{known})"
+
+
+def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
+    return kind.of(stored.transpose(order_of(layout).back), layout)
+
+
+def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
+    """The first Tensor with as many axes as the result of a ufunc; None where there is none, or where an array of
+    another library has a word in it."""
+    for x in inputs:
+        if not isinstance(x, Tensor) and type(x) is not np.ndarray and hasattr(type(x), "__array_ufunc__"):
+            return None
+    rank = max(np.ndim(x) for x in broadcast)
+    return next((x for x in inputs if isinstance(x, Tensor) and x._layout is not None and x.ndim == rank), None)
+
+
+def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The ufunc on arrays turned so that C order is the format of `first`: numpy then writes results as they lie."""
+    order = order_of(first.layout)
+    rank = len(order.stored)
+
+    def turned(x: Any) -> Any:
+        axes = np.ndim(x)
+        if not axes:
+            return x
+        array = np.asarray(x)
+        return (array if axes == rank else array.reshape((1,) * (rank - axes) + array.shape)).transpose(order.stored)
+
+    def back(result: np.ndarray) -> Tensor:
+        return first.of(result.transpose(order.back), order.layout)
+
+    shapes = [np.shape(x) for x in plain]
+    if any(shape and shape != first.shape for shape in shapes):
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            return ufunc(*plain, **kwargs)  # its error names the shapes as they were given
+    if np.ndim(kwargs.get("where", True)):
+        kwargs["where"] = turned(kwargs["where"])
+    results = ufunc(*(turned(x) for x in plain), order="C", **kwargs)
+    return tuple(back(result) for result in results) if isinstance(results, tuple) else back(results)
+
+
+def _given(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the result is an argument, such as out=."""
+    return any(result is x for x in (*args, *kwargs.values()))
+
+
+def _without(x: Any, found: dict[int, Tensor]) -> Any:
+    """`x`, its lists, tuples and dicts too, with plain arrays for Tensors; `found` tells which was which."""
+    if isinstance(x, Tensor):
+        plain = np.asarray(x)
+        found[id(plain)] = x
+        return plain
+    if type(x) in (list, tuple):
+        return type(x)(_without(part, found) for part in x)
+    if type(x) is dict:
+        return {key: _without(part, found) for key, part in x.items()}
+    return x
+
+
+# Results of these with as many axes as the Tensor have its axes.
+_REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
+_KEEPING = frozenset(
+    f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
+    nanstd nansum nanvar argsort around astype clip copy cumprod cumsum flip fliplr flipud nan_to_num round sort where
+    empty_like full_like ones_like zeros_like""".split()
+)
+_KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
+_PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
+searchsorted squeeze swapaxes take trace transpose"""
+
+
+def _method(name: str, keeps: bool) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(np.asarray(self), name)(*args, **kwargs)
+        return _carried(result, (self,)) if keeps and not _given(result, args, kwargs) else result
+
+    method.__name__ = name
+    method.__doc__ = f"ndarray.{name}: {'in this format where it has as many axes' if keeps else 'a plain array'}."
+    return method
+
+
+def _attribute(name: str, keeps: bool) -> property:
+    def get(self: Tensor) -> Any:
+        return _carried(getattr(np.asarray(self), name), (self,) if keeps else ())
+
+    def put(self: Tensor, value: Any) -> None:
+        setattr(np.asarray(self), name, value)
+
+    return property(get, put)
+
+
+for _names, _keeps, _make in (
+    (_KEEPING_METHODS, True, _method),
+    (_PLAIN_METHODS, False, _method),
+    ("real imag", True, _attribute),
+    ("T mT", False, _attribute),
+):
+    for _name in _names.split():
+        if hasattr(np.ndarray, _name):
+            setattr(Tensor, _name, _make(_name, _keeps))

@@ -1,0 +1,149 @@
+"""inspect and identify: what is in a file."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from . import console
+from .cli_words import array_in, buffer_in, specs_in
+from .engines import OnnxRuntimeEngine
+from .errors import NpuLayoutError
+from .identify import identify
+from .recording import Recording
+from .recording_frames import Frame
+from .tensor import TensorSpec
+
+_SPEC = ("name", "shape", "axes", "layout", "dtype", "scale", "zero point", "stored as", "padding", "bytes")
+
+
+def inspect_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("path", nargs="?", metavar="PATH", help="a recording, a model (.onnx) or TensorSpecs (.json)")
+    what.add_argument("--spec", metavar="JSON", help="TensorSpecs as JSON text")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def inspect(options: argparse.Namespace) -> int:
+    path = options.path
+    if path is None:
+        return _inspect_specs(specs_in(options.spec), options.json)
+    if os.path.isdir(path):
+        return _inspect_recording(Recording.load(path), options.json)
+    if not os.path.exists(path):
+        raise NpuLayoutError(f"{path}: no such file or folder")
+    if path.endswith(".json"):
+        return _inspect_specs(specs_in(path), options.json)
+    return _inspect_model(OnnxRuntimeEngine(path), options.json)
+
+
+def _inspect_specs(specs: dict[str, TensorSpec], as_json: bool) -> int:
+    if as_json:
+        console.say_json({"specs": _described(specs)})
+    else:
+        console.table(_SPEC, _spec_rows(specs))
+    return 0
+
+
+def _inspect_recording(recording: Recording, as_json: bool) -> int:
+    first = recording.frames[0] if len(recording) else Frame({}, {})
+    arrays = [
+        (kind, name, list(array.shape), str(array.dtype), array.nbytes)
+        for kind, side in zip(("input", "output"), first)
+        for name, array in side.items()
+    ]
+    if as_json:
+        keys = ("kind", "name", "shape", "dtype", "nbytes")
+        console.say_json(
+            {
+                "frames": len(recording),
+                "arrays": [dict(zip(keys, array)) for array in arrays],
+                "specs": _described(recording.specs),
+                "meta": recording.meta,
+            }
+        )
+        return 0
+    console.say(f"{len(recording)} frames of {sum(nbytes for *_, nbytes in arrays)} bytes")
+    console.table(("in each", "name", "array", "dtype", "bytes"), ((k, n, _x(s), d, b) for k, n, s, d, b in arrays))
+    console.table(_SPEC, _spec_rows(recording.specs))
+    if recording.meta:
+        console.table(("meta", "value"), recording.meta.items())
+    return 0
+
+
+def _inspect_model(engine: OnnxRuntimeEngine, as_json: bool) -> int:
+    ports = [
+        (kind, port.name, ["?" if n is None else n for n in port.shape], str(port.dtype or port.type))
+        for kind, side in (("input", engine._inputs), ("output", engine._outputs))
+        for port in side
+    ]
+    if as_json:
+        console.say_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), port)) for port in ports]})
+    else:
+        console.table(("in the model", "name", "shape", "dtype"), ((k, n, _x(s), d) for k, n, s, d in ports))
+    return 0
+
+
+def _described(specs: dict[str, TensorSpec]) -> dict[str, Any]:
+    return {name: {**spec.to_dict(), "nbytes": spec.nbytes, "padding": _padding(spec)} for name, spec in specs.items()}
+
+
+def _padding(spec: TensorSpec) -> int:
+    return spec.size - math.prod(spec.shape)
+
+
+def _spec_rows(specs: dict[str, TensorSpec]) -> Iterable[tuple[Any, ...]]:
+    for name, spec in specs.items():
+        q = spec.quantization
+        scale, zero_point = ("", "") if q is None else (_few(q.scale), _few(q.zero_point))
+        padding = f"{_padding(spec)} of {spec.size}" if _padding(spec) else "none"
+        yield (
+            name, _x(spec.shape), spec.axes, spec.layout, spec.dtype, scale, zero_point, _x(spec.storage_shape),
+            padding, spec.nbytes,
+        )  # fmt: skip
+
+
+def _x(extents: Iterable[Any]) -> str:
+    return "x".join(map(str, extents))
+
+
+def _few(values: Any) -> str:
+    every = np.atleast_1d(values)
+    return f"{every[0]:g}" if every.size == 1 else f"{every.min():g}..{every.max():g} ({every.size})"
+
+
+def identify_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("buffer", metavar="BUFFER", help="the accelerator's bytes: a raw file, or .npy")
+    parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor they stand for, in the model's order")
+    parser.add_argument("--axes", help="letters of the reference's axes (default: NCHW and the like, by rank)")
+    parser.add_argument("--dtype", help="of the buffer's elements, where it is known (default: all are tried)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def identify_buffer(options: argparse.Namespace) -> int:
+    dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
+    found = identify(buffer_in(options.buffer, dtype), array_in(options.reference), axes=options.axes)
+    if options.json:
+        console.say_json(
+            {
+                "spec": None if found.spec is None else found.spec.to_dict(),
+                "why": found.why,
+                "ranking": [{"score": h.score, "spec": h.spec.to_dict()} for h in found.ranking],
+            }
+        )
+    else:
+        console.table(("score dB", "spec"), ((f"{h.score:.1f}", h.spec) for h in found.ranking[:10]))
+        console.say(f"{found.spec or 'not identified'}: {found.why}")
+    return 0 if found else 1
+
+
+def _numpy_dtype(name: str) -> str:
+    try:
+        return np.dtype(name).name
+    except TypeError:
+        raise NpuLayoutError(f"--dtype {name}: expected one of numpy's names, such as int8 or float16") from None

@@ -1,0 +1,153 @@
+"""How the command line's words are read: shapes, layouts, dtypes, numbers for outputs, files of arrays and specs."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Callable, TypeVar
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout
+from .tensor import TensorSpec
+
+T = TypeVar("T")
+
+
+def word(read: Callable[[str], T]) -> Callable[[str], T]:
+    """For argparse's type=, which hides the text of a ValueError, and so of the library's errors."""
+
+    @functools.wraps(read)
+    def reader(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return reader
+
+
+@word
+def shape(text: str) -> tuple[int, ...]:
+    """``1x57x46x46``."""
+    parts = text.lower().replace(",", "x").split("x")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise NpuLayoutError(f"{text!r}: expected a shape such as 1x57x46x46")
+    return tuple(map(int, parts))
+
+
+@word
+def layout(text: str) -> Layout:
+    """A tag, or a vendor's name with its block behind a colon: ``NCHW16c``, ``NC1HWC2:16``."""
+    name, _, block = text.partition(":")
+    if block and not (block.isascii() and block.isdigit()):
+        raise NpuLayoutError(f"{text!r}: expected a block's size behind the colon, as in NC1HWC2:16")
+    try:
+        return Layout(name)
+    except LayoutError as not_a_tag:
+        try:
+            return Layout.named(name, int(block) if block else None)
+        except LayoutError as error:
+            raise not_a_tag if str(error).startswith("unknown") else error from None
+
+
+@word
+def layout_and_dtype(text: str) -> tuple[Layout, str]:
+    """``NCHW16c``, ``NCHW16c:uint8``, ``NC1HWC2:16:int8``; int8 where nothing is said."""
+    head, _, last = text.rpartition(":")
+    return (layout(head), last) if head and not last.isdigit() else (layout(text), "int8")
+
+
+@word
+def numbers(text: str) -> list[float]:
+    """``128`` or ``123.7,116.3,103.5``."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise NpuLayoutError(f"{text!r}: expected a number, or one for each channel with commas between") from None
+
+
+@word
+def tolerance(text: str) -> tuple[str, float]:
+    """``0.99`` -> ("", 0.99); ``heat:0.99`` -> ("heat", 0.99)."""
+    name, _, number = text.rpartition(":")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise NpuLayoutError(f"{text!r}: expected a number, or OUTPUT:NUMBER") from None
+
+
+def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
+    """What `validate` takes: a number for all outputs, or {output: number}. NpuLayoutError for both at once."""
+    named = dict(given or ())
+    if "" in named and len(given or ()) > 1:
+        raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER for each")
+    return named.get("", named)
+
+
+def array_in(path: str) -> np.ndarray:
+    """The array of a .npy file. NpuLayoutError where it is none; nothing is unpickled."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise NpuLayoutError(f"{path}: cannot be read as .npy ({error})") from None
+    if not isinstance(array, np.ndarray):
+        raise NpuLayoutError(f"{path}: expected one array (.npy), got an archive of several")
+    return array
+
+
+def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
+    """The elements of a .npy file, or of a file of raw bytes: 1-D of `dtype`, uint8 where none is said."""
+    if path.endswith(".npy"):
+        array = np.ascontiguousarray(array_in(path)).reshape(-1)
+        if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:
+            raise NpuLayoutError(f"{path}: holds {array.dtype}; --dtype says {dtype}")
+    else:
+        array = np.frombuffer(Path(path).read_bytes(), np.uint8)
+    if dtype is None or array.dtype == np.dtype(dtype):
+        return array
+    if array.nbytes % np.dtype(dtype).itemsize:
+        raise NpuLayoutError(f"{path}: {array.nbytes} bytes are no whole number of {dtype} elements")
+    return array.view(dtype)
+
+
+def specs_in(text: str) -> dict[str, TensorSpec]:
+    """{name: TensorSpec} of JSON, or of a file of it: one TensorSpec's to_dict(), or {name: to_dict()}."""
+    where = "--spec" if text.lstrip().startswith("{") else text
+    try:
+        given = json.loads(text if where != text else Path(text).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise NpuLayoutError(f"{where}: not JSON ({error})") from None
+    if not isinstance(given, dict) or not given:
+        raise NpuLayoutError(f"{where}: expected a TensorSpec's fields, or {{name: fields}}")
+    several = given if "shape" not in given else {str(given.get("name") or "tensor"): given}
+    try:
+        return {name: TensorSpec.from_dict(fields) for name, fields in several.items()}
+    except (NpuLayoutError, TypeError) as error:
+        raise NpuLayoutError(f"{where}: {error}") from None
+
+
+def free(path: str, force: bool) -> None:
+    """NpuLayoutError where `path` exists and is not to be overwritten."""
+    if os.path.exists(path) and not force:
+        raise NpuLayoutError(f"{path} exists; --force overwrites it")
+
+
+def write_array(path: str, array: np.ndarray) -> None:
+    """A .npy file by its name, else raw bytes; it appears whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("xb") as file:
+            if target.suffix == ".npy":
+                np.save(file, array, allow_pickle=False)
+            else:
+                file.write(np.ascontiguousarray(array).data)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

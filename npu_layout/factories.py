@@ -1,0 +1,52 @@
+"""Engines that a project names: "package.module:factory"."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .errors import NoDeviceError, NpuLayoutError
+
+
+def engine_named(name: str) -> Any:
+    """The engine that a project's factory makes.
+
+    Parameters
+    ----------
+    name
+        ``"package.module:factory"``: a callable without arguments. It returns anything with
+        ``infer({name: array}) -> {name: array}`` and ``output_specs`` (and ``input_specs``, where it takes its inputs
+        in another form than the ONNX model does). Where the accelerator is not there it raises NoDeviceError, whose
+        text says why, or returns None.
+
+    Raises
+    ------
+    NoDeviceError
+        Where the factory said so.
+    NpuLayoutError
+        Where there is no such factory, it fails, or what it made is no engine.
+
+    Examples
+    --------
+    >>> engine_named("collections")
+    Traceback (most recent call last):
+    npu_layout.errors.NpuLayoutError: engine 'collections': expected package.module:factory
+    """
+    module, _, factory = name.partition(":")
+    if not module or not factory:
+        raise NpuLayoutError(f"engine {name!r}: expected package.module:factory")
+    try:
+        make: Any = importlib.import_module(module)
+        for part in factory.split("."):
+            make = getattr(make, part)
+        engine = make()
+    except NoDeviceError:
+        raise
+    except Exception as error:  # whatever the project's own code raises
+        raise NpuLayoutError(f"engine {name!r}: {type(error).__name__}: {error}") from error
+    if engine is None:
+        raise NoDeviceError(f"engine {name!r}: its accelerator is not here (the factory gave None)")
+    lacking = [attribute for attribute in ("infer", "output_specs") if not hasattr(engine, attribute)]
+    if lacking:
+        raise NpuLayoutError(f"engine {name!r}: {type(engine).__name__} has no {' and no '.join(lacking)}")
+    return engine

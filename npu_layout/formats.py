@@ -1,0 +1,117 @@
+"""Memory formats of numpy arrays: bring one into a layout, and ask which it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .array_tensor import Tensor
+from .errors import NpuLayoutError
+from .layout import Layout
+from .repack import LayoutLike
+from .strided import arranged, array_of, empty, fitting_groups, letters_of, order_of, plain_array
+
+
+def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:
+    """`x` with the same shape and values, contiguous in the order of `layout`: only the memory moves.
+
+    Parameters
+    ----------
+    x
+        Array, or what numpy.asarray takes, with the layout's logical axes; any dtype and strides.
+    layout
+        A plain tag or Layout, of any rank.
+    copy
+        As numpy.asarray: None: `x` itself, or a view of it, where it already lies so, else one repack. False:
+        NpuLayoutError (a ValueError) where a copy is needed. True: always a copy.
+
+    Returns
+    -------
+    A Tensor for a Tensor, else a plain array, with the strides of ``strides(shape, layout)``; so too, by a view, where
+    extents of 1 make the layouts the same memory.
+
+    Raises
+    ------
+    LayoutError
+        On a blocked layout and on another rank.
+    NpuLayoutError
+        On a masked array, whose mask would be lost.
+
+    Examples
+    --------
+    >>> x = np.arange(12).reshape(1, 3, 2, 2)
+    >>> y = asformat(x, "NHWC")
+    >>> y.strides == (96, 8, 48, 24), bool((y == x).all()), asformat(y, "NHWC") is y
+    (True, True, True)
+    """
+    order = order_of(layout)
+    if copy is not None and not isinstance(copy, (bool, np.bool_)):
+        raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
+    array = plain_array(x, copy)
+    result = arranged(array, order, copy if copy is None else bool(copy))
+    if not isinstance(x, Tensor):
+        return result
+    return x if result is array and x._layout == order.layout else type(x).of(result, order.layout)
+
+
+def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
+    """A copy of `x`, dense, in `layout`, or in the order in which `x` lies (a Tensor: in its layout).
+
+    As asformat(x, layout, copy=True), with its errors: a Tensor for a Tensor, else a plain array.
+
+    >>> clone(np.zeros((2, 8, 3, 3))[:, ::2], "NHWC").strides
+    (288, 8, 96, 32)
+    """
+    if layout is None and not isinstance(x, Tensor):
+        return plain_array(x).copy(order="K")
+    return asformat(x, x.layout if layout is None else layout, copy=True)
+
+
+def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> np.ndarray:
+    """An array of the shape of `x`, not initialised, of its dtype and in its order, or of those given.
+
+    A Tensor for a Tensor, else a plain array. Raises as `empty`.
+
+    >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
+    (240, 4, 60, 12)
+    """
+    array = plain_array(x)
+    wanted = array.dtype if dtype is None else dtype
+    if layout is None and not isinstance(x, Tensor):
+        return np.empty_like(array, wanted, order="K")
+    known = order_of(x.layout if layout is None else layout).layout
+    result = empty(array.shape, wanted, known)
+    return type(x).of(result, known) if isinstance(x, Tensor) else result
+
+
+def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
+    """The layout in which `x` lies: a Tensor's own, else what its strides say; None where they do not tell.
+
+    Of the layouts that fit (:func:`fitting_formats` lists them, and says what gaps and negative strides mean), channels
+    first and channels last come before the rest, and those with the batch outermost before the others. None: two of
+    equal rank fit, as for (4,1,4,4), or none does, as for an expanded array.
+
+    Parameters
+    ----------
+    x
+        Any array.
+    axes
+        The letters of its axes, where they are not N, NC, NCW, NCHW, NCDHW by rank: "CHW" for an image.
+
+    Raises
+    ------
+    NpuLayoutError, LayoutError
+        Where x is no array, and where axes do not fit it.
+
+    Examples
+    --------
+    >>> image = np.zeros((480, 640, 3)).transpose(2, 0, 1)
+    >>> memory_format(image, "CHW"), memory_format(image[:, :8, :8], "CHW"), memory_format(np.zeros((4, 1, 4, 4)))
+    (Layout('HWC'), Layout('HWC'), None)
+    """
+    if isinstance(x, Tensor) and x._layout is not None:
+        return x._layout
+    array = array_of(x, "memory_format")
+    groups = fitting_groups(array, letters_of(array, axes))
+    return groups[0][0] if groups and len(groups[0]) == 1 else None

@@ -1,0 +1,46 @@
+"""Reports as JUnit's XML, which every build server reads: a test case for each output of each recording."""
+
+from __future__ import annotations
+
+import os
+import re
+from xml.etree import ElementTree
+
+from .many import Reports
+
+_UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 has no way to say
+
+
+def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) -> None:
+    """Write `reports` to `path`: an output that does not match is a failure, a recording that could not be judged an
+    error, and so is one in which nothing was compared. `command`: how it can be run again."""
+    suite = ElementTree.Element("testsuite", name="npu-layout validate")
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", name="command", value=_plain(command))
+    count = {"tests": 0, "failures": 0, "errors": 0}
+
+    def case(recording: str, name: str) -> ElementTree.Element:
+        count["tests"] += 1
+        return ElementTree.SubElement(suite, "testcase", classname=_plain(recording), name=_plain(name))
+
+    def wrong(of: ElementTree.Element, kind: str, message: str, text: str) -> None:
+        count[f"{kind}s"] += 1
+        ElementTree.SubElement(of, kind, message=_plain(message), type=kind).text = _plain(text)
+
+    for recording, result in reports.items():
+        if isinstance(result, str):
+            wrong(case(recording, "recording"), "error", result, result)
+        elif not result.frames or not result.outputs:
+            wrong(case(recording, "recording"), "error", result.note, str(result))
+        else:
+            for output in result.outputs.values():
+                of = case(recording, output.name)
+                if not output:
+                    wrong(of, "failure", f"{output.verdict}: {output.why}", str(output))
+    for name, number in count.items():
+        suite.set(name, str(number))
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _plain(text: str) -> str:
+    return _UNWRITABLE.sub("\ufffd", text)

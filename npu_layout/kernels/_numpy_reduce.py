@@ -1,0 +1,154 @@
+"""The plain twin of argmax, softmax and peaks; the kernels' rules are written here."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+_CHUNK = 1 << 15  # elements that stay in the caches while they are worked on
+
+
+def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
+    """The first of the largest: of `x` (*positions, *digits of the channel) to `out` (*positions), int64.
+
+    As numpy.argmax: -0 equals 0, and the first NaN is the largest of all.
+    """
+    if x.ndim == out.ndim + 1 and dtype != "bfloat16":
+        out[...] = x[..., :channels].argmax(-1)
+        return
+    for part, result in _parts(x, out.ndim, channels, out):
+        rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
+        result[...] = _floats(rows, dtype).argmax(-1)
+
+
+def softmax(
+    x: np.ndarray, out: np.ndarray, positions: int, channels: int, dtype: str, scale: float, zero_point: float
+) -> None:
+    """e**(v - max v) / sum of them over the channels of each position, v = (x - zero_point) * scale, to float32 `out`.
+
+    Every step is rounded to float32 by itself. Four channels are summed as (0 + 1) + (2 + 3), these sums in float64 in
+    the order of the channels; 1 / sum is rounded to float32 and multiplied with each exponential. Of exact arithmetic
+    on v a result lies within 4 units in its last place (or 2**-126). A channel that lacks more than 87.3 to the largest
+    is 0. A position with a NaN, or an infinity at the top, is NaN throughout.
+    """
+    for part, result in _parts(x, positions, channels, out):
+        planes, zero = np.empty((channels, *part.shape[:positions]), np.float32), np.float32(0)
+        for plane, source in zip(planes, _planes(part, positions, channels)):
+            plane[...] = _floats(source, dtype)
+        with np.errstate(all="ignore"):
+            if dtype != "float32":
+                planes -= np.float32(zero_point)
+                planes *= np.float32(scale)
+            _exponentials(planes, planes.max(0))
+            total = np.zeros(planes.shape[1:])
+            for c in range(0, channels, 4):
+                four = [*planes[c : c + 4], *(zero,) * (c + 4 - channels)]
+                total += (four[0] + four[1]) + (four[2] + four[3])
+            planes *= (1.0 / total).astype(np.float32)
+        for plane, target in zip(planes, _planes(result, positions, channels)):
+            target[...] = plane
+
+
+def _exponentials(x: np.ndarray, most: np.ndarray) -> None:
+    """e**(x - most) for x <= most, in place, as reduce_level.h has it: Knuth's two-sum, Cephes' polynomial."""
+    one = np.float32
+    magic = one(1.5 * 2**23)
+    d = x - most
+    back = d - x
+    np.subtract(x, d - back, out=x)
+    back += most
+    x -= back  # what d lost
+    t = d * one(1.4426950216293335)
+    t += magic
+    n = t - magic
+    r = d - n * one(0.693359375)
+    n *= one(2.12194440e-4)
+    n += x
+    r += n
+    s = np.multiply(r, r, out=n)
+    p = _line(r, 1.9875691500e-4, 1.3981999507e-3)
+    for slope, start in ((8.3334519073e-3, 4.1665795894e-2), (1.6666665459e-1, 5.0000001201e-1)):
+        p *= s
+        p += _line(r, slope, start)
+    p *= s
+    p += r
+    p += one(1)
+    bits = p.view(np.uint32)
+    bits += t.view(np.uint32) << np.uint32(23)
+    p[d < one(-87.3)] = 0
+    x[...] = p
+
+
+def _line(r: np.ndarray, slope: float, start: float) -> Any:
+    line = r * np.float32(slope)
+    line += np.float32(start)
+    return line
+
+
+def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold: float, radius: int) -> np.ndarray:
+    """Indices (n, c, y, x) of the local maxima of `x` (N, *digits of the channel, H, W), in ascending order.
+
+    A point is one where it is above the threshold, greater than every neighbour of its window before it in raster
+    order, and no less than every one behind it; windows end at the borders. So a level rectangle has its first point.
+    NaN is no peak, nor is any point beside it. Integers are above the threshold at `least`.
+    """
+    digits = x.shape[1:-2]
+    if digits != (channels,):  # what lies beyond the channels is not read
+        x = np.stack([x[(slice(None), *index)] for index in itertools.islice(np.ndindex(*digits), channels)], 1)
+    x = _floats(x, dtype)
+    good = x > np.float32(threshold) if least is None else x >= x.dtype.type(least)
+    offsets = [o for o in itertools.product(range(-radius, radius + 1), repeat=2) if o != (0, 0)]
+    for dy, dx in offsets:
+        if max(abs(dy), abs(dx)) == 1:
+            here, there = _shifted(x, dy, dx), _shifted(x, -dy, -dx)
+            np.logical_and(
+                _shifted(good, dy, dx), here > there if (dy, dx) < (0, 0) else here >= there, out=_shifted(good, dy, dx)
+            )
+    n, c, row, column = np.nonzero(good)
+    found = np.stack((n, c, row, column), 1).astype(np.int64, copy=False)
+    for dy, dx in offsets:
+        if max(abs(dy), abs(dx)) == 1:
+            continue
+        row, column = found[:, 2] + dy, found[:, 3] + dx
+        inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
+        other = x[found[:, 0], found[:, 1], np.where(inside, row, 0), np.where(inside, column, 0)]
+        value = x[tuple(found.T)]
+        found = found[~inside | (value > other if (dy, dx) < (0, 0) else value >= other)]
+    return np.ascontiguousarray(found)
+
+
+def _shifted(x: np.ndarray, dy: int, dx: int) -> np.ndarray:
+    """The points that have a neighbour at (dy, dx); of -dy, -dx: these neighbours."""
+    spans = [slice(max(0, -d), n - max(0, d)) for d, n in ((dy, x.shape[2]), (dx, x.shape[3]))]
+    return x[:, :, spans[0], spans[1]]
+
+
+def _floats(x: np.ndarray, dtype: str) -> np.ndarray:
+    """float16 and bfloat16 (uint16) as float32, everything else as it is."""
+    if dtype == "bfloat16":
+        return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return x.astype(np.float32) if dtype == "float16" else x
+
+
+def _planes(x: np.ndarray, positions: int, channels: int) -> Iterator[np.ndarray]:
+    for index in itertools.islice(np.ndindex(*x.shape[positions:]), channels):
+        yield x[(..., *index)]
+
+
+def _parts(x: np.ndarray, positions: int, channels: int, out: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+    """Pieces of x and out with few positions, cut where x's are furthest apart."""
+    size = math.prod(x.shape[:positions]) * channels
+    wide = [axis for axis in range(positions) if x.shape[axis] > 1]
+    if size <= _CHUNK or not wide:
+        if size:
+            yield x, out
+        return
+    axis = max(wide, key=lambda i: abs(x.strides[i]))
+    step = max(1, _CHUNK * x.shape[axis] // size)
+    for i in range(0, x.shape[axis], step):
+        index = (*(slice(None),) * axis, slice(i, i + step))
+        yield from _parts(x[index], positions, channels, out[index])

@@ -1,0 +1,203 @@
+/* The binding of argmax, softmax and peaks: views to loops. What the arrays are has been checked in Python; here, that
+ * every walk stays within what the buffers' own shapes and strides say. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#include "_reduce.h"
+#include "reduce.h"
+
+enum { UNLOCK = 1 << 14 }; /* bytes from which on other threads may run meanwhile */
+
+static const Level *level_named(const char *name) {
+    for (int i = 0; i < level_count(); ++i)
+        if (level_at(i) && !strcmp(level_at(i)->name, name)) return level_at(i);
+    return NULL;
+}
+
+static int get(PyObject *from, Py_buffer *view, int flags, int item) {
+    if (PyObject_GetBuffer(from, view, flags)) return 0;
+    if (view->itemsize == item) return 1;
+    PyErr_Format(PyExc_ValueError, "elements of %zd bytes, expected %d", view->itemsize, item);
+    PyBuffer_Release(view);
+    return 0;
+}
+
+/* The dimensions from `first` on as digits of `channels`. False: there are too few, or too many dimensions. */
+static int read_digits(const Py_buffer *view, int first, int end, int64_t channels, Digits *digits) {
+    int64_t room = 1;
+    digits->count = 0;
+    if (end <= first || end - first > MAX_DIGITS) return 0;
+    for (int i = first; i < end; ++i) {
+        digits->loops[digits->count++] = (Loop){view->shape[i], view->strides[i], 0, 0};
+        if (__builtin_mul_overflow(room, (int64_t)view->shape[i], &room)) return 0;
+    }
+    return channels >= 1 && channels <= room;
+}
+
+static int read_reduction(const Py_buffer *src, const Py_buffer *dst, int positions, Reduction *r) {
+    int good = positions <= MAX_LOOPS && positions <= src->ndim && positions <= dst->ndim;
+    r->positions = (Box){0, {{0, 0, 0, 0}}, 0, 0, 0};
+    for (int i = 0; good && i < positions; ++i) {
+        good = src->shape[i] == dst->shape[i];
+        r->positions.loops[r->positions.count++] = (Loop){src->shape[i], src->strides[i], dst->strides[i], 0};
+    }
+    return good && read_digits(src, positions, src->ndim, r->channels, &r->from);
+}
+
+typedef struct {
+    void (*run)(const Level *, const Reduction *, const uint8_t *, uint8_t *, int64_t, int64_t);
+    const Level *level;
+    const Reduction *reduction;
+    const uint8_t *src;
+    uint8_t *dst;
+} Call;
+
+static void call_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    c->run(c->level, c->reduction, c->src, c->dst, part, parts);
+}
+
+static void run(const Call *call, int64_t bytes) {
+    PyThreadState *others = bytes < UNLOCK ? NULL : PyEval_SaveThread();
+    pool_run(call_part, call, bytes);
+    if (others) PyEval_RestoreThread(others);
+}
+
+static PyObject *reduce(PyObject *args, int is_argmax) {
+    const char *name;
+    PyObject *arrays[2];
+    int type, positions;
+    long long channels;
+    Py_buffer src, dst;
+    Reduction r = {.scale = 1};
+    if (!PyArg_ParseTuple(args, is_argmax ? "siOOiL" : "siOOiLff", &name, &type, arrays, arrays + 1, &positions, &channels,
+                          &r.shift, &r.scale))
+        return NULL;
+    const Level *level = level_named(name);
+    if (!level || type < 0 || type >= DTYPES || positions < 0) {
+        PyErr_SetString(PyExc_ValueError, "no such level or dtype");
+        return NULL;
+    }
+    r.type = (Dtype)type, r.channels = channels;
+    if (!get(arrays[0], &src, PyBUF_STRIDED_RO, dtype_size[type])) return NULL;
+    if (!get(arrays[1], &dst, PyBUF_STRIDED, is_argmax ? 8 : 4)) {
+        PyBuffer_Release(&src);
+        return NULL;
+    }
+    r.past = dst.len >= PAST;
+    if (!read_reduction(&src, &dst, positions, &r) ||
+        (is_argmax ? dst.ndim != positions : !read_digits(&dst, positions, dst.ndim, r.channels, &r.to))) {
+        PyErr_SetString(PyExc_ValueError, "positions or channels of source and result that do not match");
+    } else if (src.len && dst.len) {
+        reduction_plan(&r);
+        const Call call = {is_argmax ? argmax_run : softmax_run, level, &r, src.buf, dst.buf};
+        run(&call, src.len + dst.len);
+    }
+    PyBuffer_Release(&dst);
+    PyBuffer_Release(&src);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *native_argmax(PyObject *module, PyObject *args) {
+    (void)module;
+    return reduce(args, 1);
+}
+
+PyObject *native_softmax(PyObject *module, PyObject *args) {
+    (void)module;
+    return reduce(args, 0);
+}
+
+/* The planes of channels: whole blocks together, then what is left of the last one. */
+static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, const Digits *digits, int64_t channels,
+                     int c_bits, Peaks *peaks) {
+    int64_t at = 0, plane = 0, left = channels;
+    for (int d = 0; d < digits->count && left; ++d) {
+        int64_t rest = 1;
+        for (int i = d + 1; i < digits->count; ++i) rest *= digits->loops[i].n;
+        const int64_t whole = left / rest;
+        if (whole) {
+            Box *box = &maps->planes;
+            *box = (Box){1, {{view->shape[0], view->strides[0], 0, (int64_t)1 << c_bits}}, at, 0, plane};
+            for (int i = d; i < digits->count; ++i) {
+                const Loop k = digits->loops[i];
+                int64_t below = 1;
+                for (int j = i + 1; j < digits->count; ++j) below *= digits->loops[j].n;
+                box->loops[box->count++] = (Loop){i == d ? whole : k.n, k.s, 0, below};
+            }
+            peaks_find(level, maps, view->buf, peaks);
+        }
+        at += whole * digits->loops[d].s, plane += whole * rest, left -= whole * rest;
+    }
+}
+
+/* Codes to rows of n, c, y, x. The codes lie in the last quarter of the room, which the rows reach last of all. */
+static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits, int y_bits, int x_bits) {
+    const int64_t c = ((int64_t)1 << c_bits) - 1, y = ((int64_t)1 << y_bits) - 1, x = ((int64_t)1 << x_bits) - 1;
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t code = codes[i], line = code >> x_bits, plane = line >> y_bits;
+        const int64_t row[4] = {plane >> c_bits, plane & c, line & y, code & x};
+        memcpy(out + 4 * i, row, sizeof row);
+    }
+}
+
+/* That hold 0 .. n - 1. */
+static int bits_of(int64_t n) {
+    int bits = 0;
+    while ((n - 1) >> bits) ++bits;
+    return bits;
+}
+
+PyObject *native_peaks(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *arrays[2];
+    int type;
+    long long channels, least, radius;
+    Py_buffer src, dst;
+    Digits digits;
+    Heatmaps maps;
+    Peaks peaks = {0, 0, 0, NULL};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "siOOLLfL", &name, &type, arrays, arrays + 1, &channels, &least, &maps.threshold, &radius))
+        return NULL;
+    const Level *level = level_named(name);
+    if (!level || type < 0 || type >= DTYPES || radius < 1) {
+        PyErr_SetString(PyExc_ValueError, "no such level, dtype or radius");
+        return NULL;
+    }
+    maps.type = (Dtype)type, maps.radius = radius, maps.least = least;
+    if (!get(arrays[0], &src, PyBUF_STRIDED_RO, dtype_size[type])) return NULL;
+    if (!get(arrays[1], &dst, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE, 8)) {
+        PyBuffer_Release(&src);
+        return NULL;
+    }
+    if (src.ndim < 4 || !read_digits(&src, 1, src.ndim - 2, channels, &digits)) {
+        PyErr_SetString(PyExc_ValueError, "channels that the array does not have");
+    } else if (src.len) {
+        const int y = src.ndim - 2, x = src.ndim - 1;
+        maps.height = src.shape[y], maps.y = src.strides[y], maps.width = src.shape[x], maps.x = src.strides[x];
+        maps.y_bits = bits_of(maps.height), maps.x_bits = bits_of(maps.width);
+        const int c_bits = bits_of(channels), n_bits = bits_of(src.shape[0]);
+        if (n_bits + c_bits + maps.y_bits + maps.x_bits > 62) {
+            PyErr_SetString(PyExc_OverflowError, "indices that do not fit 62 bits");
+            goto end;
+        }
+        peaks.room = dst.len / 32, peaks.codes = dst.buf;
+        PyThreadState *others = src.len < UNLOCK ? NULL : PyEval_SaveThread();
+        find_all(level, &maps, &src, &digits, channels, c_bits, &peaks);
+        if (peaks.count <= peaks.room) {
+            int64_t *last = peaks.codes + 3 * peaks.room;
+            const int moved = peaks.unsorted && peaks_sort(&peaks, last);
+            if (!moved) memmove(last, peaks.codes, (size_t)peaks.count * 8);
+            spell(peaks.codes, last, peaks.count, c_bits, maps.y_bits, maps.x_bits);
+        }
+        if (others) PyEval_RestoreThread(others);
+    }
+end:
+    PyBuffer_Release(&dst);
+    PyBuffer_Release(&src);
+    if (PyErr_Occurred()) return NULL;
+    return PyLong_FromLongLong(peaks.count);
+}

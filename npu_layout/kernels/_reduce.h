@@ -1,0 +1,9 @@
+/* What _native.c takes from _reduce.c. */
+#ifndef NPU_LAYOUT_REDUCE_BINDING_H
+#define NPU_LAYOUT_REDUCE_BINDING_H
+
+PyObject *native_argmax(PyObject *module, PyObject *args);
+PyObject *native_softmax(PyObject *module, PyObject *args);
+PyObject *native_peaks(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,201 @@
+/* The walk of peaks. Where the columns, and whatever loops lie inside them, are neighbours, a row of all of them is one
+ * run of elements, and the element one column further is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop.
+ * What lies otherwise, or has to be converted, comes to a tile first, with its neighbours. */
+#include "reduce.h"
+
+#include <string.h>
+
+enum { TILE = 12288, WIDEST = 1024, AT_LEAST = 256 }; /* elements */
+
+typedef struct {
+    const Level *level;
+    const Heatmaps *maps;
+    Peak *peak;
+    Peaks *peaks;
+    int64_t inside, size; /* elements of one column; bytes of an element that the loop sees */
+    int inner;
+    Loop inners[MAX_LOOPS]; /* what they are, the innermost first */
+    const uint8_t *src;     /* of the plane at hand, and its number */
+    int64_t plane, last;
+    Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
+    int64_t pitch;
+    int32_t found[WIDEST];
+} Search;
+
+static double value(Dtype type, const uint8_t *p) {
+    int16_t h;
+    uint16_t u;
+    int32_t w;
+    float f;
+    if (type <= U8) return type == I8 ? (double)(int8_t)*p : (double)*p;
+    memcpy(&u, p, 2), memcpy(&h, p, 2);
+    if (type == I16) return h;
+    if (type == U16) return u;
+    if (type == BF16) {
+        w = (int32_t)((uint32_t)u << 16);
+        memcpy(&f, &w, 4);
+        return f;
+    }
+    if (type == F16) {
+        const int exponent = u >> 10 & 31, sign = u >> 15;
+        uint32_t bits = (uint32_t)(u & 0x7FFF) << 13;
+        bits |= exponent == 31 ? 0x7F800000u : 0;
+        memcpy(&f, &bits, 4);
+        if (exponent < 31) f *= 0x1p112f;
+        return sign ? -f : f;
+    }
+    memcpy(&w, p, 4), memcpy(&f, p, 4);
+    return type == I32 ? w : f;
+}
+
+/* Whether the peak of the eight nearest is one of its whole window. */
+static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int64_t x) {
+    const int64_t r = maps->radius;
+    const double v = value(maps->type, plane + y * maps->y + x * maps->x);
+    for (int64_t j = y < r ? 0 : y - r; j <= y + r && j < maps->height; ++j)
+        for (int64_t i = x < r ? 0 : x - r; i <= x + r && i < maps->width; ++i) {
+            const double other = value(maps->type, plane + j * maps->y + i * maps->x);
+            const int earlier = j < y || (j == y && i < x);
+            if (earlier ? !(v > other) : !(v >= other)) return 0;
+        }
+    return 1;
+}
+
+static void note(Search *s, int64_t y, int64_t lane) {
+    const Heatmaps *maps = s->maps;
+    int64_t x = lane, rest = 0, plane = s->plane, at = 0;
+    if (s->inside > 1) x = lane / s->inside, rest = lane % s->inside;
+    for (int i = 0; i < s->inner; ++i) {
+        const int64_t digit = rest % s->inners[i].n;
+        rest /= s->inners[i].n;
+        plane += digit * s->inners[i].p, at += digit * s->inners[i].s;
+    }
+    if (maps->radius > 1 && !stands_out(maps, s->src + at, y, x)) return;
+    const int64_t code = (plane << maps->y_bits | y) << maps->x_bits | x;
+    if (code < s->last) s->peaks->unsorted = 1;
+    s->last = code;
+    if (s->peaks->count < s->peaks->room) s->peaks->codes[s->peaks->count] = code;
+    ++s->peaks->count;
+}
+
+enum { LEFT = 1, RIGHT = 2, UP = 4, DOWN = 8 };
+
+static void look_around(Search *s, int64_t pitch) {
+    const int64_t x = s->inside * s->size;
+    s->pitch = pitch;
+    for (int sides = 0; sides < 16; ++sides) {
+        Nearby n = {.least = s->maps->least, .threshold = s->maps->threshold};
+        if (sides & LEFT) n.earlier[n.earliers++] = -x;
+        if (sides & RIGHT) n.later[n.laters++] = x;
+        for (int i = sides & LEFT ? -1 : 0; i <= (sides & RIGHT ? 1 : 0); ++i) {
+            if (sides & UP) n.earlier[n.earliers++] = i * x - pitch;
+            if (sides & DOWN) n.later[n.laters++] = i * x + pitch;
+        }
+        s->nearby[sides] = n;
+    }
+}
+
+/* Elements `from` to `to` of row y; p: the first of them, up and down rows of `pitch` bytes. */
+static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t from, int64_t to) {
+    const int64_t last = (s->maps->width - 1) * s->inside;
+    const int beside = (y > 0 ? UP : 0) | (y < s->maps->height - 1 ? DOWN : 0);
+    if (pitch != s->pitch) look_around(s, pitch);
+    for (int64_t end; from < to; p += (end - from) * s->size, from = end) {
+        const int left = from >= s->inside, right = from < last;
+        end = !left ? s->inside : right ? last : to;
+        if (end > to) end = to;
+        if (end > from + WIDEST) end = from + WIDEST;
+        const Nearby *nearby = s->nearby + (beside | (left ? LEFT : 0) | (right ? RIGHT : 0));
+        const int64_t count = s->peak(p, end - from, nearby, s->found);
+        for (int64_t i = 0; i < count; ++i) note(s, y, from + s->found[i]);
+    }
+}
+
+/* Rows and elements in tiles, each with its neighbours. */
+static void tiles(Search *s, int dense) {
+    const Heatmaps *maps = s->maps;
+    const int from = dtype_size[maps->type];
+    const int64_t all = maps->width * s->inside, step = dense ? from : maps->x;
+    const int64_t most = s->inside > AT_LEAST ? s->inside : AT_LEAST, wide = most + 2 * s->inside, high = TILE / wide - 2;
+    uint8_t raw[4 * TILE + 64], converted[4 * TILE + 64];
+    const float zero = 0, one = 1;
+    const int32_t none = 0;
+    const Row plain = {&zero, &one, &one, &zero, &zero, &zero, &none, 0};
+    for (int64_t y0 = 0; y0 < maps->height; y0 += high)
+        for (int64_t l0 = 0; l0 < all; l0 += most) {
+            const int64_t y1 = y0 + high < maps->height ? y0 + high : maps->height, l1 = l0 + most < all ? l0 + most : all;
+            const int64_t ya = y0 ? y0 - 1 : 0, yb = y1 < maps->height ? y1 + 1 : y1;
+            const int64_t la = l0 ? l0 - s->inside : 0, lb = all - l1 > s->inside ? l1 + s->inside : all, n = lb - la;
+            Box box = {0, {{0, 0, 0, 0}}, 0, 0, 0};
+            if (yb - ya > 1) box.loops[box.count++] = (Loop){yb - ya, maps->y, n * from, 0};
+            if (n > 1) box.loops[box.count++] = (Loop){n, step, from, 0};
+            Move move;
+            move_plan(&move, &box, from);
+            move_run(s->level, &move, s->src + ya * maps->y + la * step, raw);
+            const uint8_t *tile = raw;
+            if (s->size != from) {
+                const int64_t elements = (yb - ya) * n;
+                s->level->load[maps->type][0][0](raw, converted, elements < 16 ? 16 : elements, &plain);
+                tile = converted;
+            }
+            for (int64_t y = y0; y < y1; ++y)
+                row(s, tile + ((y - ya) * n + l0 - la) * s->size, n * s->size, y, l0, l1);
+        }
+}
+
+void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Peaks *peaks) {
+    const int size = dtype_size[maps->type], is_short = maps->type == F16 || maps->type == BF16;
+    Search s;
+    s.level = level, s.maps = maps, s.peaks = peaks;
+    s.peak = reducers(level)->peak[is_short ? F32 : maps->type];
+    s.size = is_short ? 4 : size;
+    s.inner = 0, s.inside = 1, s.last = -1;
+    Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};
+    int count = 0;
+    for (int i = 0; i < maps->planes.count; ++i) { /* by their numbers, so that the peaks come sorted if they can */
+        int at = count++;
+        for (; at > 0 && outer[at - 1].p < maps->planes.loops[i].p; --at) outer[at] = outer[at - 1];
+        outer[at] = maps->planes.loops[i];
+    }
+    Loop left[MAX_LOOPS];
+    int lefts = count;
+    memcpy(left, outer, sizeof left);
+    for (int i = 0; i < lefts; ++i)
+        if (left[i].n > 1 && left[i].s == s.inside * size && (maps->width == 1 || s.inside * size < maps->x)) {
+            s.inners[s.inner++] = left[i], s.inside *= left[i].n;
+            memmove(left + i, left + i + 1, (size_t)(--lefts - i) * sizeof *left);
+            i = -1;
+        }
+    int dense = (maps->width == 1 || maps->x == s.inside * size) && s.inside <= WIDEST;
+    if (dense) {
+        memcpy(outer, left, sizeof left);
+        count = lefts;
+    } else {
+        s.inner = 0, s.inside = 1;
+        dense = maps->width == 1;
+    }
+    look_around(&s, maps->y);
+    ODOMETER(outer, count, maps->planes.src, 0, maps->planes.param, {
+        (void)dst_;
+        s.src = src + src_;
+        s.plane = param_;
+        if (dense && !is_short)
+            for (int64_t y = 0; y < maps->height; ++y) row(&s, s.src + y * maps->y, maps->y, y, 0, maps->width * s.inside);
+        else
+            tiles(&s, dense);
+    });
+}
+
+int peaks_sort(Peaks *peaks, int64_t *other) {
+    int64_t *from = peaks->codes, *to = other, most = 0;
+    for (int64_t i = 0; i < peaks->count; ++i) most = from[i] > most ? from[i] : most;
+    for (int shift = 0; shift < 64 && most >> shift; shift += 8) {
+        int64_t starts[257] = {0};
+        for (int64_t i = 0; i < peaks->count; ++i) ++starts[(from[i] >> shift & 255) + 1];
+        for (int i = 0; i < 256; ++i) starts[i + 1] += starts[i];
+        for (int64_t i = 0; i < peaks->count; ++i) to[starts[from[i] >> shift & 255]++] = from[i];
+        int64_t *swapped = from;
+        from = to, to = swapped;
+    }
+    return from == other;
+}

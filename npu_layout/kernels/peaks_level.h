@@ -1,0 +1,121 @@
+/* The loop of peaks, after reduce_level.h. Most elements are below the threshold: their neighbours are never read. */
+
+/* A Mask has one bit for each element, or all bits of the element; UNIT(size) is how many BITS there are of each. */
+#if VB == 64
+typedef uint64_t Mask;
+#define BITS(mask) (mask)
+#define UNIT(size) 1
+#define COMPARE(size, bits)                                                                                          \
+    INLINE Mask more##size(V a, V b) { return _mm512_cmpgt_epi##bits##_mask(a, b); }                                 \
+    INLINE Mask no_less##size(V a, V b) { return _mm512_cmpge_epi##bits##_mask(a, b); }                              \
+    INLINE V some##size(const uint8_t *p, uint64_t live) {                                                           \
+        return _mm512_maskz_loadu_epi##bits((__typeof__(_mm512_cmpgt_epi##bits##_mask((V){0}, (V){0})))live, p);     \
+    }
+INLINE Mask more_f32(V a, V b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ); }
+INLINE Mask no_less_f32(V a, V b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ); }
+#else
+typedef V Mask;
+#define UNIT(size) (size)
+#define COMPARE(size, bits)                                                            \
+    INLINE Mask more##size(V a, V b) { return (V)((E##size)a > (E##size)b); }          \
+    INLINE Mask no_less##size(V a, V b) { return (V)~((E##size)b > (E##size)a); }      \
+    INLINE V some##size(const uint8_t *p, uint64_t live) {                             \
+        (void)live;                                                                    \
+        return whole(p);                                                               \
+    }
+INLINE Mask more_f32(V a, V b) { return (V)((F)a > (F)b); }
+INLINE Mask no_less_f32(V a, V b) { return (V)((F)a >= (F)b); }
+#if VB == 32
+#define BITS(mask) (uint32_t)_mm256_movemask_epi8(mask)
+#elif defined(__SSE2__)
+#define BITS(mask) (uint64_t)_mm_movemask_epi8((__m128i)(mask))
+#else
+INLINE uint64_t BITS(V mask) {
+    const B8 halves = (B8)mask;
+    uint64_t bits = 0;
+    if (halves[0] | halves[1])
+        for (int i = 0; i < 16; ++i) bits |= (uint64_t)(mask[i] & 1) << i;
+    return bits;
+}
+#endif
+#endif
+COMPARE(1, 8)
+COMPARE(2, 16)
+COMPARE(4, 32)
+
+/* Bits of the vector at p that are peaks; on AVX-512 of the `live` elements alone, and no other is read. */
+INLINE uint64_t peaks_at(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V some(const uint8_t *, uint64_t), V flip,
+                         V limit, const uint8_t *p, uint64_t live, const Nearby *nearby) {
+    const V v = some(p, live) ^ flip;
+    Mask m = above(v, limit);
+#if VB == 64
+    m &= live;
+#endif
+    if (!BITS(m)) return 0;
+    for (int k = 0; k < nearby->earliers; ++k) m &= more(v, some(p + nearby->earlier[k], live) ^ flip);
+    for (int k = 0; k < nearby->laters; ++k) m &= no_less(v, some(p + nearby->later[k], live) ^ flip);
+    return BITS(m);
+}
+
+INLINE int64_t peaks_of(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V some(const uint8_t *, uint64_t), int size,
+                        V flip, V limit, const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {
+    const int unit = UNIT(size);
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i += VB / size) {
+        const int64_t left = n - i, from = VB == 64 || left >= VB / size ? i : n - VB / size;
+        const uint64_t live = left < VB / size ? ((uint64_t)1 << left) - 1 : (uint64_t)-1;
+        uint64_t bits = peaks_at(above, more, no_less, some, flip, limit, p + from * size, live, nearby);
+        if (!bits) continue;
+        bits = bits >> (i - from) * unit << (i - from) * unit;
+        while (bits) {
+            const int bit = __builtin_ctzll(bits);
+            found[count++] = (int32_t)(from + bit / unit);
+            bits &= ~((((uint64_t)1 << unit) - 1) << bit);
+        }
+    }
+    return count;
+}
+
+/* Fewer elements than a vector has. */
+#define PEAK_ONES(name, type, ABOVE)                                                                                \
+    INLINE int64_t peak_ones_##name(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {            \
+        int64_t count = 0;                                                                                          \
+        for (int64_t i = 0; i < n; ++i, p += sizeof(type)) {                                                        \
+            type v, other;                                                                                          \
+            memcpy(&v, p, sizeof v);                                                                                \
+            int good = ABOVE;                                                                                       \
+            for (int k = 0; good && k < nearby->earliers; ++k)                                                      \
+                memcpy(&other, p + nearby->earlier[k], sizeof other), good = v > other;                             \
+            for (int k = 0; good && k < nearby->laters; ++k)                                                        \
+                memcpy(&other, p + nearby->later[k], sizeof other), good = v >= other;                              \
+            if (good) found[count++] = (int32_t)i;                                                                  \
+        }                                                                                                           \
+        return count;                                                                                               \
+    }
+#define PEAK_LOOP(name, type, ABOVE, above, more, no_less, some, flip, limit)                                        \
+    PEAK_ONES(name, type, ABOVE)                                                                                    \
+    static int64_t HERE(peak_##name)(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {           \
+        if (VB < 64 && n < VB / (int64_t)sizeof(type)) return peak_ones_##name(p, n, nearby, found);                \
+        return peaks_of(above, more, no_less, some, sizeof(type), flip, limit, p, n, nearby, found);                \
+    }
+#define PEAK_INTEGERS(name, type, size, lowest)                                                                     \
+    PEAK_LOOP(name, type, v >= nearby->least, no_less##size, more##size, no_less##size, some##size,                 \
+              number(size, lowest), number(size, nearby->least) ^ number(size, lowest))
+PEAK_INTEGERS(i8, int8_t, 1, 0)
+PEAK_INTEGERS(u8, uint8_t, 1, -128)
+PEAK_INTEGERS(i16, int16_t, 2, 0)
+PEAK_INTEGERS(u16, uint16_t, 2, -32768)
+PEAK_INTEGERS(i32, int32_t, 4, 0)
+PEAK_LOOP(f32, float, v > nearby->threshold, more_f32, more_f32, no_less_f32, some4, number(4, 0),
+          (V)every(nearby->threshold))
+
+const Reducers HERE(reducers) = {
+    {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32), HERE(largest_f16),
+     HERE(largest_bf16), HERE(largest_f32)},
+    {HERE(widen_1), HERE(widen_2), HERE(widen_4)},
+    HERE(maxima),
+    HERE(exponentials),
+    HERE(scale),
+    HERE(copy),
+    {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)},
+};

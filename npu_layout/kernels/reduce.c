@@ -1,0 +1,267 @@
+/* The walk of argmax and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
+ * their layout; one loop works on the planes, and what comes out is moved to where it belongs. So every layout has the
+ * same arithmetic. Planes that lie in the source already are read there by argmax. */
+#include "reduce.h"
+
+#include <string.h>
+
+/* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
+ * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice. */
+enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64 };
+
+#if defined(__x86_64__)
+static const Reducers *const all[] = {&reducers_base, &reducers_sse4, &reducers_avx2, &reducers_avx512};
+#else
+static const Reducers *const all[] = {&reducers_base};
+#endif
+
+const Reducers *reducers(const Level *level) {
+    int i = 0;
+    while (level_at(i) != level) ++i;
+    return all[i];
+}
+
+static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+static int merges(const Loop *outer, const Loop *inner) {
+    return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d;
+}
+
+/* Merge what is one walk; loops of one step go. */
+static int merged(Loop *loops, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+        if (loops[i].n == 1) continue;
+        if (kept && merges(loops + kept - 1, loops + i)) {
+            loops[i].n *= loops[kept - 1].n;
+            --kept;
+        }
+        loops[kept++] = loops[i];
+    }
+    return kept;
+}
+
+void reduction_plan(Reduction *r) {
+    Box *box = &r->positions;
+    for (int i = 0; i < box->count; ++i) {
+        Loop *k = box->loops + i;
+        if (k->s < 0) box->src += (k->n - 1) * k->s, box->dst += (k->n - 1) * k->d, k->s = -k->s, k->d = -k->d;
+        for (int j = i; j > 0 && box->loops[j - 1].s < box->loops[j].s; --j) {
+            const Loop moved = box->loops[j];
+            box->loops[j] = box->loops[j - 1], box->loops[j - 1] = moved;
+        }
+    }
+    box->count = merged(box->loops, box->count);
+    if (!box->count) box->loops[box->count++] = (Loop){1, dtype_size[r->type], 0, 0};
+    Digits *sides[2] = {&r->from, &r->to};
+    for (int i = 0; i < 2; ++i) {
+        sides[i]->count = merged(sides[i]->loops, sides[i]->count);
+        if (!sides[i]->count) sides[i]->loops[sides[i]->count++] = (Loop){1, 0, 0, 0};
+    }
+}
+
+/* Where channel c lies, and how many from it on lie in equal steps. */
+static int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
+    const Loop *inner = digits->loops + digits->count - 1;
+    int64_t at = 0;
+    *run = inner->n - c % inner->n;
+    if (digits->count == 1) return c * inner->s;
+    for (const Loop *k = inner; k >= digits->loops; c /= k->n, --k) at += (k == digits->loops ? c : c % k->n) * k->s;
+    return at;
+}
+
+/* Which positions a tile has: `rows` times `row`. */
+typedef struct {
+    Loop row, rows;
+    int64_t row_n, rows_n; /* in a whole tile */
+    int count;             /* loops around them */
+} Tiling;
+
+static Tiling tiling(const Box *box, int one_row, int64_t positions) {
+    Tiling t = {box->loops[box->count - 1], {1, 0, 0, 0}, 0, 1, box->count - 1};
+    t.row_n = at_most(t.row.n, positions);
+    if (one_row || !t.count || t.row_n < t.row.n) return t;
+    t.rows = box->loops[--t.count];
+    t.rows_n = at_most(t.rows.n, positions / t.row_n);
+    return t;
+}
+
+/* Positions of `bytes` bytes for each channel, whole cache lines of planes. */
+static int64_t positions_of(int64_t channels, int64_t size, int64_t bytes) {
+    const int64_t line = LINE / size, n = bytes / (channels * size) / line * line;
+    return n < line ? line : at_most(n, STRIP);
+}
+
+/* The next `most` of what is left, or half where less than a vector would remain. */
+static int64_t next(int64_t left, int64_t most, int64_t least) {
+    return left > most && left < most + least ? most / 2 : at_most(left, most);
+}
+
+#define TILES(tiling, tile_row, tile_rows, least, ...)                                                              \
+    for (int64_t i_ = 0, tile_row; i_ < (tiling).row.n; i_ += tile_row) {                                           \
+        tile_row = next((tiling).row.n - i_, (tiling).row_n, least);                                                \
+        for (int64_t j_ = 0; j_ < (tiling).rows.n; j_ += (tiling).rows_n) {                                         \
+            const int64_t tile_rows = at_most((tiling).rows.n - j_, (tiling).rows_n);                               \
+            const int64_t tile_src = i_ * (tiling).row.s + j_ * (tiling).rows.s;                                    \
+            const int64_t tile_dst = i_ * (tiling).row.d + j_ * (tiling).rows.d;                                    \
+            __VA_ARGS__                                                                                             \
+        }                                                                                                           \
+    }
+
+/* Moves between a tile and memory, planned for the last few extents. */
+typedef struct {
+    const Level *level;
+    int planned;
+    int64_t key[4][4];
+    Move move[4];
+} Movers;
+
+/* `channels` planes of rows x row elements, `pitch` bytes apart in the tile and `step` in memory. */
+static void tile_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
+                      int64_t channels, const Tiling *t, int64_t rows, int64_t row) {
+    const int64_t key[4] = {in + 2 * channels, rows, row, pitch};
+    int slot = 0;
+    while (slot < 4 && slot < m->planned && memcmp(m->key[slot], key, sizeof key)) ++slot;
+    if (slot == 4 || slot == m->planned) {
+        slot = m->planned++ % 4;
+        if (m->planned > 4) m->planned = 4 + m->planned % 4;
+        memcpy(m->key[slot], key, sizeof key);
+        Box box = {0, {{0, 0, 0, 0}}, 0, 0, 0};
+        const Loop loops[3] = {{channels, step, pitch, 0},
+                               {rows, in ? t->rows.s : t->rows.d, row * size, 0},
+                               {row, in ? t->row.s : t->row.d, size, 0}};
+        for (int i = 0; i < 3; ++i) {
+            Loop k = loops[i];
+            if (!in) k.s = loops[i].d, k.d = loops[i].s;
+            if (k.n == 1) continue;
+            int at = box.count++;
+            for (; at > 0 && size_of(box.loops[at - 1].d) < size_of(k.d); --at) box.loops[at] = box.loops[at - 1];
+            box.loops[at] = k;
+        }
+        box.count = merged(box.loops, box.count);
+        move_plan(m->move + slot, &box, size);
+    }
+    if (in)
+        move_run(m->level, m->move + slot, memory, tile);
+    else
+        move_run(m->level, m->move + slot, tile, memory);
+}
+
+static void gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
+                   int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
+    for (int64_t i = 0, n; i < channels; i += n) {
+        const int64_t at = channel_at(&r->from, c + i, &n);
+        n = at_most(n, channels - i);
+        tile_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at,
+                  r->from.loops[r->from.count - 1].s, n, t, rows, row);
+    }
+}
+
+typedef struct {
+    uint8_t tile[TILE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
+    Index where[STRIP];
+    Movers movers;
+} ArgmaxBench;
+
+void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+    Box box = r->positions;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
+    const Reducers *loops = reducers(level);
+    const int size = dtype_size[r->type];
+    const Loop inner = box.loops[box.count - 1];
+    const int direct = r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
+    const int64_t each = at_most(r->channels, CHUNK);
+    const Tiling t = tiling(&box, direct, direct ? STRIP : positions_of(each, size, TILE));
+    ArgmaxBench b;
+    b.movers.level = level, b.movers.planned = 0;
+    ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, LINE / size, {
+        const uint8_t *s = src + src_ + tile_src;
+        uint8_t *d = dst + dst_ + tile_dst;
+        const int64_t n = rows * row, pitch = up_to(n * size, LINE);
+        const int dense = (row == 1 || t.row.d == 8) && (rows == 1 || t.rows.d == 8 * row);
+        Index *where = dense ? (Index *)(void *)d : b.where;
+        for (int64_t c = 0; c < r->channels; c += each) {
+            const int64_t channels = at_most(r->channels - c, each), step = r->from.loops[0].s;
+            if (direct) {
+                loops->largest[r->type](s + c * step, step, channels, n * size, b.best, b.at, !c);
+            } else {
+                gather(&b.movers, r, &t, s, c, channels, rows, row, b.tile, pitch);
+                loops->largest[r->type](b.tile, pitch, channels, pitch, b.best, b.at, !c);
+            }
+            loops->widen[size / 2](b.at, n, c - 1, !c, where);
+        }
+        for (int64_t j = 0; !dense && j < rows; ++j)
+            for (int64_t i = 0; i < row; ++i) *(Index *)(void *)(d + j * t.rows.d + i * t.row.d) = where[j * row + i];
+    }));
+}
+
+typedef struct {
+    float tile[16 * MANY], most[STRIP], factor[STRIP];
+    uint8_t raw[4 * 16 * MANY];
+    double sums[STRIP];
+    Movers in, out;
+} SoftmaxBench;
+
+/* Channels from c on as float32 planes in the tile. */
+static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c,
+                  int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
+    const float one = 1, zero = 0;
+    const int32_t none = 0;
+    const Row arithmetic = {&r->shift, &r->scale, &one, &zero, &zero, &zero, &none, 0};
+    const int size = dtype_size[r->type];
+    uint8_t *planes = (uint8_t *)b->tile, *tile = r->type == F32 ? planes : b->raw; /* load works on none in place */
+    gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
+    if (r->type != F32) level->load[r->type][0][0](tile, planes, channels * pitch, &arithmetic);
+}
+
+static void deliver(const Reducers *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
+                    int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
+    const int64_t step = r->to.loops[r->to.count - 1].s;
+    const int direct = rows == 1 && (row == 1 || t->row.d == 4);
+    if (!direct) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
+    if (r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
+        const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
+        tile_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
+        loops->copy(b->raw, dst, 4 * channels * row);
+        return;
+    }
+    for (int64_t i = 0, n; i < channels; i += n) {
+        const int64_t at = channel_at(&r->to, c + i, &n);
+        float *planes = b->tile + i * pitch;
+        n = at_most(n, channels - i);
+        if (direct)
+            loops->scale(planes, pitch, n, row, b->factor, dst + at, step, r->past);
+        else
+            tile_move(&b->out, 4, 0, (uint8_t *)planes, 4 * pitch, dst + at, step, n, t, rows, row);
+    }
+}
+
+void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+    Box box = r->positions;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
+    const Reducers *loops = reducers(level);
+    const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
+    const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
+    SoftmaxBench b;
+    b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
+    ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
+        const uint8_t *s = src + src_ + tile_src;
+        uint8_t *d = dst + dst_ + tile_dst;
+        const int64_t pitch = up_to(rows * row, 16);
+        /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
+        for (int pass = 0; pass < 3; ++pass)
+            for (int64_t c = 0; c < all_channels; c += each) {
+                const int64_t channels = at_most(all_channels - c, each);
+                if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, c, channels, rows, row, pitch);
+                if (pass == 0) loops->maxima(b.tile, pitch, channels, pitch, b.most, !c);
+                if (pass == 1 || (pass == 2 && all_channels > each))
+                    loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2);
+                if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch);
+                if (pass == 1 && c + each >= all_channels)
+                    for (int64_t i = 0; i < pitch; ++i) b.factor[i] = (float)(1.0 / b.sums[i]);
+            }
+    }));
+    if (r->past) level->fence();
+}

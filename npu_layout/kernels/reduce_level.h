@@ -1,0 +1,249 @@
+/* The loops of argmax and softmax, after level.h. Positions are neighbours: one vector holds one channel of many. */
+#include "reduce.h"
+
+typedef int8_t E1 __attribute__((vector_size(VB)));
+typedef int16_t E2 __attribute__((vector_size(VB)));
+typedef int32_t E4 __attribute__((vector_size(VB)));
+
+/* best = max(best, v) and at = c where v is larger, for signed elements of 1, 2 and 4 bytes. A float that is NaN counts
+ * as larger than any that is not, and as no larger than another. */
+#if VB == 64
+#define TAKE(size, bits)                                                        \
+    INLINE void take##size(V *best, V *at, V v, V c) {                          \
+        const __auto_type larger = _mm512_cmpgt_epi##bits##_mask(v, *best);     \
+        *best = _mm512_max_epi##bits(v, *best);                                 \
+        *at = _mm512_mask_mov_epi##bits(*at, larger, c);                        \
+    }
+INLINE void take_f32(V *best, V *at, V v, V c) {
+    const __m512 b = (__m512)*best;
+    const __mmask16 larger = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), (__m512)v, b, _CMP_NLE_UQ);
+    *best = _mm512_mask_mov_epi32(*best, larger, v);
+    *at = _mm512_mask_mov_epi32(*at, larger, c);
+}
+#elif VB == 32
+#define TAKE(size, bits)                                                \
+    INLINE void take##size(V *best, V *at, V v, V c) {                  \
+        const V larger = _mm256_cmpgt_epi##bits(v, *best);              \
+        *best = _mm256_max_epi##bits(v, *best);                         \
+        *at = _mm256_blendv_epi8(*at, c, larger);                       \
+    }
+INLINE void take_f32(V *best, V *at, V v, V c) {
+    const __m256 b = (__m256)*best;
+    const __m256 larger = _mm256_and_ps(_mm256_cmp_ps((__m256)v, b, _CMP_NLE_UQ), _mm256_cmp_ps(b, b, _CMP_ORD_Q));
+    *best = (V)_mm256_blendv_ps(b, (__m256)v, larger);
+    *at = (V)_mm256_blendv_ps((__m256)*at, (__m256)c, larger);
+}
+#else
+#if defined(__SSE4_1__)
+INLINE V pick(V mask, V a, V b) { return (V)_mm_blendv_epi8((__m128i)b, (__m128i)a, (__m128i)mask); }
+#else
+INLINE V pick(V mask, V a, V b) { return (mask & a) | (~mask & b); }
+#endif
+#define TAKE(size, bits)                                                \
+    INLINE void take##size(V *best, V *at, V v, V c) {                  \
+        const V larger = (V)((E##size)v > (E##size)*best);              \
+        *best = pick(larger, v, *best);                                 \
+        *at = pick(larger, c, *at);                                     \
+    }
+INLINE void take_f32(V *best, V *at, V v, V c) {
+    const F b = (F)*best;
+    const V larger = (V)(~((F)v <= b) & (b == b));
+    *best = pick(larger, v, *best);
+    *at = pick(larger, c, *at);
+}
+#endif
+TAKE(1, 8)
+TAKE(2, 16)
+TAKE(4, 32)
+
+/* Elements as signed integers of the same order. Floats of 16 bits: magnitudes with their sign, every NaN the largest. */
+INLINE V key_plain(const uint8_t *p) { return whole(p); }
+INLINE V key_u8(const uint8_t *p) { return (V)((E1)whole(p) ^ (int8_t)-128); }
+INLINE V key_u16(const uint8_t *p) { return (V)((E2)whole(p) ^ (int16_t)-32768); }
+INLINE V key_half(const uint8_t *p, int16_t infinity) {
+    const E2 x = (E2)whole(p), sign = x >> 15, size = x & 0x7FFF, nan = (E2)(size > infinity);
+    return (V)((((size ^ sign) - sign) & ~nan) | (nan & 0x7FFF));
+}
+INLINE V key_f16(const uint8_t *p) { return key_half(p, 0x7C00); }
+INLINE V key_bf16(const uint8_t *p) { return key_half(p, 0x7F80); }
+
+INLINE V number(int size, int64_t x) {
+    return size == 1 ? (V)((E1){0} + (int8_t)x) : size == 2 ? (V)((E2){0} + (int16_t)x) : (V)((E4){0} + (int32_t)x);
+}
+
+/* `count` vectors from byte i on. */
+INLINE void largest_of(V key(const uint8_t *), void take(V *, V *, V, V), int size, int count, const uint8_t *planes,
+                       int64_t step, int64_t channels, int64_t i, uint8_t *best, uint8_t *at, int first) {
+    enum { MOST = 4 };
+    V b[MOST], a[MOST];
+    for (int k = 0; k < count; ++k) {
+        b[k] = first ? key(planes + i + k * VB) : whole(best + i + k * VB);
+        a[k] = number(size, first);
+    }
+    for (int64_t c = first; c < channels; ++c) {
+        const uint8_t *p = planes + c * step + i;
+        const V mine = number(size, c + 1);
+        for (int k = 0; k < count; ++k) take(b + k, a + k, key(p + k * VB), mine);
+    }
+    for (int k = 0; k < count; ++k) {
+        put(best + i + k * VB, b[k]);
+        put(at + i + k * VB, a[k]);
+    }
+}
+INLINE void largest(V key(const uint8_t *), void take(V *, V *, V, V), int size, const uint8_t *planes, int64_t step,
+                    int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first) {
+    int64_t i = 0;
+    for (; i + 4 * VB <= n; i += 4 * VB) largest_of(key, take, size, 4, planes, step, channels, i, best, at, first);
+    for (; i + VB <= n; i += VB) largest_of(key, take, size, 1, planes, step, channels, i, best, at, first);
+    if (i < n && first) largest_of(key, take, size, 1, planes, step, channels, n - VB, best, at, 1);
+    if (i < n && !first) { /* what the last vector shares with the one before has been raised already */
+        uint8_t kept[VB];
+        const int64_t shared = i - (n - VB);
+        memcpy(kept, at + n - VB, (size_t)shared);
+        largest_of(key, take, size, 1, planes, step, channels, n - VB, best, at, 0);
+        memcpy(at + n - VB, kept, (size_t)shared);
+    }
+}
+#define LARGEST(name, key, take, size)                                                                          \
+    static void HERE(largest_##name)(const uint8_t *planes, int64_t step, int64_t channels, int64_t n,          \
+                                     uint8_t *best, uint8_t *at, int first) {                                   \
+        if (first)                                                                                              \
+            largest(key, take, size, planes, step, channels, n, best, at, 1);                                   \
+        else                                                                                                    \
+            largest(key, take, size, planes, step, channels, n, best, at, 0);                                   \
+    }
+LARGEST(i8, key_plain, take1, 1)
+LARGEST(u8, key_u8, take1, 1)
+LARGEST(i16, key_plain, take2, 2)
+LARGEST(u16, key_u16, take2, 2)
+LARGEST(i32, key_plain, take4, 4)
+LARGEST(f16, key_f16, take2, 2)
+LARGEST(bf16, key_bf16, take2, 2)
+LARGEST(f32, key_plain, take_f32, 4)
+
+#define WIDEN(name, type)                                                                                       \
+    static void HERE(widen_##name)(const uint8_t *restrict from, int64_t n, int64_t before, int first,          \
+                                   Index *restrict where) {                                                     \
+        const type *at = (const type *)(const void *)from;                                                      \
+        if (first)                                                                                              \
+            for (int64_t i = 0; i < n; ++i) where[i] = before + at[i];                                          \
+        else                                                                                                    \
+            for (int64_t i = 0; i < n; ++i) where[i] = at[i] ? before + at[i] : where[i];                       \
+    }
+WIDEN(1, uint8_t)
+WIDEN(2, uint16_t)
+WIDEN(4, uint32_t)
+
+/* Sums are in double: WIDTH of them are two vectors. */
+#if VB == 64
+typedef __m512d D;
+INLINE D doubles(F v, int upper) {
+    return _mm512_cvtps_pd(upper ? _mm512_extractf32x8_ps((__m512)v, 1) : _mm512_castps512_ps256((__m512)v));
+}
+INLINE F zero_below(F x, F limit, F v) {
+    return (F)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)x, (__m512)limit, _CMP_NLT_UQ), (__m512)v);
+}
+#elif VB == 32
+typedef __m256d D;
+INLINE D doubles(F v, int upper) {
+    return _mm256_cvtps_pd(upper ? _mm256_extractf128_ps((__m256)v, 1) : _mm256_castps256_ps128((__m256)v));
+}
+#else
+typedef double D __attribute__((vector_size(16)));
+#if defined(__SSE2__)
+INLINE D doubles(F v, int upper) {
+    return (D)_mm_cvtps_pd(upper ? _mm_movehl_ps((__m128)v, (__m128)v) : (__m128)v);
+}
+#else
+INLINE D doubles(F v, int upper) { return (D){v[2 * upper], v[2 * upper + 1]}; }
+#endif
+#endif
+#if VB < 64
+INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
+#endif
+
+/* e**(x - most) for x <= most, each step rounded to float32 by itself:
+ *   d = x - most, and `lost` what that rounded off (Knuth's two-sum); 0 where d < -87.3
+ *   n = rint(d * log2(e)); r = (d - n * 0.693359375) + (n * 2.12194440e-4 + lost); s = r r
+ *   p = ((((c5 r + c4) s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**n
+ * The coefficients and the halves of ln 2 are those of Cephes' expf (S. Moshier, 1992). */
+INLINE F exponential(F x, F most) {
+    const F magic = every(0x1.8p23f), d = x - most, back = d - x, lost = (x - (d - back)) - (most + back);
+    const F t = d * every(0x1.715476p0f) + magic, n = t - magic;
+    const F r = (d - n * every(0.693359375f)) + (n * every(2.12194440e-4f) + lost), s = r * r;
+    const F upper = r * every(1.9875691500e-4f) + every(1.3981999507e-3f);
+    const F middle = r * every(8.3334519073e-3f) + every(4.1665795894e-2f);
+    const F lower = r * every(1.6666665459e-1f) + every(5.0000001201e-1f);
+    const F p = (((upper * s + middle) * s + lower) * s + r) + every(1.0f);
+    return zero_below(d, every(-87.3f), (F)((U)p + ((U)t << 23)));
+}
+
+static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first) {
+    for (int64_t i = 0; i < n; i += WIDTH) {
+        F m = floats((first ? planes : most) + i);
+        for (int64_t c = 0; c < channels; ++c) m = larger(floats(planes + c * pitch + i), m);
+        memcpy(most + i, &m, sizeof m);
+    }
+}
+
+/* Four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. */
+static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
+                               int first) {
+    for (int64_t i = 0; i < n; i += WIDTH) {
+        const F m = floats(most + i);
+        D sum[2] = {{0}, {0}};
+        if (!first) memcpy(sum, sums + i, sizeof sum);
+        int64_t c = 0;
+        for (; c + 4 <= channels; c += 4) {
+            F e[4];
+            for (int k = 0; k < 4; ++k) {
+                float *p = planes + (c + k) * pitch + i;
+                e[k] = exponential(floats(p), m);
+                memcpy(p, e + k, sizeof *e);
+            }
+            const F four = (e[0] + e[1]) + (e[2] + e[3]);
+            sum[0] += doubles(four, 0), sum[1] += doubles(four, 1);
+        }
+        F rest[4] = {{0}, {0}, {0}, {0}};
+        for (int k = 0; c < channels; ++c, ++k) {
+            float *p = planes + c * pitch + i;
+            rest[k] = exponential(floats(p), m);
+            memcpy(p, rest + k, sizeof *rest);
+        }
+        rest[0] = (rest[0] + rest[1]) + (rest[2] + rest[3]);
+        sum[0] += doubles(rest[0], 0), sum[1] += doubles(rest[0], 1);
+        memcpy(sums + i, sum, sizeof sum);
+    }
+}
+
+INLINE void scale_row(const float *p, const float *factor, uint8_t *to, int64_t n) {
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) put_f32(to + 4 * i, floats(p + i) * floats(factor + i));
+    for (; i < n; ++i) {
+        const float y = p[i] * factor[i];
+        memcpy(to + 4 * i, &y, 4);
+    }
+}
+
+/* `past`: whole cache lines go past the caches. */
+static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
+                        int64_t step, int past) {
+    for (int64_t c = 0; c < channels; ++c) {
+        const float *p = planes + c * pitch;
+        uint8_t *to = out + c * step;
+#ifdef STREAM
+        if (past && (uintptr_t)to % 4 == 0 && n >= 64) {
+            int64_t i = (int64_t)(-(uintptr_t)to % 64) / 4;
+            scale_row(p, factor, to, i);
+            for (; i + 16 <= n; i += 16)
+                for (int k = 0; k < 16; k += WIDTH) STREAM(to + 4 * (i + k), (V)(floats(p + i + k) * floats(factor + i + k)));
+            scale_row(p + i, factor + i, to + 4 * i, n - i);
+            continue;
+        }
+#endif
+        scale_row(p, factor, to, n);
+    }
+    (void)past;
+}
+
+static void HERE(copy)(const uint8_t *src, uint8_t *dst, int64_t bytes) { copy_past(src, dst, bytes); }

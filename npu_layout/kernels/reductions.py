@@ -1,0 +1,94 @@
+"""What every backend of argmax, softmax and peaks may count on: the same checks in front of all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_DTYPES = frozenset(("int8", "uint8", "int16", "uint16", "int32", "float16", "float32"))
+
+
+def _stored(x: np.ndarray, dtype: str | None) -> str:
+    """The name of what x holds; bfloat16 lies in uint16."""
+    name = x.dtype.name
+    if dtype == "bfloat16" and name == "uint16":
+        name = dtype
+    elif dtype not in (None, name) or name not in _DTYPES:
+        raise ValueError(f"elements: expected {', '.join(sorted(_DTYPES))}, or bfloat16 in uint16; got {name}, {dtype}")
+    if not x.dtype.isnative:
+        raise ValueError(f"elements of the other byte order: {x.dtype.str}")
+    return name
+
+
+def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
+    room = math.prod(digits)
+    count = room if channels is None else channels
+    if not digits or not 1 <= count <= room:
+        raise ValueError(f"{what}: {channels} channels in axes of {digits}")
+    return count
+
+
+def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int) -> None:
+    if out.dtype != dtype or not out.dtype.isnative or not out.flags.writeable:
+        raise ValueError(f"out: expected {np.dtype(dtype)} that can be written, got {out.dtype.str}")
+    if out.shape[:positions] != x.shape[:positions]:
+        raise ValueError(f"out: expected positions {x.shape[:positions]}, got {out.shape[:positions]}")
+    if np.may_share_memory(x, out):
+        raise ValueError("out overlaps x")
+
+
+def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None) -> tuple[int, str]:
+    """The number of channels and the dtype's name."""
+    name = _stored(x, dtype)
+    _result(x, out, np.int64, out.ndim)
+    return _count(x.shape[out.ndim :], channels, "x"), name
+
+
+def checked_softmax(
+    x: np.ndarray,
+    out: np.ndarray,
+    positions: int | None,
+    channels: int | None,
+    dtype: str | None,
+    scale: float,
+    zero_point: float,
+) -> tuple[int, int, str]:
+    """The number of axes that are positions, that of channels, and the dtype's name."""
+    name = _stored(x, dtype)
+    if name == "float32" and (scale != 1 or zero_point != 0):
+        raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")
+    axes = x.ndim - 1 if positions is None else positions
+    if not 0 <= axes < min(x.ndim, out.ndim):
+        raise ValueError(f"{axes} axes of positions: x has {x.ndim} axes, out {out.ndim}")
+    _result(x, out, np.float32, axes)
+    count = _count(x.shape[axes:], channels, "x")
+    if channels is None and out.shape[axes:] != x.shape[axes:]:
+        raise ValueError(f"out: expected channels {x.shape[axes:]} as x has, or their number; got {out.shape[axes:]}")
+    _count(out.shape[axes:], count, "out")
+    return axes, count, name
+
+
+def checked_peaks(
+    x: np.ndarray, threshold: float, radius: int, channels: int | None, dtype: str | None
+) -> tuple[int, str, int | None, float, int]:
+    """The number of channels, the dtype's name, and what has to be reached: an integer, None for floats, which have to
+    be above the float32 that follows; and the radius. No channels where no element can be above."""
+    name = _stored(x, dtype)
+    if x.ndim < 4:
+        raise ValueError(f"x: expected axes N, C, H and W, got shape {x.shape}")
+    if radius < 1:
+        raise ValueError(f"radius: expected 1 or more, got {radius}")
+    count = _count(x.shape[1:-2], channels, "x")
+    if math.isnan(threshold):
+        return 0, name, None, threshold, radius
+    if "float" in name:
+        with np.errstate(over="ignore"):
+            nearest = np.float32(threshold)
+        if float(nearest) > threshold:
+            nearest = np.nextafter(nearest, np.float32(-np.inf))
+        return count, name, None, float(nearest), radius
+    info = np.iinfo(x.dtype)
+    least = math.floor(min(max(threshold, info.min - 1), info.max)) + 1
+    return (count if least <= info.max else 0), name, least, 0.0, radius

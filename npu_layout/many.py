@@ -1,0 +1,300 @@
+"""Many recordings: validate over trees of them, here, in processes, or wherever an executor sends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Union
+
+from .engines import OnnxRuntimeEngine
+from .errors import NpuLayoutError, RecordingError
+from .processes import ProcessDied, Processes
+from .progress import track
+from .recording import Recording
+from .report import Report
+from .validation import Tolerance, validate
+
+PathLike = Union[str, "os.PathLike[str]"]
+Model = Union[str, bytes]
+
+_AT_ONCE = 256  # jobs that an executor holds: enough for a cluster, little enough for constant memory
+
+
+class Reports(Mapping[str, Union[Report, str]]):
+    """What `validate_many` found: ``{path: Report}``, in order, with a text in place of the Report where a recording
+    could not be judged. True where there is at least one and every one matches."""
+
+    def __init__(self, results: Mapping[str, Report | str]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, path: str) -> Report | str:
+        return self._results[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __bool__(self) -> bool:
+        return bool(self._results) and all(isinstance(r, Report) and bool(r) for r in self._results.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
+        return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
+
+    def __str__(self) -> str:
+        head = f"{len(self)} recording{'' if len(self) == 1 else 's'}: " + (
+            ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
+        )
+        return "\n".join([head, *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+
+    def __repr__(self) -> str:
+        return f"<Reports {str(self).splitlines()[0]}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: what a Report's to_dict gives, or ``{"error": text}``, for each path."""
+        return {
+            "match": bool(self),
+            "counts": self.counts,
+            "recordings": {
+                path: {"error": result} if isinstance(result, str) else result.to_dict()
+                for path, result in self._results.items()
+            },
+        }
+
+    def to_json(self, path: PathLike | None = None) -> str:
+        """The reports as JSON text, written to `path` too where one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+
+def _line(result: Report | str) -> str:
+    if isinstance(result, str):
+        return f"error: {result}"
+    failed = [f"{name} {o.verdict}" for name, o in result.outputs.items() if not o]
+    return result.verdict + (f" ({', '.join(failed)})" if failed else "")
+
+
+def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
+    """The recordings at and below `paths`, each once: those of a tree by name, links to folders and hidden folders not
+    followed. Raises RecordingError where a path holds none, or a folder cannot be listed."""
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found: dict[str, None] = {}
+    for path in given:
+        below = list(_below(os.fspath(path)))
+        if not below:
+            what = "no recording in this folder" if os.path.isdir(path) else "expected a recording, or a folder of them"
+            raise RecordingError(f"{os.fspath(path)}: {what}")
+        found.update(dict.fromkeys(below))
+    return list(found)
+
+
+def _below(root: str) -> Iterator[str]:
+    def refuse(error: OSError) -> None:
+        raise RecordingError(f"{error.filename}: {error.strerror}")
+
+    for folder, folders, files in os.walk(root, onerror=refuse) if os.path.isdir(root) else ():
+        if "recording.json" in files:
+            yield folder
+            folders.clear()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+
+
+def validate_many(
+    paths: PathLike | Iterable[PathLike],
+    model: PathLike | bytes,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    pictures: bool = False,
+    min_snr_db: Tolerance = 10,
+    min_cosine: Tolerance = None,
+    max_abs: Tolerance = None,
+    max_steps: Tolerance = None,
+    progress: bool | None = None,
+) -> Reports:
+    """Validate every recording at and below `paths` against one model.
+
+    Parameters
+    ----------
+    paths
+        Folders of recordings, and folders in which there are some at any depth (see find_recordings).
+    model
+        Path or bytes of the ONNX model. Where the work is done elsewhere, the paths of recordings and model have to be
+        good there too; bytes travel with every job.
+    executor
+        Any concurrent.futures.Executor; also Dask's ``Client.get_executor()``. It is left running. What it loses with
+        a worker runs once more at the end, alone.
+    workers
+        Processes of our own; None: the work is done here, one recording after the other. A script that uses them needs
+        ``if __name__ == "__main__":``, as for multiprocessing.
+    pictures
+        Whether the reports keep what to_html draws: some megabytes each.
+    progress, others
+        As for `validate`.
+
+    Returns
+    -------
+    Reports. A recording that cannot be judged, because it is damaged or does not fit the model, has the error's text.
+    So has one whose worker died: of `workers` each is a pool of its own, and only what it was at is lost. An executor
+    that breaks as a whole (ProcessPoolExecutor) loses everything that was under way; the texts say so.
+
+    Raises
+    ------
+    RecordingError
+        Where a path holds no recording.
+    NpuLayoutError
+        Where the model cannot be loaded here.
+
+    Examples
+    --------
+    See "When something is wrong" in the README, which is run as a test.
+    """
+    if executor is not None and workers is not None:
+        raise NpuLayoutError("validate_many: expected an executor or workers, got both")
+    if workers is not None and workers < 1:
+        raise NpuLayoutError(f"workers: expected 1 or more, got {workers}")
+    if not isinstance(model, (str, bytes, os.PathLike)):
+        raise NpuLayoutError(
+            f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"
+        )
+    found = find_recordings(paths)
+    source: Model = model if isinstance(model, bytes) else os.fspath(model)
+    _engine(source, _stamp(source), None)
+    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
+    call, threads = uuid.uuid4().hex, None if workers is None else max(1, (os.cpu_count() or 1) // workers)
+    jobs = (Job(path, source, threads, asked, pictures, call) for path in found)
+    judged: Judged
+    if executor is not None:
+        judged = _sent(executor, judge, jobs, _AT_ONCE)
+    elif workers is not None:
+        judged = _in_processes(jobs, workers)
+    else:
+        judged = ((job.path, judge(job)) for job in jobs)
+    try:
+        with closing(judged):
+            results = dict(track(judged, len(found), "validating", progress))
+    finally:
+        _engine.cache_clear()
+    return Reports({path: results[path] for path in found})
+
+
+class Job(NamedTuple):
+    """One recording to judge. `call` differs between calls, for executors that remember what equal jobs gave."""
+
+    path: str
+    model: Model
+    threads: int | None
+    tolerances: Mapping[str, Tolerance]
+    pictures: bool
+    call: str
+
+
+def judge(job: Job) -> Report | str:
+    """What a worker does: the Report of one recording, or why there is none."""
+    try:
+        engine = _engine(job.model, _stamp(job.model), job.threads)
+        report = validate(Recording.load(job.path), engine, progress=False, **dict(job.tolerances))
+    except NpuLayoutError as error:
+        return str(error)
+    except Exception as error:  # one recording's trouble, even a defect of ours, costs no other its verdict
+        return f"{type(error).__name__}: {error}"
+    if job.pictures:
+        return report
+    return replace(report, outputs={name: replace(o, exhibit=None) for name, o in report.outputs.items()})
+
+
+@lru_cache(maxsize=1)
+def _engine(model: Model, stamp: object, threads: int | None) -> OnnxRuntimeEngine:
+    return OnnxRuntimeEngine(model, threads=threads)
+
+
+def _stamp(model: Model) -> object:
+    """What changes where the file does."""
+    if isinstance(model, bytes) or not os.path.exists(model):
+        return None
+    about = os.stat(model)
+    return about.st_mtime_ns, about.st_size
+
+
+Judged = Generator["tuple[str, Report | str]", None, None]
+
+
+def _sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int) -> Judged:
+    """(path, result) of every job, as they come. What was lost runs once more, alone: an executor may lay a worker's
+    death to everything that was waiting for it."""
+    lost: list[Job] = []
+    for job, result in _under_way(executor, run, jobs, at_once):
+        if isinstance(result, Exception):
+            lost.append(job._replace(call=f"{job.call} again"))
+        else:
+            yield job.path, result
+    for job, result in _under_way(executor, run, iter(lost), 1):
+        died = f"no verdict: {type(result).__name__}: {result}"
+        yield job.path, died if isinstance(result, Exception) else result
+
+
+def _under_way(
+    executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int
+) -> Generator[tuple[Job, Report | str | Exception], None, None]:
+    """(job, result) of every job, as they come; at most `at_once` at a time."""
+    running: dict[Future[Report | str], Job] = {}
+    try:
+        for job in chain(jobs, (None,)):
+            while len(running) >= at_once or (running and job is None):
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield running.pop(future), _result(future)
+            if job is None:
+                return
+            try:
+                running[executor.submit(run, job)] = job
+            except (BrokenExecutor, RuntimeError) as error:
+                yield job, f"no verdict: the executor takes no more work ({error})"
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _result(future: Future[Report | str]) -> Report | str | Exception:
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        return (
+            f"no verdict: a worker of the executor died, and with it all that was under way ({error}); "
+            f"validate_many(workers=...) finds the recording that it died of"
+        )
+    except Exception as error:  # whatever the executor raises for a worker that died
+        return error
+
+
+def _in_processes(jobs: Iterator[Job], workers: int) -> Judged:
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="npu_layout")
+    processes = Processes(judge)
+    try:
+        processes.check()
+        yield from _sent(threads, partial(_alone, processes), jobs, 2 * workers)
+    finally:
+        processes.kill()
+        threads.shutdown(wait=True)
+
+
+def _alone(processes: Processes, job: Job) -> Report | str:
+    try:
+        result: Report | str = processes(job)
+        return result
+    except ProcessDied as death:
+        return f"no verdict: the process that judged it died ({death})"

@@ -1,0 +1,205 @@
+"""The report's page: the verdict first, then for each output its evidence, in figures and in pictures.
+
+What it shows are a Report and its OutputReports, which lie above; it reads their attributes and knows nothing else of
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import fixes, tables
+from .contact_sheet import contact_sheet
+from .errors import NpuLayoutError
+from .markup import Html, document, el
+from .pictures import ERRORS, bars, error_map, histogram, picture, scale
+from .tables import decibels, number, spoken, table
+
+# verdict: (class of its colours, its sign, what it says)
+WORDS = {
+    "match": ("good", "\u2713", "Read as declared, the outputs are what the model says."),
+    "layout": ("bad", "\u2717", "The buffer is stored in another layout or type than declared."),
+    "quantization": ("bad", "\u2717", "The stored numbers mean something else than declared: scale, zero point, sign."),
+    "channel_order": ("bad", "\u2717", "The channels come in another order than the model's."),
+    "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
+    "output_order": ("bad", "\u2717", "Outputs are exchanged: one holds what belongs to another."),
+    "wrong_input": ("bad", "\u2717", "The outputs answer other frames than those they are paired with."),
+    "ambiguous": ("open", "?", "The recording cannot tell what is right."),
+    "mismatch": ("bad", "\u2717", "The outputs are not what the model says, and no known cause explains it."),
+}
+
+
+def page(report: Any, made_by: str) -> str:
+    """The whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
+    kind, sign, says = WORDS[report.verdict]
+    outputs, model = list(report.outputs.values()), _called(report.model)
+    wrong = [o.name for o in outputs if o.verdict != "match"]
+    banner = el(
+        "header",
+        el(
+            "div",
+            el("p", f"npu_layout: is {model} read right?", class_="over"),
+            el("h1", _sign(sign), el("span", f"Verdict: {spoken(report.verdict)}")),
+            el("p", says if outputs else "Nothing was compared."),
+            el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
+            if wrong[len(outputs) == 1 :]
+            else None,
+        ),
+        class_=f"banner {kind}",
+    )
+    about = _about(report, model, made_by)
+    sections = [_output(i, output) for i, output in enumerate(outputs)]
+    body = el("main", about, _contents(outputs) if len(outputs) > 1 else None, *sections)
+    footer = (
+        "SNR: the model's power against that of the difference. What an explanation explains: the variance within the "
+        "channels against what it leaves of it. 10 dB are a factor of 10."
+    )
+    return document(f"{spoken(report.verdict)}: {model}", banner, body, el("footer", footer))
+
+
+def write(path: str | os.PathLike[str], text: str) -> None:
+    """A file that appears whole or not at all. NpuLayoutError where it cannot be written."""
+    target = Path(path)
+    partial = target.parent / f".{target.name}.{os.getpid()}.partial"
+    try:
+        try:
+            partial.write_text(text, encoding="utf-8")
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NpuLayoutError(f"the report cannot be written to {os.fspath(path)!r}: {reason}") from None
+
+
+def _called(model: str) -> str:
+    """An engine's words for its model: a path, where there is one."""
+    return model.removeprefix("model ") if model != "model" else "the model"
+
+
+def _sign(sign: str) -> Html:
+    return el("span", sign, class_="sign", aria_hidden="true")
+
+
+def _badge(verdict: str) -> Html:
+    kind, sign, _ = WORDS[verdict]
+    return el("span", _sign(sign), spoken(verdict), class_=f"badge {kind}")
+
+
+def _about(report: Any, model: str, made_by: str) -> Html:
+    meta = {k: v for k, v in report.meta.items() if v not in (None, "", {}, [])}
+    now = datetime.now(timezone.utc)
+    facts = {
+        "Model": el("code", model),
+        "Frames compared": report.frames,
+        "Inputs were made with": _arguments(meta.pop("preprocess", None)),
+        "Note of the recording": meta.pop("note", None),
+        "Report made": el("time", f"{now:%Y-%m-%d %H:%M} UTC", datetime=f"{now:%Y-%m-%dT%H:%MZ}"),
+        "Written by": made_by,
+    }
+    said = json.dumps(meta, indent=1, ensure_ascii=False, default=str)
+    return el(
+        "section",
+        el("p", report.note, class_="alarm") if report.note else None,
+        el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
+        el("details", el("summary", "What else the recording says"), el("pre", said)) if meta else None,
+        class_="card",
+        aria_label="About this report",
+    )
+
+
+def _arguments(preprocess: Any) -> Html | str:
+    if not preprocess:
+        return "not recorded"
+    given = preprocess.items() if isinstance(preprocess, Mapping) else [("", preprocess)]
+    words = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False, default=str)}" for k, v in given)
+    return el("code", words)
+
+
+def _contents(outputs: Sequence[Any]) -> Html:
+    rows = [
+        [
+            el("a", o.name or "(no name)", href=f"#output-{i}"),
+            _badge(o.verdict),
+            decibels(o.figures.snr_db) if o.figures else "\u2013",
+        ]
+        for i, o in enumerate(outputs)
+    ]
+    return el("nav", table(f"The {len(outputs)} outputs", ["Output", "Verdict", "SNR"], rows), class_="card")
+
+
+def _output(place: int, o: Any) -> Html:
+    against = "" if o.against == o.name else f", compared with the model's {o.against}"
+    heading = el("h2", o.name or "(no name)", id=f"output-{place}-name")
+    code = fixes.code(o.verdict, o.fix, o.spec)
+    return el(
+        "section",
+        el("div", heading, _badge(o.verdict), class_="title"),
+        el("p", f"Declared as {o.spec.storage.describe()} {o.spec.dtype}{against}", class_="quiet"),
+        el("p", o.why, class_="why"),
+        el("section", el("h3", "The fix"), el("pre", el("code", code))) if code else None,
+        contact_sheet(o) if o.exhibit is not None and o.exhibit.reference.size else None,
+        tables.figures(o),
+        el("section", el("div", *_maps(o), class_="grid")) if o.exhibit is not None else None,
+        tables.explanations(o),
+        tables.channels(o),
+        class_="card output",
+        id=f"output-{place}",
+        aria_labelledby=f"output-{place}-name",
+    )
+
+
+def _maps(o: Any) -> Iterator[Html]:
+    """Where the errors are: over channels, over positions, over values."""
+    if len(o.channels) > 1:
+        errors = [f.max_abs for f in o.channels]
+        worst = int(np.argmax(errors))
+        yield el(
+            "section",
+            el("h3", "Error over channels"),
+            _quiet(f"Largest absolute error of each channel, up to {number(errors[worst])} in channel {worst}."),
+            bars(errors, worst),
+            _ends("channel 0", f"channel {len(errors) - 1}"),
+        )
+    places = np.atleast_2d(o.exhibit.position_error)
+    if o.figures is not None and places.size > 1:
+        image, most = error_map(places)
+        down, across = places.shape
+        words = f"Root mean square error at each of {f'{down} x {across}' if down > 1 else across} positions"
+        yield el(
+            "section",
+            el("h3", "Error over positions"),
+            _quiet(f"{words}, over all channels and frames."),
+            picture(image, words, "map"),
+            scale(ERRORS, "0", number(most)),
+        )
+    drawn, low, high = histogram(o.exhibit.device_samples, o.exhibit.reference_samples)
+    keys = [el("span", el("i", class_="key reference"), "model")]
+    if o.exhibit.device_samples.size:
+        keys.append(el("span", el("i", class_="key line"), "device, read as declared"))
+    yield el(
+        "section",
+        el("h3", "Histograms of both sides"),
+        _quiet(
+            "How often values occur, on a log scale, in samples of all frames. The same values in other places are a "
+            "matter of order; other values, one of scale or of the input."
+        ),
+        drawn,
+        _ends(number(low), number(high)),
+        el("p", *keys, class_="quiet legend"),
+    )
+
+
+def _quiet(text: str) -> Html:
+    return el("p", text, class_="quiet")
+
+
+def _ends(first: str, last: str) -> Html:
+    return el("div", el("span", first), el("span", last), class_="ends")

@@ -1,0 +1,94 @@
+"""Worker processes of which each is a pool of its own: one that dies takes what it was at along, and nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+from typing import Any, Callable
+
+from .errors import NpuLayoutError
+
+
+class ProcessDied(Exception):
+    """The process that was at a call is no more; the text says how it ended."""
+
+
+class Processes:
+    """A process beside each thread that calls it: call after call goes to the same one, or to a new one where it died.
+
+    Parameters
+    ----------
+    function
+        What is called there, with one argument; both, and its result, have to pickle, and it may not raise.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._context = multiprocessing.get_context("spawn")  # a fork would copy locks of threads that it leaves behind
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._all: list[Any] = []
+        self._closed = False
+
+    def __call__(self, argument: Any) -> Any:
+        """The function's result. Raises ProcessDied."""
+        if not hasattr(self._own, "worker"):
+            self._own.worker = self._start()
+        process, pipe = self._own.worker
+        try:
+            pipe.send((self._function, argument))
+            return pipe.recv()
+        except (EOFError, OSError):
+            process.join()
+            del self._own.worker
+            raise ProcessDied(_death(process.exitcode)) from None
+
+    def check(self) -> None:
+        """NpuLayoutError where no process can be started."""
+        process, pipe = self._start()
+        try:
+            pipe.send((bool, 0))
+            pipe.recv()
+        except (EOFError, OSError):
+            raise NpuLayoutError(
+                "worker processes cannot be started; does the script call this under `if __name__ == '__main__':`?"
+            ) from None
+        finally:
+            pipe.close()
+            process.join()
+
+    def kill(self) -> None:
+        """End all of them, and every one that is being started."""
+        with self._lock:
+            self._closed = True
+            for process in self._all:
+                process.kill()
+
+    def _start(self) -> tuple[Any, Any]:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+        with self._lock:
+            process.start()
+            self._all = [p for p in self._all if p.is_alive()] + [process]
+            if self._closed:
+                process.kill()
+        theirs.close()
+        return process, ours
+
+
+def _death(exitcode: int | None) -> str:
+    if exitcode is None or exitcode >= 0:
+        return f"exit status {exitcode}"
+    return f"signal {-exitcode}: {signal.strsignal(-exitcode)}"
+
+
+def _serve(pipe: Any) -> None:
+    """A worker: until the other end is closed, or its owner is no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its owner's, who ends it
+    while True:
+        try:
+            function, argument = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(function(argument))

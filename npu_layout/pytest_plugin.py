@@ -1,0 +1,170 @@
+"""In pytest: recordings as fixtures, and a failure that says what is wrong instead of dumping arrays.
+
+pytest itself loads ``_npu_layout_pytest``, which imports this module when a test asks for a recording.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Union
+
+import numpy as np
+
+from .engines import OnnxRuntimeEngine
+from .errors import NoDeviceError, NpuLayoutError
+from .factories import engine_named
+from .recording import Recorder, Recording
+from .recording_frames import FRAME
+from .report import Report
+from .validation import Tolerance, validate
+
+PathLike = Union[str, "os.PathLike[str]"]
+Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
+
+
+def assert_matches(
+    recording: Recording | PathLike,
+    model: PathLike | bytes | OnnxRuntimeEngine,
+    *,
+    min_snr_db: Tolerance = 10,
+    min_cosine: Tolerance = None,
+    max_abs: Tolerance = None,
+    max_steps: Tolerance = None,
+) -> Report:
+    """AssertionError, whose text is the Report, where a recording (or the one in a folder) does not match the model.
+    Arguments and other errors are those of `validate`; returns the Report."""
+    __tracebackhide__ = True
+    try:
+        loaded = recording if isinstance(recording, Recording) else Recording.load(recording)
+        report = validate(
+            loaded,
+            model,
+            min_snr_db=min_snr_db,
+            min_cosine=min_cosine,
+            max_abs=max_abs,
+            max_steps=max_steps,
+            progress=False,
+        )
+    except NpuLayoutError as error:
+        raise error.with_traceback(None) from None
+    if not report:
+        raise AssertionError(str(report))
+    return report
+
+
+class Recordings:
+    """The fixture ``npu_recording``.
+
+    Recordings lie in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
+    file. A plain run reads them and writes nothing. ``--npu-record`` records those that are missing, ``--npu-update``
+    all that the tests ask for, with the engine of ``npu_engine``, ``package.module:factory`` (see
+    npu_layout.factories.engine_named); where the factory says that its accelerator is not here, the test is skipped.
+    """
+
+    def __init__(self, config: Any, test: Path, recorded: dict[str, int], engines: dict[str, Any]) -> None:
+        self._config, self._recorded, self._engines = config, recorded, engines
+        self._root = Path(config.inipath.parent if config.inipath else config.rootpath)
+        named = config.getini("npu_recordings")
+        self.folder = self._root / named if named else test.parent / "recordings"
+
+    def __call__(
+        self,
+        name: str,
+        inputs: Iterable[Inputs] | Callable[[], Iterable[Inputs]] | None = None,
+        *,
+        engine: str | None = None,
+        **about: Any,
+    ) -> Recording:
+        """The recording `name`.
+
+        inputs: what is recorded, a frame each: an array, or {name: array} ("frame": the camera's); a function that
+        gives them is called only when they are needed. None: an update runs the recorded inputs again. engine: in place
+        of npu_engine. about: what Recorder takes beside engine and folder (preprocess, model, note, ...).
+        """
+        __tracebackhide__ = True
+        import pytest
+
+        try:
+            folder = self._place(name)
+            if self._is_asked_for(folder):
+                self._record(folder, inputs, engine, about)
+            return Recording.load(folder)
+        except NpuLayoutError as error:
+            refused = error
+        if isinstance(refused, NoDeviceError):
+            pytest.skip(f"{name} cannot be recorded here: {refused}")
+        pytest.fail(str(refused), pytrace=False)
+
+    def _place(self, name: str) -> Path:
+        folder = self.folder / name
+        if os.path.isabs(name) or not name or ".." in Path(name).parts:
+            raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
+        return folder
+
+    def _is_asked_for(self, folder: Path) -> bool:
+        option = self._config.getoption
+        if str(folder) in self._recorded:
+            return False
+        if folder.exists():
+            return bool(option("npu_update"))
+        if option("npu_record") or option("npu_update"):
+            return True
+        raise NpuLayoutError(f"there is no recording {folder}; --npu-record makes it where the accelerator is")
+
+    def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
+        """A recording that takes the place of the one before when it is whole."""
+        old = Recording.load(folder) if folder.exists() and inputs is None else None
+        if inputs is None and old is None:
+            raise NpuLayoutError(f"{folder}: npu_recording was given no inputs to record")
+        runs = self._engine(engine)
+        frames = (f.inputs for f in old) if old is not None else inputs() if callable(inputs) else inputs
+        if old is not None:
+            about = {**_about(old), **about}
+        partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            with Recorder(runs, partial, **about) as recorder:
+                for frame in frames:
+                    given = dict(frame) if isinstance(frame, Mapping) else frame
+                    seen = given.pop(FRAME, None) if isinstance(given, dict) else None
+                    recorder.infer(given, frame=seen)
+            if not recorder.count:
+                raise NpuLayoutError(f"{folder}: there were no inputs to record")
+            before = folder.with_name(f".{folder.name}.{os.getpid()}.before")
+            if folder.exists():
+                folder.rename(before)
+            partial.rename(folder)
+            shutil.rmtree(before, ignore_errors=True)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        self._recorded[str(folder)] = recorder.count
+
+    def _engine(self, name: str | None) -> Any:
+        wanted = name or self._config.getini("npu_engine")
+        if not wanted:
+            raise NpuLayoutError("the ini file names no npu_engine = package.module:factory to record with")
+        if wanted not in self._engines:
+            with _importable(self._root):
+                self._engines[wanted] = engine_named(wanted)
+        return self._engines[wanted]
+
+
+def _about(old: Recording) -> dict[str, Any]:
+    inputs = old.frames[0].inputs if len(old) else {}
+    said: dict[str, Any] = {key: old.meta[key] for key in ("preprocess", "note") if key in old.meta}
+    return {**said, "input_specs": [old.specs[name] for name in inputs if name in old.specs]}
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Modules of the project's own folder, as under python -m pytest."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))

@@ -1,0 +1,104 @@
+"""Whether a reshape is a view or a copy, and why."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .errors import LayoutError
+from .layout import Shape
+from .strided import array_of
+
+
+def why_copy(x: np.ndarray, shape: Any) -> str:
+    """One sentence: whether ``x.reshape(shape)`` is a view or a copy, and which axis makes it a copy.
+
+    numpy can merge neighbouring axes without a copy where one step of the outer one is as long as the whole inner one:
+    stride = extent * stride of the next. Splitting axes, and adding or dropping ones of extent 1, is always free.
+
+    Parameters
+    ----------
+    x
+        Any array; a Tensor's axes are called by their letters too.
+    shape
+        As for reshape: an int or ints, one of them may be -1.
+
+    Returns
+    -------
+    A sentence that begins with "view:" or "copy:"; strides are in elements (in bytes where they count none).
+
+    Raises
+    ------
+    NpuLayoutError, LayoutError
+        Where x is no array, and where shape does not have its size.
+
+    Examples
+    --------
+    >>> x = np.zeros((3, 4))
+    >>> why_copy(x, 12)
+    'view: (3, 4) -> (12,) merges only axes that run on into each other in memory'
+    >>> why_copy(x.T, 12)  # doctest: +NORMALIZE_WHITESPACE
+    'copy: (4, 3) -> (12,) merges axes 0 and 1, but a step along axis 0 is 1 element and all 3 of axis 1 take 12
+     (3 x 4)'
+    """
+    array = array_of(x, "why_copy")
+    target = _target(array, shape)
+    head = f"{array.shape} -> {target}"
+    if not array.size:
+        return f"view: {head} moves nothing, there are no elements"
+    kept = [(i, n, s) for i, (n, s) in enumerate(zip(array.shape, array.strides)) if n != 1]
+    merges = 0
+    for first, last in _groups([n for _, n, _ in kept], [n for n in target if n != 1]):
+        merges += last - first - 1
+        for (i, _, step), (j, extent, inner) in zip(kept[first:last], kept[first + 1 : last]):
+            if step != extent * inner:
+                unit, size = (
+                    ("element", array.itemsize)
+                    if not (step % array.itemsize or inner % array.itemsize)
+                    else ("byte", 1)
+                )
+                letters = getattr(getattr(x, "_layout", None), "axes", None)
+                outer_axis, inner_axis = (f"{k} ({letters[k]})" if letters else f"{k}" for k in (i, j))
+                step, inner = step // size, inner // size
+                return (
+                    f"copy: {head} merges axes {outer_axis} and {inner_axis}, but a step along axis {outer_axis} is "
+                    f"{step} {unit}{'s' * (abs(step) != 1)} and all {extent} of axis {inner_axis} take "
+                    f"{extent * inner} ({extent} x {inner})"
+                )
+    if merges:
+        return f"view: {head} merges only axes that run on into each other in memory"
+    return f"view: {head} merges no axes"
+
+
+def _target(x: np.ndarray, shape: Any) -> Shape:
+    try:
+        extents = [operator.index(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    except TypeError:
+        raise LayoutError(f"shape: expected an int or ints, got {shape!r}") from None
+    known = math.prod(n for n in extents if n != -1)
+    if extents.count(-1) == 1 and known > 0 and x.size % known == 0:
+        extents[extents.index(-1)] = x.size // known
+    if any(n < 0 for n in extents) or math.prod(extents) != x.size:
+        raise LayoutError(f"shape {shape}: expected {x.size} elements, as the array of shape {x.shape} has")
+    return tuple(extents)
+
+
+def _groups(old: list[int], new: list[int]) -> Iterator[tuple[int, int]]:
+    """The shortest runs old[first:last] that have as many elements as a run of `new`."""
+    first, at = 0, 0
+    while first < len(old):
+        last, have, want = first + 1, old[first], new[at]
+        at += 1
+        while have != want:
+            if have < want:
+                have *= old[last]
+                last += 1
+            else:
+                want *= new[at]
+                at += 1
+        yield first, last
+        first = last

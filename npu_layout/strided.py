@@ -1,0 +1,298 @@
+"""What strides say: in which plain layouts a numpy array lies, and one repack into another.
+
+The axes of the array are the logical axes of the layout, (N,C,H,W) in any order of memory; a plain layout is one order
+of them, outermost first. Axes of extent 1 lie anywhere, so that several layouts may fit one array.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout, Shape
+from .names import FASTEST_FIRST
+from .repack import LayoutLike, Plan, as_layout, flat_memory, plan
+from .storage import Storage, overlaps
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NAMED_RANKS = 5  # beyond, axes are but letters, and nobody asks where one of extent 1 lies
+
+
+class Order(NamedTuple):
+    """A plain layout as numpy's transpose takes it."""
+
+    layout: Layout
+    stored: Shape  # the logical axes, outermost first
+    back: Shape  # and the way back
+
+
+def order_of(layout: LayoutLike) -> Order:
+    """The order of a plain layout. LayoutError for a blocked one, which no strides can say."""
+    if not isinstance(layout, (str, Layout)):
+        raise LayoutError(f"layout: expected a tag such as 'NHWC' or a Layout, got {layout!r}")
+    return _order_of(layout)
+
+
+@lru_cache(maxsize=512)
+def _order_of(layout: LayoutLike) -> Order:
+    known = as_layout(layout)
+    if known.is_blocked:
+        split = next(known.axes[dim.axis] for dim in known.dims if dim.block)
+        raise LayoutError(
+            f"layout {known} is blocked: axis {split} has no single stride, so that no array with the axes "
+            f"{known.axes} can lie like that; expected a plain layout such as NHWC, or use TensorSpec(shape, "
+            f"{str(known)!r}), whose pack and unpack move it"
+        )
+    stored = tuple(dim.axis for dim in known.dims)
+    return Order(known, stored, tuple(stored.index(i) for i in range(len(stored))))
+
+
+def array_of(x: Any, what: str) -> np.ndarray:
+    """`x` as a plain array of the same memory. NpuLayoutError where it is no array."""
+    if not isinstance(x, np.ndarray):
+        raise NpuLayoutError(f"{what}: expected a numpy array, got {type(x).__name__}")
+    return np.asarray(x)
+
+
+def plain_array(x: Any, copy: bool | None = None) -> np.ndarray:
+    """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(x, masked.MaskedArray):
+        raise NpuLayoutError(
+            "masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask alone"
+        )
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise NpuLayoutError(f"expected an array, got {type(x).__name__}: {error}") from None
+    if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
+        raise NpuLayoutError(f"{type(x).__name__} is no array: copy=False, but a copy is needed")
+    return array
+
+
+def _check_rank(shape: Shape, order: Order) -> None:
+    if len(shape) != len(order.stored):
+        raise LayoutError(
+            f"layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
+            f"got a shape with {len(shape)}: {shape}"
+        )
+
+
+def _extents(shape: Any, order: Order) -> Shape:
+    try:
+        checked = tuple(operator.index(n) for n in shape)
+    except TypeError:
+        raise LayoutError(f"shape of layout {order.layout}: expected a sequence of integers, got {shape!r}") from None
+    if any(n < 0 for n in checked):
+        raise LayoutError(f"shape of layout {order.layout}: every extent must be 0 or more, got {checked}")
+    _check_rank(checked, order)
+    return checked
+
+
+def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
+    """Strides of a contiguous array whose axes lie in the order of `layout`.
+
+    Parameters
+    ----------
+    shape
+        Logical shape, in the order of the layout's axes; extents of 0 count as 1 here.
+    layout
+        A plain tag or Layout, of any rank.
+
+    Returns
+    -------
+    One stride for each logical axis, in elements: bytes are these times the itemsize.
+
+    Raises
+    ------
+    LayoutError
+        On a blocked layout, and on a shape of another rank.
+
+    Examples
+    --------
+    >>> strides((1, 64, 5, 4), "NCHW"), strides((1, 64, 5, 4), "NHWC")
+    ((1280, 20, 4, 1), (1280, 1, 256, 64))
+    """
+    order = order_of(layout)
+    extents = _extents(shape, order)
+    result, step = [0] * len(extents), 1
+    for axis in reversed(order.stored):
+        result[axis] = step
+        step *= max(extents[axis], 1)
+    return tuple(result)
+
+
+def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
+    """Whether the elements of `x`, walked in the order of `layout`, are neighbours in memory, without a gap.
+
+    x: array with the layout's logical axes, of any dtype. The strides of axes of extent 1 have no say, and an array
+    without elements is contiguous in every layout: as numpy's own flags. Raises LayoutError on a blocked layout and
+    on another rank, NpuLayoutError where x is no array.
+
+    >>> is_contiguous(np.zeros((1, 5, 4, 64)).transpose(0, 3, 1, 2), "NHWC")
+    True
+    """
+    order = order_of(layout)
+    array = array_of(x, "is_contiguous")
+    _check_rank(array.shape, order)
+    return array.transpose(order.stored).flags.c_contiguous
+
+
+def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
+    """An array of logical `shape`, not initialised, that is contiguous in the order of `layout`.
+
+    dtype: any of numpy. Returns a plain array; ``Tensor(empty(...), layout)`` carries the layout. Raises LayoutError
+    on a blocked layout, on a shape of another rank or too large, and on what is no dtype.
+
+    >>> empty((10, 3, 32, 32), "float32", "NHWC").strides
+    (12288, 4, 384, 12)
+    """
+    order = order_of(layout)
+    extents = _extents(shape, order)
+    try:
+        stored = np.empty([extents[i] for i in order.stored], dtype)
+    except (TypeError, ValueError) as error:
+        raise LayoutError(
+            f"empty array of layout {order.layout}, shape {extents} and dtype {dtype!r}: {error}"
+        ) from None
+    return stored.transpose(order.back)
+
+
+def _moving(x: np.ndarray) -> Shape | None:
+    """The axes of more than one element, outermost first; None where one does not lie within the next: overlapping,
+    expanded and interleaved arrays. The sign of a stride has no say."""
+    if not x.size:
+        return ()
+    steps = [abs(s) for s in x.strides]
+    order = sorted((i for i, n in enumerate(x.shape) if n > 1), key=lambda i: -steps[i])
+    reach = x.itemsize
+    for axis in reversed(order):
+        if steps[axis] < reach:
+            return None
+        reach += steps[axis] * (x.shape[axis] - 1)
+    return tuple(order)
+
+
+def follows(x: np.ndarray, order: Order) -> bool:
+    """Whether the axes of `x` lie in that order, gaps and negative strides allowed."""
+    moving = _moving(x)
+    return moving is not None and moving == tuple(i for i in order.stored if i in moving)
+
+
+def letters_of(x: np.ndarray, axes: str | None) -> str:
+    """The letters of the axes of `x`: those given, or the usual ones of its rank. LayoutError where they do not fit."""
+    letters = Layout.of_rank(x.ndim).axes if axes is None else order_of(axes).layout.tag
+    if len(letters) != x.ndim:
+        raise LayoutError(f"axes {letters}: expected one letter for each axis of an array of shape {x.shape}")
+    return letters
+
+
+def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...]:
+    """Every plain layout whose order of axes is that of `x` in memory, the usual ones first.
+
+    Parameters
+    ----------
+    x
+        Any array. Gaps (a slice of a larger array) and negative strides (a flipped one) leave the order as it is;
+        :func:`is_contiguous` says whether there are any.
+    axes
+        The letters of its axes; default: N, NC, NCW, NCHW, NCDHW by rank, then A B C ...
+
+    Returns
+    -------
+    One layout; several where extents of 1 leave the order open (all of them where x has no elements); none where axes
+    do not lie one within the other: overlapping, expanded (stride 0) or interleaved. Above 5 axes one of extent 1 is
+    taken to lie behind the axis before it. A column-major (N,C,H,W) array is ``Layout("DCBA", axes="ABCD")``:
+    vendors read the tag WHCN the other way round.
+
+    Raises
+    ------
+    NpuLayoutError, LayoutError
+        Where x is no array, and where axes do not fit it; above 26 axes there are no letters.
+
+    Examples
+    --------
+    >>> fitting_formats(np.zeros((4, 1, 4, 4)))
+    (Layout('NCHW'), Layout('NHWC'), Layout('NHCW'), Layout('CNHW'))
+    >>> fitting_formats(np.zeros((4, 3), order="F")), fitting_formats(np.broadcast_to(0.0, (4, 3)))
+    ((Layout('CN'),), ())
+    """
+    array = array_of(x, "fitting_formats")
+    letters = letters_of(array, axes)
+    return tuple(layout for group in fitting_groups(array, letters) for layout in group)
+
+
+def fitting_groups(x: np.ndarray, axes: str) -> tuple[tuple[Layout, ...], ...]:
+    """The same in up to three groups: channels first and last, what else has the batch outermost, the rest."""
+    moving = _moving(x)
+    return () if moving is None or not x.ndim else _groups(axes, moving)
+
+
+@lru_cache(maxsize=512)
+def _groups(axes: str, moving: Shape) -> tuple[tuple[Layout, ...], ...]:
+    rank = len(axes)
+    if rank > _NAMED_RANKS:
+        order = list(moving)
+        for i in sorted(set(range(rank)) - set(moving)):
+            order.insert(order.index(i - 1) + 1 if i else 0, i)
+        return ((_layout(order, axes),),)
+    usual = (axes, axes.replace("C", "") + "C" if "C" in axes else axes)
+    groups: tuple[list[Layout], ...] = ([], [], [])
+    for places in itertools.permutations(range(rank)):
+        if tuple(i for i in places if i in moving) == moving:
+            tag = "".join(axes[i] for i in places)
+            groups[0 if tag in usual else 1 if tag[0] == axes[0] == "N" else 2].append(_layout(places, axes))
+    return tuple(tuple(group) for group in groups if group)
+
+
+def _layout(order: Sequence[int], axes: str) -> Layout:
+    if "".join(axes[i] for i in order) in FASTEST_FIRST:
+        axes = _ALPHABET[: len(axes)]
+    return Layout("".join(axes[i] for i in order), axes)
+
+
+def arranged(x: np.ndarray, order: Order, copy: bool | None = None) -> np.ndarray:
+    """The plain array `x` in that order, contiguous, with the strides of :func:`strides`; for `copy` see asformat."""
+    _check_rank(x.shape, order)
+    stored = x.transpose(order.stored)
+    if copy is not True and stored.flags.c_contiguous:
+        if not x.size or x.strides == tuple(s * x.itemsize for s in strides(x.shape, order.layout)):
+            return x
+        return stored.reshape(-1).reshape(stored.shape).transpose(order.back)
+    if copy is False:
+        raise NpuLayoutError(
+            f"array of shape {x.shape} and strides {x.strides} (bytes) does not lie as layout {order.layout}: "
+            f"copy=False, but a copy is needed"
+        )
+    target = np.empty(stored.shape, x.dtype)
+    if x.size and _kernels_take(x):
+        memory, start, steps = flat_memory(x)
+        move = _move(order.layout, x.shape, steps, start, memory.size, x.itemsize)
+        if move is not None:
+            move.run(memory, target.reshape(-1))
+            return target.transpose(order.back)
+    np.copyto(target, stored)
+    return target.transpose(order.back)
+
+
+def _kernels_take(x: np.ndarray) -> bool:
+    """Not what holds Python objects, and strides that count elements: numpy copies the rest."""
+    if not x.itemsize or x.dtype.hasobject:
+        return False
+    return all(s and not s % x.itemsize for n, s in zip(x.shape, x.strides) if n > 1)
+
+
+@lru_cache(maxsize=512)
+def _move(layout: Layout, shape: Shape, steps: Shape, start: int, size: int, itemsize: int) -> Plan | None:
+    """The plan from memory as it lies (strides in elements; none: C order) to `layout`; None where elements overlap."""
+    if steps and overlaps(shape, steps) is not False:
+        return None
+    source = Storage.bind(Layout.plain(layout.axes), shape, None, steps or None, start, size)
+    return plan(source, Storage.bind(layout, shape), f"V{itemsize}", f"V{itemsize}")

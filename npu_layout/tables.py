@@ -1,0 +1,171 @@
+"""Tables of one output's figures, explanations and channels, for the report's page. An output is an OutputReport, which
+lies above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .comparison import MOST_DB, Figures
+from .evidence import LEAST, MARGIN
+from .markup import Html, el, join
+
+_ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all
+_RANKED = 8
+_NONE = "\u2013"
+
+
+def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: int = 99, kind: str = "") -> Html:
+    """The first cell of a row is its heading; from column `numbers` on they are set to the right."""
+    right = ["right" if i >= numbers else None for i in range(len(head))]
+    top = el("tr", *(el("th", h, scope="col", class_=c) for h, c in zip(head, right)))
+    body = [
+        el("tr", el("th", first, scope="row"), *(el("td", cell, class_=c) for cell, c in zip(cells, right[1:])))
+        for first, *cells in rows
+    ]
+    whole = el("table", el("thead", top), el("tbody", *body), class_=kind or None, aria_label=caption)
+    scrolled = el("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    return join(el("p", caption, class_="quiet"), scrolled)
+
+
+def figures(o: Any) -> Html:
+    """Over all channels, with the tolerances that were asked for, and those that would just pass."""
+    f = o.figures
+    if f is None:
+        return el("section", el("h3", "Figures"), el("p", "Nothing could be compared: the shapes are not the same."))
+    where = f"at {_place(f.at)} of frame {f.frame}" if f.at else f"in frame {f.frame}"
+    rows = [
+        ["SNR", decibels(f.snr_db), _asked(o, "min_snr_db")],
+        ["Cosine", f"{f.cosine:.7f}", _asked(o, "min_cosine")],
+        ["Largest absolute error", f"{number(f.max_abs)} {where}", _asked(o, "max_abs")],
+    ]
+    if f.max_steps is not None:
+        rows.append(["Largest error in steps", f"{f.max_steps:.4g}", _asked(o, "max_steps")])
+    if f.argmax_agreement is not None:
+        rows.append(["Argmax agrees", f"{100 * f.argmax_agreement:.2f} %", _NONE])
+    rows.append(["Range of the model", _range(f.low, f.high), _NONE])
+    rows.append(["Range of the device", _range(f.device_low, f.device_high), _NONE])
+    caption = f"Read as declared: {f.values:,} values of all frames and channels"
+    return el(
+        "section",
+        el("h3", "Figures"),
+        table(caption, ["Figure", "Found", "Asked for"], rows, kind="figures"),
+        _dead(o.dead),
+        _passing(o),
+    )
+
+
+def _asked(o: Any, name: str) -> Html | str:
+    if name not in o.tolerances:
+        return _NONE
+    asked, _, held = o.tolerances[name]
+    least = "at least" if name.startswith("min") else "at most"
+    return join(
+        f"{least} {asked:g}: ",
+        el("b", "\u2713 held" if held else "\u2717 not held", class_="good" if held else "bad"),
+    )
+
+
+def _passing(o: Any) -> Html | None:
+    if not o.passing:
+        return None
+    passing = ", ".join(f"{name}={passes(name, value)}" for name, value in o.passing.items())
+    words = el("p", "These tolerances would just pass:", class_="quiet")
+    return join(words, el("pre", el("code", f"validate(recording, model, {passing})")))
+
+
+def passes(name: str, value: float) -> str:
+    """Six digits of a tolerance that still passes: rounded to the side of what is allowed.
+
+    >>> passes("min_cosine", 0.98765432), passes("max_abs", 0.98765432)
+    ('0.987654', '0.987655')
+    """
+    if not math.isfinite(value) or not value:
+        return f"{value:g}"
+    digits = 10.0 ** (5 - math.floor(math.log10(abs(value))))
+    towards = -1 if name.startswith("min") else 1
+    rounded = (math.floor if towards < 0 else math.ceil)(value * digits) / digits
+    return f"{rounded:.6g}"
+
+
+def _dead(channels: Sequence[int]) -> Html | None:
+    if not channels:
+        return None
+    which = ", ".join(map(str, channels[:40])) + (" ..." if len(channels) > 40 else "")
+    text = f"Dead channels ({len(channels)}): {which}. The model's values vary there by less than half a quantisation "
+    return el("p", text + "step, so that the device cannot show it.", class_="alarm")
+
+
+def explanations(o: Any) -> Html | None:
+    """The best, and the declared reading."""
+    if not o.ranking:
+        return None
+    shown = [*o.ranking[:_RANKED], *(e for e in o.ranking[_RANKED:] if e.cause == "match")]
+    top = max(e.score for e in shown)
+    rows = []
+    for e in shown:
+        width = f"width:{100 * min(e.score / top, 1):.0f}%" if e.score > 0 else None
+        bar = el("span", class_="meter", style=width) if width else None
+        rows.append(["as declared" if e.cause == "match" else spoken(e.cause), e.text, join(decibels(e.score), bar)])
+    caption = (
+        f"What each explains of what varies within the channels, {len(rows)} of {len(o.ranking)}. A cause is named "
+        f"from {LEAST:g} dB on, where it is {MARGIN:g} dB better than the declared reading and every other cause."
+    )
+    head = ["Cause", "Explanation", "Explains"]
+    return el("section", el("h3", "Explanations"), table(caption, head, rows, kind="ranking"))
+
+
+def channels(o: Any) -> Html | None:
+    """Worst first; those that do not vary in the model last."""
+    if len(o.channels) < 2:
+        return None
+    order = sorted(range(len(o.channels)), key=lambda c: (not _varies(o.channels[c]), o.channels[c].snr_db))
+    steps = any(f.max_steps is not None for f in o.channels)
+    rows = [_channel_row(c, o, steps) for c in order[:_MOST_ROWS]]
+    head = ["Channel", "SNR", "Cosine", "Largest error", *(["Steps"] if steps else []), "Frame", "Place"]
+    head += ["Model's range", "Device's range"]
+    rest = None
+    if len(rows) > _ROWS:
+        left = f"The next {len(rows) - _ROWS} of {len(order)} channels"
+        rest = el("details", el("summary", left), table(left, head, rows[_ROWS:], 1, "channels"))
+    first = table("Worst first, read as declared", head, rows[:_ROWS], 1, "channels")
+    return el("section", el("h3", f"The {len(o.channels)} channels"), first, rest)
+
+
+def _varies(f: Figures) -> bool:
+    return f.high > f.low
+
+
+def _channel_row(c: int, o: Any, steps: bool) -> list[str]:
+    f = o.channels[c]
+    name = f"{c}, dead" if c in o.dead else f"{c}, constant" if not _varies(f) else str(c)
+    in_steps = [_NONE if f.max_steps is None else f"{f.max_steps:.3g}"] if steps else []
+    ranges = _range(f.low, f.high), _range(f.device_low, f.device_high)
+    error = number(f.max_abs)
+    return [name, decibels(f.snr_db), f"{f.cosine:.5f}", error, *in_steps, str(f.frame), _place(f.at), *ranges]
+
+
+def _place(at: Sequence[int]) -> str:
+    return f"({','.join(map(str, at))})"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{number(low)} to {number(high)}"
+
+
+def decibels(value: float) -> str:
+    """In words, with the unit; the ends of the scale as what they mean."""
+    if abs(value) >= MOST_DB:
+        return "equal" if value > 0 else "no signal"
+    return f"{round(value, 1) + 0.0:.1f} dB"
+
+
+def number(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4g}"
+
+
+def spoken(verdict: str) -> str:
+    """A verdict as words."""
+    return verdict.replace("_", " ")

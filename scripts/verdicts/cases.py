@@ -1,0 +1,396 @@
+"""A case: one fault in a simulated recording, and what validate should say about it. A pure function of its name."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import npu_layout as nl
+
+from . import faults, models, pictures
+from .faults import Fault, NotApplicable, Port
+from .models import Model
+
+NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
+Arrays = dict[str, np.ndarray]
+
+
+class Case(NamedTuple):
+    """``str`` and `parse` are inverse: fault/model/dtype/noise/seed."""
+
+    fault: str
+    model: str
+    dtype: str
+    noise: str
+    seed: int
+
+    def __str__(self) -> str:
+        return "/".join(map(str, self))
+
+    @classmethod
+    def parse(cls, text: str) -> Case:
+        fault, model, dtype, noise, seed = text.split("/")
+        return cls(fault, model, dtype, noise, int(seed))
+
+
+class Truth(NamedTuple):
+    """Of one output: the verdict that is right, those that are too, and all that a fix is compared with.
+
+    `planted`: whether the fault touches this output. `declared_db`, `true_db`: how much of the reference the output
+    explains when it is read and fed as declared, and as it was in truth.
+    """
+
+    cause: str
+    accept: frozenset[str]
+    planted: bool
+    declared_db: float
+    true_db: float
+    buffers: list[np.ndarray]
+    spec: nl.TensorSpec
+    values: list[np.ndarray]  # what the true spec reads from the buffers, channels as the device has them
+    order: Sequence[int] | None  # channel k of the device is the model's channel order[k]
+    noise: np.ndarray  # of each of the device's channels: root mean square of what the truth leaves
+
+    def in_model_order(self) -> list[np.ndarray]:
+        """`values`, their channels as the model has them."""
+        return self.values if self.order is None else [v[:, np.argsort(self.order)] for v in self.values]
+
+
+class Planted(NamedTuple):
+    """A recording with its fault, and what is known about it that the recording does not say."""
+
+    case: Case
+    fault: Fault
+    model: Model
+    recording: nl.Recording
+    images: list[np.ndarray]
+    done: dict[str, Any]
+    fed: list[np.ndarray]  # the float inputs that the device's network really had
+    names: dict[str, str]
+    truths: dict[str, Truth]
+    rival: Callable[[str], tuple[str, float]]
+
+
+def score(
+    read: Iterable[np.ndarray], reference: Iterable[np.ndarray], step: float = 0.0, *, loudest: bool = False
+) -> float:
+    """dB of a reading against "each channel is its own mean", floored at the rounding error of `step`; the mean of the
+    reference, or of the side that varies most."""
+    r, y = models.by_channel(list(reference)).astype(np.float64), models.by_channel(list(read)).astype(np.float64)
+    power = float(max(r.var(1).mean(), y.var(1).mean() if loudest else 0.0))
+    left = max(float(((y - r) ** 2).mean()), step * step / 12, 1e-20)
+    return 10 * float(np.log10(max(power, 1e-20) / left)) if np.isfinite(left) else -200.0
+
+
+def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
+    """The float tensor that the device's network sees when a frame is preprocessed as `done` says.
+
+    "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
+    normalises inside the device, after the bytes were read.
+    """
+    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std")}
+    arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
+    declared = model.input_spec
+    layout = done.get("target", declared.layout)
+    layout = layout.layout if isinstance(layout, nl.TensorSpec) else layout
+    target = nl.TensorSpec(model.shape, layout, declared.dtype)
+    inside = model.folded
+    given = {} if inside else {k: v.tolist() for k, v in arithmetic.items()}
+    buffer = nl.Preprocessor(target, **arguments, **given)(image)[0]
+    seen = declared.unpack(np.ascontiguousarray(buffer).reshape(-1))
+    if inside:
+        mean, std = (np.broadcast_to(v.reshape(-1), model.shape[1])[:, None, None] for v in arithmetic.values())
+        seen = ((seen - mean) / std).astype(np.float32)
+    return np.ascontiguousarray(seen, np.float32)
+
+
+def saturated(fed: np.ndarray, declared: dict[str, Any]) -> np.ndarray:
+    """An input cut to the range of the declared preprocessing, as a quantised network does."""
+    ends = [(end - np.asarray(declared["mean"])) / np.asarray(declared["std"]) for end in (0, 255)]
+    return np.clip(fed, np.min(ends), np.max(ends)).astype(np.float32)
+
+
+class _Scene:
+    """Frames of one stream: what was declared, what was fed, and what each network says about it."""
+
+    def __init__(self, case: Case, fault: Fault) -> None:
+        self.case, self.fault, self.model = case, fault, models.load(case.model)
+        self.rng = np.random.default_rng([zlib.crc32(str(case).encode()), case.seed])
+        self.count = self._count()
+        self.declared = {**self.model.preprocess, **(fault.declared or {})}
+        self.done = fault.done(self.declared) if fault.done else self.declared
+        height, width = self.model.shape[2:]
+        odd = fault.odd_frames or (self.rng.random() < 0.3)
+        size_wh = ((width, height), (240, 160), (150, 240))[int(self.rng.integers(1, 3)) if odd else 0]
+        kind = str(self.rng.choice(pictures.KINDS))
+        self.lead = 3
+        length = self.count + 2 * self.lead
+        self.images = pictures.stream(self.rng, kind, length, size_wh)
+        if fault.identical:
+            self.images = [self.images[0]] * length
+        self.records_frame = fault.odd_frames or self.rng.random() < 0.25
+        self._kept: dict[Any, Arrays] = {}
+
+    def _count(self) -> int:
+        low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
+        if self.case.model == "pose":
+            high = min(high, 8)  # its frames take 16 times longer than all others
+        if self.case.model == "classifier" and low > 1:
+            low, high = max(low, 16), max(high, 24)
+        return int(self.rng.integers(low, high + 1))
+
+    def image(self, t: int) -> np.ndarray:
+        return self.images[t + self.lead]
+
+    def says(self, path: str, done: dict[str, Any], t: int, cut: bool = False) -> Arrays:
+        """What a network says about frame t when it is preprocessed so, and `cut` to the declared range."""
+        key = path, str(sorted(done.items())), t, cut
+        if key not in self._kept:
+            fed = feed(self.model, self.image(t), done)
+            if cut:  # as a quantised network does with its input
+                ends = [
+                    (end - np.asarray(self.declared["mean"])) / np.asarray(self.declared["std"]) for end in (0, 255)
+                ]
+                fed = np.clip(fed, np.min(ends), np.max(ends)).astype(np.float32)
+            self._kept[key] = models.engine(path).infer(fed)
+        return self._kept[key]
+
+
+def _device(scene: _Scene, t: int) -> Arrays:
+    """What the device computes about frame t, before it is stored."""
+    fault, model, source = scene.fault, scene.model, scene.case.noise
+    path = model.other if fault.device == "other" else model.quantised if source == "qdq" else model.path
+    outputs = scene.says(path, scene.done, t)
+    db = 3.0 if fault.device == "noisy" else None if source == "qdq" else float(source)
+    if db is None:
+        return dict(outputs)
+    noisy = {}
+    for name, y in outputs.items():
+        rng = np.random.default_rng([zlib.crc32(f"{scene.case}{name}".encode()), t + scene.lead])
+        noise = rng.standard_normal(y.shape) * _deviation(scene, name) * 10 ** (-db / 20)
+        noisy[name] = (y + noise).astype(np.float32)
+    return noisy
+
+
+def _deviation(scene: _Scene, name: str) -> np.ndarray:
+    """Deviation of each channel (1, channels, ...) over the recording, of the float network fed as it was in truth; a
+    channel that hardly varies gets a little of the others' noise."""
+    key = ("deviation", name)
+    if key not in scene._kept:
+        values = models.by_channel([scene.says(scene.model.path, scene.done, t)[name] for t in range(scene.count)])
+        std = values.std(1)
+        std = np.maximum(std, 0.01 * np.sqrt((std**2).mean()))
+        scene._kept[key] = {"": std.reshape(-1, *[1] * (len(scene.model.outputs[name]) - 2))}
+    return scene._kept[key][""]
+
+
+def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:
+    fault, dtype = scene.fault, scene.case.dtype
+    if planted and fault.readings is not None:
+        return fault.readings(scene.rng, port, dtype)
+    each = dtype in faults.QUANTISED and port.shape[1] < 130 and scene.rng.random() < 0.25
+    quantization = port.quantization(dtype, each=bool(each))
+    spec = faults.place(port, str(scene.rng.choice(faults.LAYOUTS[len(port.shape)])), dtype, quantization=quantization)
+    return spec, spec
+
+
+def _applicable(scene: _Scene, planted: str) -> list[int] | None:
+    """Checks that the fault can be planted; the order of channels where it moves them."""
+    fault, model = scene.fault, scene.model
+    if fault.models is None and models.KINDS[model.name].special:
+        raise NotApplicable("a model for what cannot be told")
+    if fault.models is not None and model.name not in fault.models:
+        raise NotApplicable("not for this model")
+    if fault.done is not None and all(
+        np.allclose(*(feed(model, scene.image(t), d) for d in (scene.done, scene.declared)), atol=1e-4) for t in (0, 1)
+    ):
+        raise NotApplicable("the input is the same")
+    if fault.name == "divided_after" and not any(scene.declared["mean"]):
+        raise NotApplicable("the same as divided_twice")
+    if fault.channels is None:
+        return None
+    shape = model.outputs[planted]
+    if len(shape) == 3 and shape[1] > shape[2]:
+        raise NotApplicable("axis 1 are anchors")
+    order = list(fault.channels(scene.rng, shape[1]))
+    if order == sorted(order):
+        raise NotApplicable("the order is the same")
+    return order
+
+
+def build(case: Case) -> Planted:
+    """The recording of a case. NotApplicable where its fault cannot be planted in its model."""
+    fault = faults.BY_NAME[case.fault]
+    if case.dtype not in fault.dtypes:
+        raise NotApplicable(f"not for {case.dtype}")
+    scene = _Scene(case, fault)
+    model, rng, count = scene.model, scene.rng, scene.count
+    outputs = list(model.outputs)
+    one_output = bool(fault.readings or fault.channels)
+    chosen = outputs[int(rng.integers(len(outputs)))]
+    order = _applicable(scene, chosen)
+    names = fault.names(model.outputs) if fault.names else {}
+    times = fault.times(rng, count) if fault.times else list(range(count))
+    everywhere = not one_output and not fault.names
+    truths: dict[str, Truth] = {}
+    specs: dict[str, nl.TensorSpec] = {}
+    device = [_device(scene, t) for t in times]
+    if fault.device == "unrelated":
+        other = _Scene(case._replace(seed=case.seed + 1_000_003), fault._replace(device=""))
+        other.count = count
+        other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
+        device = [_device(other, t) for t in range(count)]
+    for name in outputs:
+        holds = names.get(name, name)
+        planted = everywhere or name in names or (one_output and name == chosen)
+        true, declared = _specs(scene, Port(holds, model.outputs[holds], *model.ranges[holds]), planted)
+        true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
+        moved = order if planted else None
+        values = [y[holds] if moved is None else y[holds][:, moved] for y in device]
+        buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
+        truths[name] = _truth(scene, name, holds, times, planted, true, specs[name], moved, buffers)
+    frames = []
+    for t in range(count):
+        declared_input = _recorded_input(scene, t)
+        inputs = {"image": declared_input, **({"frame": scene.image(t)} if scene.records_frame else {})}
+        frames.append((inputs, {name: truths[name].buffers[t].view(specs[name].stored) for name in outputs}))
+    if model.folded:
+        specs["image"] = model.input_spec
+    recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
+    fed = [feed(model, scene.image(t), scene.done) for t in range(min(count, 3))]
+    images = [scene.image(t) for t in range(min(count, 3))]
+    return Planted(
+        case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths)
+    )
+
+
+def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
+    if fault.device == "dead":
+        values = np.zeros_like(values)
+    if fault.device == "random":
+        rng = np.random.default_rng([scene.case.seed, frame])
+        values = rng.uniform(values.min(), values.max(), values.shape).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return spec.pack(values)
+
+
+def _recorded_input(scene: _Scene, t: int) -> np.ndarray:
+    model, declared = scene.model, scene.declared
+    if not model.folded:
+        return feed(model, scene.image(t), declared)
+    arguments = {k: v for k, v in declared.items() if k not in ("mean", "std")}
+    return nl.Preprocessor(model.input_spec, **arguments)(scene.image(t))[0]
+
+
+def _step(spec: nl.TensorSpec) -> float:
+    return 0.0 if spec.quantization is None else float(np.min(spec.quantization.scale))
+
+
+def _plain(read: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
+    """SNR in dB, means included."""
+    y, r = (np.stack(arrays).astype(np.float64) for arrays in (read, reference))
+    return 10 * float(np.log10(max((r**2).mean(), 1e-20) / max(((y - r) ** 2).mean(), 1e-20)))
+
+
+def _truth(
+    scene: _Scene,
+    name: str,
+    holds: str,
+    times: Sequence[int],
+    planted: bool,
+    true: nl.TensorSpec,
+    declared: nl.TensorSpec,
+    order: Sequence[int] | None,
+    buffers: list[np.ndarray],
+) -> Truth:
+    fault, path = scene.fault, scene.model.path
+    values = [true.unpack(b) for b in buffers]
+    back = values if order is None else [v[:, np.argsort(order)] for v in values]
+    with np.errstate(all="ignore"):
+        cuts = (False, True) if planted and scene.done is not scene.declared else (False,)
+        explained = []
+        for cut in cuts:
+            wanted = [scene.says(path, scene.done, t, cut)[holds] for t in times]
+            left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
+            explained.append((score(back, wanted, _step(true)), np.sqrt((left**2).mean(1))))
+        true_db, noise = max(explained, key=lambda pair: pair[0])
+        noise = noise if order is None else noise[list(order)]
+        read = [declared.unpack(b.view(declared.stored)) for b in buffers]
+        reference = [scene.says(path, scene.declared, t)[name] for t in range(scene.count)]
+        fits = read[0].shape == reference[0].shape
+        declared_db = score(read, reference, _step(declared), loudest=True) if fits else -200.0
+        plain_db = _plain(read, reference) if fits else -200.0
+        changed = sum(int((y != v).sum()) for y, v in zip(read, values)) if fits else 10**9
+    if not planted:
+        # Below the tolerance a faultless output is a mismatch.
+        accept = faults.REFUSALS if declared_db < 11 else frozenset()
+        return Truth("match", accept, False, declared_db, declared_db, buffers, true, values, order, noise)
+    accept = fault.accept
+    if fault.cause == "match":
+        accept |= faults.REFUSALS if declared_db < 11 else frozenset()
+    elif fault.cause not in ("mismatch", "ambiguous") and not fault.device:
+        samples = scene.count * true.size // true.shape[1]
+        accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
+        if fault.readings is not None and changed < 16:
+            accept |= faults.REFUSALS | {"match"}  # a fault that a few values show at most
+    elif fault.device == "noisy" and plain_db >= 10:
+        accept |= {"match"}  # what the tolerances ask for, thanks to the channels' means
+    return Truth(fault.cause, accept, True, declared_db, true_db, buffers, true, values, order, noise)
+
+
+def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int, samples: int) -> frozenset[str]:
+    """What is right besides the cause itself: a refusal where the truth explains little, or little more than what was
+    declared, or rests on too little; match where that is within the tolerance."""
+    fits = declared_db >= 9 or (plain_db >= 10 and true_db - declared_db < 3)
+    if true_db >= 5 and true_db - declared_db >= 4 and frames > 1 and samples >= 16:
+        return frozenset()
+    return faults.REFUSALS | ({"match"} if fits else set())
+
+
+def _rival(scene: _Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
+    """The best other explanation of one output, of the same class: another arithmetic, or another shift."""
+    fault, model, truth = scene.fault, scene.model, truths[name]
+    back = truth.in_model_order()
+    found = [("none", -200.0)]
+    if fault.done is not None:
+        for other, change in {"declared": dict, **faults.ARITHMETIC}.items():
+            try:
+                done = change(scene.declared)
+            except NotApplicable:
+                continue
+            if not np.allclose(feed(model, scene.image(0), done), feed(model, scene.image(0), scene.done), rtol=1e-3):
+                reference = [scene.says(model.path, done, t)[name] for t in range(scene.count)]
+                found.append((other, score(back, reference, _step(truth.spec))))
+    elif fault.times is not None:
+        for shift in range(-3, 4):
+            if shift != fault.shift:
+                pairs = [(back[t], t + shift) for t in range(scene.count) if 0 <= t + shift < scene.count]
+                reference = [scene.says(model.path, scene.done, at)[name] for _, at in pairs]
+                if pairs:
+                    found.append((f"shift {shift}", score([y for y, _ in pairs], reference, _step(truth.spec))))
+    return max(found, key=lambda pair: pair[1])
+
+
+def planted_cases(each: int = 2, seed: int = 0, names: Sequence[str] = models.NAMES) -> Iterator[Case]:
+    """Cases of every fault and model: `each` of both and more where few models can have the fault, dtypes and noises in
+    turn; what overflows the quantised network is mostly planted in floating point."""
+    for f, fault in enumerate(faults.FAULTS):
+        for m, name in enumerate(fault.models or names):
+            for k in range(each * fault.weight):
+                turn = seed + k + f + m
+                dtype = fault.dtypes[turn % len(fault.dtypes)]
+                quantised = dtype == "int8" if fault.overflows else (k + f + m) % 2 == 0
+                noise = "qdq" if quantised else NOISES[1 + turn % (len(NOISES) - 1)]
+                yield Case(fault.name, name, dtype, noise, seed + k)
+
+
+def faultless_cases(count: int, seed: int = 0, names: Sequence[str] = models.NAMES) -> Iterator[Case]:
+    """As many cases without any fault; their noise is 15 dB or less."""
+    dtypes = (*faults.DTYPES, "uint8", "bfloat16")
+    for k in range(count):
+        noise = "qdq" if k % 2 == 0 else NOISES[1 + (k // 2) % 4]
+        yield Case("faultless", names[k % len(names)], dtypes[(k // len(names)) % len(dtypes)], noise, seed + k)

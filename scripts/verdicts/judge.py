@@ -1,0 +1,154 @@
+"""Was a verdict right, and its fix? A fix is judged by what it does: what is read, what the network would have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import npu_layout as nl
+
+from .cases import Planted, Truth, feed, saturated
+from .faults import REFUSALS
+
+VERDICTS = (
+    "match",
+    "layout",
+    "quantization",
+    "channel_order",
+    "preprocessing",
+    "output_order",
+    "wrong_input",
+    "ambiguous",
+    "mismatch",
+)
+FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
+
+
+class Outcome(NamedTuple):
+    """What became of one output of a case.
+
+    `outcome`: "right"; "allowed" (what cannot be told was refused, or read as well as can be); or one of FAILURES:
+    "accused" of a cause that it has not, "wrong fix" of the right cause, "missed" (a match, with a fault in it),
+    "refused" (ambiguous or mismatch where it could be told), "crashed".
+    """
+
+    case: str
+    output: str
+    planted: str
+    verdict: str
+    outcome: str
+    says: str
+    why: str
+    declared_db: float
+    true_db: float
+
+
+def judged(planted: Planted, report: Any) -> list[Outcome]:
+    """One outcome for each output."""
+    return [_judged(planted, name, truth, report.outputs[name]) for name, truth in planted.truths.items()]
+
+
+def crashed(planted: Planted, error: BaseException) -> list[Outcome]:
+    """The outcomes where validate raised."""
+    says = f"{type(error).__name__}: {error}"
+    return [_outcome(planted, name, truth, "crashed", "crashed", says, "") for name, truth in planted.truths.items()]
+
+
+def _outcome(planted: Planted, name: str, truth: Truth, verdict: str, outcome: str, says: str, why: str) -> Outcome:
+    kind = planted_class(planted, truth)
+    return Outcome(str(planted.case), name, kind, verdict, outcome, says, why, truth.declared_db, truth.true_db)
+
+
+def planted_class(planted: Planted, truth: Truth) -> str:
+    """The row of the confusion matrix."""
+    return "untellable" if planted.fault.untellable and truth.planted else truth.cause
+
+
+def _judged(planted: Planted, name: str, truth: Truth, output: Any) -> Outcome:
+    verdict, fix, says = output.verdict, output.fix, ""
+    if verdict not in VERDICTS:
+        outcome, says = "crashed", f"verdict {verdict!r}"
+    elif verdict == truth.cause or verdict in truth.accept:
+        says = _fix_error(planted, truth, verdict, fix)
+        outcome = "wrong fix" if says else "right" if verdict == truth.cause else "allowed"
+    elif verdict in REFUSALS:
+        rival, db = planted.rival(name) if truth.planted else ("none", -200.0)
+        outcome = "allowed" if db > truth.true_db - 4 else "refused"
+        says = f"{rival} explains {db:.1f} dB" if db > -200 else ""
+    else:
+        outcome = "missed" if verdict == "match" else "accused"
+    return _outcome(planted, name, truth, verdict, outcome, says, str(output.why))
+
+
+def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
+    """What is wrong with a fix; "" if it is right."""
+    if verdict in ("layout", "quantization"):
+        return _reading_error(truth, fix)
+    if verdict == "channel_order":
+        return _order_error(truth, fix)
+    if verdict == "preprocessing":
+        return _input_error(planted, fix)
+    expected: Any = {"output_order": planted.names, "wrong_input": planted.fault.shift}.get(verdict)
+    return "" if fix == expected and type(fix) is type(expected) else f"fix {fix!r}, expected {expected!r}"
+
+
+def _differs(truth: Truth, read: list[np.ndarray], wanted: list[np.ndarray], noise: np.ndarray) -> str:
+    """Where `read` is not `wanted` but for 5 % of a channel's deviation, its noise, or a step; "" if it is."""
+    y, r = (np.stack([np.moveaxis(a, 1, 0) for a in arrays], 1) for arrays in (read, wanted))
+    y, r = (a.astype(np.float64).reshape(len(a), -1) for a in (y, r))
+    scale = 0.0 if truth.spec.quantization is None else np.broadcast_to(truth.spec.quantization.scale, len(r))
+    with np.errstate(all="ignore"):
+        error = np.sqrt(((y - r) ** 2).mean(1))
+        excess = error / np.maximum(np.maximum(0.05 * r.std(1), noise), np.maximum(1.01 * scale, 1e-6))
+    worst = int(np.argmax(np.where(np.isfinite(excess), excess, np.inf)))
+    if excess[worst] <= 1:
+        return ""
+    return (
+        f"channel {worst} is off by {error[worst]:.4g} (deviation {r.std(1)[worst]:.4g}), {excess[worst]:.1f} too far"
+    )
+
+
+def _reading_error(truth: Truth, fix: Any) -> str:
+    if not isinstance(fix, nl.TensorSpec):
+        return f"fix {fix!r}, expected a TensorSpec"
+    try:
+        read = [fix.unpack(buffer.tobytes()) for buffer in truth.buffers]
+    except ValueError as error:
+        return f"fix {fix!r} cannot read the buffer: {error}"
+    if read[0].shape != truth.values[0].shape:
+        return f"fix {fix!r} has another shape than {truth.values[0].shape}"
+    says = _differs(truth, read, truth.values, truth.noise)
+    return says and f"{says}; fix {fix!r}, expected {truth.spec!r}"
+
+
+def _order_error(truth: Truth, fix: Any) -> str:
+    count = truth.spec.shape[1]
+    if not isinstance(fix, tuple) or sorted(fix) != list(range(count)):
+        return f"fix {fix!r}, expected a permutation of {count} channels"
+    expected = tuple(np.argsort(range(count) if truth.order is None else truth.order).tolist())
+    wanted = truth.in_model_order()
+    says = _differs(truth, [v[:, list(fix)] for v in truth.values], wanted, truth.noise[list(expected)])
+    return says and f"{says}; fix {fix!r}, expected {expected!r}"
+
+
+def _input_error(planted: Planted, fix: Any) -> str:
+    if not isinstance(fix, Mapping):
+        return f"fix {fix!r}, expected Preprocessor arguments"
+    arguments = {k: v for k, v in fix.items() if v is not None}
+    if "frame" not in planted.recording.frames[0].inputs:
+        arguments["resize"] = planted.done["resize"]
+    worst = 0.0
+    for image, fed in zip(planted.images, planted.fed):
+        try:
+            seen = feed(planted.model, image, arguments)
+        except (ValueError, TypeError) as error:
+            return f"fix {fix!r} is none: {error}"
+        wanted = fed
+        if planted.case.noise == "qdq":  # what saturates alike is alike
+            seen, wanted = (saturated(x, planted.recording.meta["preprocess"]) for x in (seen, fed))
+        for y, r in zip(seen[0], wanted[0]):
+            limit = max(0.05 * r.std(), 0.01 * np.sqrt((r**2).mean()), 1e-6)
+            worst = max(worst, float(np.sqrt(((y - r) ** 2).mean())) / limit)
+    return "" if worst <= 1 else f"the input is {worst:.1f} times too far off; fix {fix!r}, expected {planted.done!r}"

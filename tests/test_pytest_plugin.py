@@ -1,0 +1,337 @@
+"""The pytest plugin, in projects of its own: what it reads, what it writes and when, and how it fails."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2  # noqa: F401  what the inner runs import stays imported: compiled modules load once
+import onnx  # noqa: F401
+import onnxruntime  # noqa: F401
+import pytest
+from test_validation import Board, network
+
+import npu_layout as nl
+from npu_layout import pytest_plugin
+from npu_layout.pytest_plugin import assert_matches
+
+SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "pytest_project"
+
+INI = """
+[pytest]
+npu_engine = board:engine
+filterwarnings = error
+"""
+BOARD = """
+import os
+import npu_layout as nl
+
+SPEC = nl.TensorSpec((1, 19, 12, 12), "NHWC", "float16", name="maps")
+made = []
+
+def engine():
+    made.append(1)
+    return nl.SimulatedNpu("model.onnx", [SPEC])
+
+def absent():
+    raise nl.NoDeviceError("no driver")
+
+def none():
+    return None
+
+def fails():
+    raise OSError("bus error")
+
+class Fails:
+    output_specs = [SPEC]
+    def infer(self, inputs):
+        raise OSError("bus error")
+"""
+TEST = """
+import numpy as np
+from npu_layout.pytest_plugin import assert_matches
+
+def inputs():
+    rng = np.random.default_rng({seed})
+    return [rng.standard_normal((1, 3, 48, 48)).astype(np.float32) for _ in range({count})]
+
+def test_it(npu_recording):
+    recording = npu_recording({name!r}, inputs, note="by {seed}")
+    assert_matches(recording, "model.onnx", min_snr_db=40)
+    assert len(recording) == {count}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeini(INI)
+    pytester.makepyfile(board=BOARD)
+    (pytester.path / "model.onnx").write_bytes(network())
+    return pytester
+
+
+def wrote(project: pytest.Pytester, name: str = "heat", seed: int = 0, count: int = 4) -> None:
+    project.makepyfile(test_it=TEST.format(name=name, seed=seed, count=count))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_recorded_once_and_read_ever_after(project: pytest.Pytester) -> None:
+    wrote(project)
+    result = project.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["there is no recording *recordings/heat; --npu-record makes it *"])
+    assert not (project.path / "recordings").exists() and "Traceback" not in result.stdout.str()
+    result = project.runpytest("--npu-record")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*recorded on this machine's accelerator*", "*recordings/heat: 4 frames"])
+    first = contents(project.path / "recordings")
+    assert len(first) == 5
+    for arguments in ([], ["--npu-record"]):  # what is there is not recorded again
+        project.runpytest(*arguments).assert_outcomes(passed=1)
+        assert contents(project.path / "recordings") == first
+    wrote(project, seed=1)
+    project.runpytest("--npu-update").assert_outcomes(passed=1)
+    updated = nl.Recording.load(project.path / "recordings" / "heat")
+    assert updated.meta["note"] == "by 1" and contents(project.path / "recordings").keys() == first.keys()
+    assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]
+
+
+def test_a_plain_run_writes_nothing(project: pytest.Pytester, board: Board) -> None:
+    board.recording().save(project.path / "recordings" / "heat")
+    before = contents(project.path / "recordings")
+    project.makepyfile(
+        test_it="""
+        from npu_layout.pytest_plugin import assert_matches
+        import board
+
+        def test_it(npu_recording):
+            def never():
+                raise AssertionError("inputs are not needed")
+            assert assert_matches(npu_recording("heat", never), "model.onnx").outputs["maps"].verdict == "match"
+            assert not board.made
+        """
+    )
+    project.runpytest().assert_outcomes(passed=1)
+    assert contents(project.path / "recordings") == before
+
+
+def test_the_failure_is_the_verdict(project: pytest.Pytester, board: Board) -> None:
+    nhwc = nl.TensorSpec(board.spec.shape, "NHWC", "int8", quantization=board.spec.quantization)
+    nchw = nl.TensorSpec(board.spec.shape, "NCHW", "int8", quantization=board.spec.quantization)
+    board.recording(nchw, board.packed(nhwc)).save(project.path / "recordings" / "heat")
+    project.makepyfile(
+        test_it="""
+        from npu_layout.pytest_plugin import assert_matches
+
+        def test_it(npu_recording):
+            assert_matches(npu_recording("heat"), "model.onnx")
+        """
+    )
+    result = project.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            '>       assert_matches(npu_recording("heat"), "model.onnx")',
+            "E       AssertionError: layout: 1 outputs, * frames, model model.onnx",
+            "E       maps: layout",
+            "E         Layout NHWC of (1,19,12,12) int8 explains *",
+            "E         fix: TensorSpec((1, 19, 12, 12), 'NHWC', 'int8', *",
+            "test_it.py:4: AssertionError",
+        ]
+    )
+    shown = result.stdout.str()
+    assert "array(" not in shown and "pytest_plugin.py" not in shown and len(shown.splitlines()) < 40
+
+
+def test_other_errors_are_short_too(project: pytest.Pytester, board: Board) -> None:
+    board.recording().save(project.path / "recordings" / "heat")
+    board.recording().save(project.path / "recordings" / "damaged")
+    (project.path / "recordings" / "damaged" / "frame-000001.npz").write_bytes(b"")
+    project.makepyfile(
+        test_it="""
+        import pytest
+        from npu_layout.pytest_plugin import assert_matches
+
+        def test_model(npu_recording):
+            assert_matches(npu_recording("heat"), "nowhere.onnx")
+
+        def test_tolerance(npu_recording):
+            assert_matches(npu_recording("heat"), "model.onnx", min_cosine={"none": 1})
+
+        @pytest.mark.parametrize("name", ["damaged", "../heat", "/heat", ""])
+        def test_name(npu_recording, name):
+            npu_recording(name)
+        """
+    )
+    result = project.runpytest()
+    result.assert_outcomes(failed=6)
+    result.stdout.fnmatch_lines(
+        [
+            "E       npu_layout.errors.NpuLayoutError: model nowhere.onnx: no such file",
+            "E       npu_layout.errors.NpuLayoutError: min_cosine: the recording has no output 'none'*",
+            "*frame-000001.npz*",
+            "*'../heat': expected a name below *",
+        ]
+    )
+    assert "validation.py" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    "factory, says",
+    [("absent", "no driver"), ("none", "*the factory gave None*")],
+)
+def test_skipped_where_the_board_is_absent(project: pytest.Pytester, factory: str, says: str) -> None:
+    wrote(project)
+    result = project.runpytest("--npu-record", "-rs", "-o", f"npu_engine=board:{factory}")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines([f"*heat cannot be recorded here: {says}"])
+    project.runpytest("--npu-record").assert_outcomes(passed=1)
+    before = contents(project.path / "recordings")
+    project.runpytest("--npu-update", "-o", f"npu_engine=board:{factory}").assert_outcomes(skipped=1)
+    project.runpytest("-o", f"npu_engine=board:{factory}").assert_outcomes(passed=1)
+    assert contents(project.path / "recordings") == before
+
+
+@pytest.mark.parametrize(
+    "engine, says",
+    [
+        ("", "*names no npu_engine*"),
+        ("board:fails", "*OSError: bus error*"),
+        ("board:Fails", "*OSError: bus error*"),
+        ("board:nothing", "*AttributeError*"),
+        ("board", "*expected package.module:factory"),
+    ],
+)
+def test_an_engine_that_fails(project: pytest.Pytester, engine: str, says: str) -> None:
+    wrote(project)
+    project.runpytest("--npu-record").assert_outcomes(passed=1)
+    before = contents(project.path)
+    result = project.runpytest("--npu-update", "-p", "no:cacheprovider", "-o", f"npu_engine={engine}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([says])
+    assert {k: v for k, v in contents(project.path).items() if k in before} == before  # what was there is still there
+    assert not list((project.path / "recordings").glob(".*"))
+
+
+def test_an_update_without_inputs_runs_the_recorded_ones_again(project: pytest.Pytester, board: Board) -> None:
+    board.recording().save(project.path / "recordings" / "heat")
+    project.makepyfile(
+        test_it="""
+        def test_it(npu_recording):
+            assert npu_recording("heat").specs["maps"].dtype == "float16"
+            assert npu_recording("heat").meta["note"] == ""
+
+        def test_again(npu_recording):
+            npu_recording("heat")
+
+        def test_new(npu_recording):
+            npu_recording("new")
+
+        def test_none(npu_recording):
+            npu_recording("none", [])
+        """
+    )
+    result = project.runpytest("--npu-update")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["*was given no inputs to record", "*there were no inputs to record"])
+    again = nl.Recording.load(project.path / "recordings" / "heat")
+    for old, new in zip(board.recording(), again):
+        assert set(old.inputs) == set(new.inputs) == {"image", "frame"}
+        assert all((old.inputs[name] == new.inputs[name]).all() for name in old.inputs)
+    assert again.meta["preprocess"] == board.recording().meta["preprocess"]
+    assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]
+
+
+def test_each_engine_is_made_once(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_it="""
+        import board
+        import numpy as np
+
+        def inputs():
+            return [np.zeros((1, 3, 48, 48), np.float32)]
+
+        def test_all(npu_recording):
+            for name in ("a", "b", "c/d"):
+                npu_recording(name, inputs)
+            npu_recording("e", inputs, engine="board:engine")
+            assert len(board.made) == 1
+        """
+    )
+    project.runpytest("--npu-record").assert_outcomes(passed=1)
+    assert (project.path / "recordings" / "c" / "d" / "recording.json").exists()
+
+
+def test_the_folder_is_chosen(project: pytest.Pytester) -> None:
+    """Beside the test's file, or where the ini file says."""
+    (project.path / "deep" / "er").mkdir(parents=True)
+    wrote(project)
+    shutil.move(project.path / "test_it.py", project.path / "deep" / "er" / "test_it.py")
+    project.runpytest("--npu-record").assert_outcomes(passed=1)
+    assert (project.path / "deep" / "er" / "recordings" / "heat").is_dir()
+    project.makeini(INI + "npu_recordings = data/npu\n")
+    project.runpytest("--npu-record").assert_outcomes(passed=1)
+    assert (project.path / "data" / "npu" / "heat").is_dir()
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board(frames=4)
+
+
+def test_assert_matches_outside_pytest(board: Board, tmp_path: Path) -> None:
+    board.recording().save(tmp_path / "heat")
+    report = assert_matches(tmp_path / "heat", board.engine)
+    assert isinstance(report, nl.Report) and report
+    with pytest.raises(AssertionError, match="NOT held") as failed:
+        assert_matches(str(tmp_path / "heat"), board.engine, max_abs=0)
+    assert str(failed.value).startswith("mismatch: 1 outputs")
+    with pytest.raises(nl.RecordingError, match="nowhere"):
+        assert_matches(tmp_path / "nowhere", board.engine)
+    assert pytest_plugin.assert_matches is assert_matches
+
+
+def test_a_run_without_recordings_does_not_import_the_library(pytester: pytest.Pytester) -> None:
+    """In a process of its own, as every project on this machine would run it."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_it(pytestconfig):
+            assert pytestconfig.pluginmanager.has_plugin("npu_layout")
+            assert not {"npu_layout", "numpy", "cv2", "onnxruntime"} & set(sys.modules)
+        """
+    )
+    pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    result = pytester.runpytest_subprocess("--fixtures", "-q")
+    result.stdout.fnmatch_lines(["*npu_recording*"])
+
+
+def test_the_example(tmp_path: Path) -> None:
+    """samples/pytest_project, as a person runs it: plain, recorded anew, updated."""
+    project = tmp_path / "project"
+    shutil.copytree(SAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-W", "error", *arguments]
+        ran = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    before = contents(project / "recordings")
+    assert "1 passed" in run() and contents(project / "recordings") == before
+    frames = [{**f.inputs, **f.outputs} for f in nl.Recording.load(project / "recordings" / "walk")]
+    assert len(frames) == 8
+    shutil.rmtree(project / "recordings")
+    assert "recordings/walk: 8 frames" in run("--npu-record")
+    for old, new in zip(frames, nl.Recording.load(project / "recordings" / "walk")):
+        assert (old["image"] == new.inputs["image"]).all()
+        assert abs(old["heat"].astype(int) - new.outputs["heat"].astype(int)).max() <= 1
+    assert "recordings/walk: 8 frames" in run("--npu-update")

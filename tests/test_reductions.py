@@ -1,0 +1,549 @@
+"""argmax, softmax and peaks, at every instruction set, against scalar loops: layouts, dtypes, widths, fences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory import Fenced
+
+from npu_layout import kernels
+
+BACKENDS = kernels.backends()
+NATIVE = [name for name in BACKENDS if name != "numpy"]
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
+ORDERS = ("NCHW", "NHWC", "CHWN", "NHCW", "HWCN", "WCHN", "CNWH", "HWNC")
+SHAPES = ((1, 1, 1, 1), (2, 17, 3, 5), (1, 5, 9, 70), (3, 2, 1, 33), (1, 130, 4, 7), (9, 3, 2, 2), (1, 21, 40, 41))
+ULPS = 4  # of a softmax, as `_numpy_reduce.softmax` promises
+
+
+@pytest.fixture(scope="module")
+def fences() -> tuple[Fenced, Fenced]:
+    return Fenced(1 << 20), Fenced(1 << 20)
+
+
+def stored_dtype(dtype: str) -> np.dtype[Any]:
+    return np.dtype("uint16" if dtype == "bfloat16" else dtype)
+
+
+def values(rng: np.random.Generator, dtype: str, shape: Sequence[int], odd: bool = True) -> np.ndarray:
+    """Stored values: few different ones, so that there are ties, and among them the ends of the range, NaN, -0."""
+    stored = stored_dtype(dtype)
+    if stored.kind in "iu" and dtype != "bfloat16":
+        info = np.iinfo(stored)
+        some = [info.min, info.max, *rng.integers(info.min, info.max, 5, stored, endpoint=True)]
+        return rng.choice(np.array(some, stored), shape)
+    numbers = [0.0, -0.0, 1.5, -2.25, 1e-7, 3.0, -60.0, *rng.standard_normal(20)]
+    if odd:
+        numbers += [np.inf, -np.inf, -np.inf, 65504.0]
+    x = rng.choice(np.array(numbers, np.float32), shape)
+    if odd:
+        x[rng.random(shape) < 0.01] = np.nan
+    return (x.view(np.uint32) >> 16).astype(np.uint16) if dtype == "bfloat16" else x.astype(stored)
+
+
+def real(x: np.ndarray, dtype: str) -> np.ndarray:
+    """Stored values as float64."""
+    if dtype == "bfloat16":
+        return (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return x.astype(np.float64)
+
+
+def room(
+    fence: Fenced,
+    dtype: Any,
+    shape: Sequence[int],
+    order: str,
+    gaps: Sequence[int] | None = None,
+    flips: str = "",
+    first: bool = False,
+    axes: str = "NCHW",
+) -> np.ndarray:
+    """An array with `axes` that lies in memory in `order`, with gaps of so many elements behind each of the order's
+    axes, those in `flips` backwards; it ends where the fence begins, or begins where one ends."""
+    item, strides, pitch = np.dtype(dtype).itemsize, dict.fromkeys(axes, 0), 1
+    extents = dict(zip(axes, shape))
+    for i in reversed(range(len(order))):
+        pitch += gaps[i] if gaps else 0
+        strides[order[i]] = pitch * item
+        pitch *= extents[order[i]]
+    reach = sum((extents[a] - 1) * strides[a] for a in axes) + item
+    memory = (fence.first if first else fence.last)(reach)
+    start = sum((extents[a] - 1) * strides[a] for a in flips)
+    signs = [-strides[a] if a in flips else strides[a] for a in axes]
+    return np.ndarray(tuple(shape), dtype, memory, start, signs)
+
+
+def first_largest(row: Sequence[float]) -> int:
+    best = 0
+    for i, v in enumerate(row):
+        if math.isnan(row[best]):
+            return best
+        if math.isnan(v) or v > row[best]:
+            best = i
+    return best
+
+
+def argmax_oracle(x: np.ndarray, dtype: str) -> np.ndarray:
+    """Of (N, C, H, W), element by element."""
+    rows = real(x, dtype).transpose(0, 2, 3, 1)
+    result = np.empty(rows.shape[:-1], np.int64)
+    for index in np.ndindex(*result.shape):
+        result[index] = first_largest(rows[index].tolist())
+    return result
+
+
+def softmax_oracle(v: np.ndarray) -> np.ndarray:
+    """Of (N, C, H, W) in float64; rows with NaN, or with an infinity at the top, are NaN."""
+    rows = v.astype(np.float64).transpose(0, 2, 3, 1)
+    result = np.empty(rows.shape)
+    for index in np.ndindex(*rows.shape[:-1]):
+        row = rows[index].tolist()
+        most = max(row, key=lambda a: (math.isnan(a), a))
+        if math.isnan(most) or math.isinf(most):
+            result[index] = math.nan
+            continue
+        powers = [math.exp(a - most) for a in row]
+        total = math.fsum(powers)
+        result[index] = [p / total for p in powers]
+    return result.transpose(0, 3, 1, 2)
+
+
+def assert_softmax(got: np.ndarray, v: np.ndarray) -> None:
+    expected = softmax_oracle(v)
+    assert (np.isnan(got) == np.isnan(expected)).all()
+    with np.errstate(invalid="ignore"):
+        unit = np.maximum(np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64), 2.0**-149)
+        off = np.abs(got - expected) - np.where(expected < 2e-38, 1.5 * 2.0**-126, 0)
+    assert not (off > ULPS * unit).any(), np.nanmax(off / unit)
+
+
+def peaks_oracle(x: np.ndarray, dtype: str, threshold: float, radius: int) -> list[tuple[int, ...]]:
+    found = []
+    n, c, h, w = x.shape
+    values = real(x, dtype).tolist()
+    for index in itertools.product(range(n), range(c), range(h), range(w)):
+        plane, y, x0 = values[index[0]][index[1]], index[2], index[3]
+        v = plane[y][x0]
+        if not v > threshold:
+            continue
+        good = True
+        for j in range(max(0, y - radius), min(h, y + radius + 1)):
+            for i in range(max(0, x0 - radius), min(w, x0 + radius + 1)):
+                if (j, i) < (y, x0):
+                    good = good and v > plane[j][i]
+                elif (j, i) > (y, x0):
+                    good = good and v >= plane[j][i]
+        if good:
+            found.append(index)
+    return found
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    """To compare floats by: one NaN is as good as another."""
+    return np.where(np.isnan(x), np.float32(np.nan), x).astype(np.float32).view(np.uint32)
+
+
+def arranged(rng: np.random.Generator) -> Iterator[tuple[str, list[int] | None, str]]:
+    for order in ORDERS:
+        yield order, None, ""
+        yield order, rng.integers(0, 3, 4).tolist(), "".join(a for a in order if rng.random() < 0.4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(1)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        expected = argmax_oracle(x, dtype)
+        for i, (order, gaps, flips) in enumerate(arranged(rng)):
+            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+            view[...] = x
+            kept = [a for a in order if a != "C"]
+            other = "".join(kept) if i % 2 else "".join(rng.permutation(kept))
+            small = (shape[0], *shape[2:])
+            for backend in BACKENDS:
+                out = room(
+                    fences[1], np.int64, small, other, [0, 0, 1] if i % 4 == 3 else None, "H" * (i % 5 == 2), axes="NHW"
+                )
+                out[...] = -7
+                kernels.argmax(view.transpose(0, 2, 3, 1), out, dtype=dtype, backend=backend)
+                np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {shape} {order} {gaps} {flips}")
+            np.testing.assert_array_equal(view.astype(x.dtype), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "int32"])
+def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(2)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        scale, zero = (1.0, 0.0) if dtype == "float32" else (0.7 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
+        with np.errstate(all="ignore"):
+            v = (real(x, dtype).astype(np.float32) - np.float32(zero)) * np.float32(scale)
+        first = None
+        for i, (order, gaps, flips) in enumerate(arranged(rng)):
+            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+            view[...] = x
+            other = order if i % 2 else "".join(rng.permutation(list(order)))
+            for backend in BACKENDS:
+                out = room(
+                    fences[1], np.float32, shape, other, [0, 1, 0, 2] if i % 4 == 3 else None, "W" * (i % 5 == 2)
+                )
+                out[...] = -7
+                kernels.softmax(
+                    view.transpose(0, 2, 3, 1),
+                    out.transpose(0, 2, 3, 1),
+                    dtype=dtype,
+                    scale=scale,
+                    zero_point=zero,
+                    backend=backend,
+                )
+                if first is None:
+                    first = out.copy()
+                    assert_softmax(first, v)
+                message = f"{backend} {shape} {order} -> {other} {gaps} {flips}"
+                np.testing.assert_array_equal(bits(out), bits(first), err_msg=message)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Also where channels lie in blocks whose last one is not all there: the fence begins at the first pad lane."""
+    rng = np.random.default_rng(3)
+    for dtype, channels, block in itertools.product(("int8", "uint16", "float32"), (1, 5, 17), (0, 4, 16)):
+        stored = stored_dtype(dtype)
+        for n in (*range(1, 2 * 64 + 2), 1025, 1100):
+            x = values(rng, dtype, (n, channels), odd=False)
+            expected = [first_largest(row) for row in real(x, dtype).tolist()] if n < 20 else np.argmax(x, 1)
+            result = fences[1].last(8 * n).view(np.int64)
+            views = []
+            if block:
+                blocks = -(-channels // block)
+                last = channels - (blocks - 1) * block
+                size = ((blocks - 1) * block * n + (n - 1) * block + last) * stored.itemsize
+                memory = fences[0].last(size)
+                item = stored.itemsize
+                strides = (block * item, n * block * item, item)
+                view = np.lib.stride_tricks.as_strided(memory.view(stored), (n, blocks, block), strides)
+                for c in range(channels):
+                    view[:, c // block, c % block] = x[:, c]
+                views.append(view)
+            else:
+                for first, planar in itertools.product((True, False), repeat=2):
+                    memory = (fences[0].first if first else fences[0].last)(x.nbytes).view(stored)
+                    view = memory.reshape(channels, n).T if planar else memory.reshape(n, channels)
+                    views.append(view)
+            for view in views:
+                if not block:
+                    view[...] = x
+                result[:] = 99
+                kernels.argmax(view, result, channels, dtype, backend)
+                np.testing.assert_array_equal(result, expected, err_msg=f"{dtype} {channels} {block} {n}")
+            if dtype != "float32" or n > 70:
+                continue
+            flat = np.empty((n, channels), np.float32)
+            kernels.softmax(x, flat, backend=backend)
+            for view in views:
+                if not block:
+                    view[...] = x
+                memory = fences[1].last(size if block else 4 * n * channels).view(np.float32)
+                memory[:] = 0.25
+                out = np.lib.stride_tricks.as_strided(memory, view.shape, view.strides)
+                kernels.softmax(view, out, 1, channels, backend=backend)
+                for c in range(channels):
+                    lane = (c // block, c % block) if block else (c,)
+                    np.testing.assert_array_equal(bits(out[(slice(None), *lane)]), bits(flat[:, c]))
+                if block:  # the lanes beside the real ones are as they were
+                    for lane, position in itertools.product(range(last, block), range(n - 1)):
+                        assert out[position, blocks - 1, lane] == 0.25
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_every_alignment(backend: str) -> None:
+    rng = np.random.default_rng(4)
+    for dtype, (channels, n) in itertools.product(("int8", "uint16", "float32"), ((3, 150), (19, 70), (140, 40))):
+        stored = stored_dtype(dtype)
+        x = values(rng, dtype, (channels, n), odd=False)
+        expected = np.argmax(x, 0)
+        soft = np.empty((n, channels), np.float32)
+        kernels.softmax(x.T, soft, scale=1.0, backend=backend)
+        for at, planar in itertools.product(range(64), (True, False)):
+            memory = np.zeros(x.nbytes + 64, np.uint8)[at:][: x.nbytes].view(stored)
+            view = memory.reshape(channels, n).T if planar else memory.reshape(n, channels)
+            view[...] = x.T
+            target = np.full(8 * n + 128, 0x11, np.uint8)
+            out = target[64 - at :][: 8 * n].view(np.int64)
+            kernels.argmax(view, out, backend=backend)
+            np.testing.assert_array_equal(out, expected)
+            assert (target[: 64 - at] == 0x11).all() and (target[64 - at + 8 * n :] == 0x11).all()
+            floats = np.full(4 * soft.size + 128, 0x11, np.uint8)
+            flat = floats[64 - at :][: 4 * soft.size].view(np.float32)
+            kernels.softmax(view, flat.reshape(channels, n).T if planar else flat.reshape(n, channels), backend=backend)
+            np.testing.assert_array_equal(flat.reshape(channels, n).T if planar else flat.reshape(n, channels), soft)
+            assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ties_and_what_is_not_a_number(backend: str) -> None:
+    nan, inf = math.nan, math.inf
+    rows = [
+        ([1, 3, 3, 2], 1),
+        ([-0.0, 0.0, 0.0, -0.0], 0),
+        ([0.0, -0.0, 1e-30, 0.0], 2),
+        ([nan, nan, inf, 1], 0),
+        ([inf, nan, nan, inf], 1),
+        ([-inf, -inf, -inf, -inf], 0),
+        ([-inf, -inf, -1e38, -inf], 2),
+        ([1, inf, inf, nan], 3),
+    ]
+    for repeat, length in itertools.product((1, 3, 40), (4, 260)):
+        x = np.full((len(rows) * repeat, length), -np.inf, np.float32)
+        x[:, :4] = np.repeat(np.array([row for row, _ in rows], np.float32), repeat, 0)
+        for dtype in ("float32", "float16", "bfloat16"):
+            with np.errstate(over="ignore"):
+                y = (x.view(np.uint32) >> 16).astype(np.uint16) if dtype == "bfloat16" else x.astype(dtype)
+            expected = [first_largest(row) for row in real(y, dtype).tolist()]
+            if dtype == "float32":
+                assert expected == np.repeat([index for _, index in rows], repeat).tolist()
+            for view in (y, np.asfortranarray(y)):
+                out = np.empty(len(y), np.int64)
+                kernels.argmax(view, out, dtype=dtype, backend=backend)
+                assert out.tolist() == expected
+                soft = np.empty(y.shape, np.float32)
+                kernels.softmax(view, soft, dtype=dtype, backend=backend)
+                assert_softmax(soft.T[None, :, :, None], real(y, dtype).T[None, :, :, None])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("channels", [1, 2, 21, 128, 129, 1000, 1024, 1025, 3000])
+def test_softmax_is_as_near_as_promised(channels: int, backend: str) -> None:
+    rng = np.random.default_rng(channels)
+    for spread in (1e-3, 1, 10, 60):
+        x = (rng.standard_normal((40, channels)) * spread + rng.choice((0, 1e3, -1e5))).astype(np.float32)
+        out, turned = np.empty(x.shape, np.float32), np.empty(x.shape[::-1], np.float32)
+        kernels.softmax(x, out, backend=backend)
+        assert_softmax(out.T[None, :, :, None], x.T[None, :, :, None])
+        kernels.softmax(np.asfortranarray(x), turned.T, backend=backend)
+        np.testing.assert_array_equal(turned.T, out)
+        assert abs(out.astype(np.float64).sum(1) - 1).max() < 1e-6
+        other = np.empty(x.shape, np.float32)
+        kernels.softmax(x, other, backend="numpy")
+        np.testing.assert_array_equal(other, out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_peaks_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(6)
+    for shape in (
+        (1, 1, 1, 1),
+        (2, 17, 5, 6),
+        (1, 3, 9, 70),
+        (3, 2, 1, 33),
+        (1, 20, 7, 1),
+        (2, 2, 12, 2),
+        (1, 66, 3, 4),
+    ):
+        x = values(rng, dtype, shape)
+        threshold = float(rng.choice(np.nan_to_num(np.unique(real(x, dtype)), posinf=9, neginf=-9)))
+        for radius in (1, 3):
+            expected = peaks_oracle(x, dtype, threshold, radius)
+            for i, (order, gaps, flips) in enumerate(arranged(rng)):
+                view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+                view[...] = x
+                for backend in BACKENDS:
+                    got = kernels.peaks(view, threshold, radius, dtype=dtype, backend=backend)
+                    assert got.dtype == np.int64 and got.flags.c_contiguous and got.shape == (len(expected), 4)
+                    message = f"{backend} {shape} {order} {gaps} {flips} > {threshold}, radius {radius}"
+                    np.testing.assert_array_equal(got.reshape(-1, 4), np.array(expected, int).reshape(-1, 4), message)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float32", "float16"])
+def test_peaks_of_every_width_between_fences(dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(7)
+    for order, wide in itertools.product(("NCHW", "NHWC"), (*range(1, 131), 300, 2100)):
+        shape = (1, 2 if order == "NCHW" else wide, 3, wide if order == "NCHW" else 3)
+        if order == "NHWC" and wide == 2100:
+            shape = (1, 1030, 3, 3)
+        x = values(rng, dtype, shape, odd=False)
+        for first in (True, False):
+            view = room(fences[0], x.dtype, shape, order, first=first)
+            view[...] = x
+            got = kernels.peaks(view, 0.5, dtype=dtype, backend=backend)
+            assert got.tolist() == shifted_peaks(x, 0.5)
+
+
+def shifted_peaks(x: np.ndarray, threshold: float) -> list[list[int]]:
+    """The usual spelling for a window of 3 x 3."""
+    y = np.full((*x.shape[:2], x.shape[2] + 2, x.shape[3] + 2), -np.inf)
+    y[:, :, 1:-1, 1:-1] = x
+    good = x.astype(np.float64) > threshold
+    for j, i in itertools.product(range(3), repeat=2):
+        other = y[:, :, j : j + x.shape[2], i : i + x.shape[3]]
+        if (j, i) != (1, 1):
+            good &= x > other if (j, i) < (1, 1) else x >= other
+    return np.argwhere(good).tolist()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_peaks_of_channels_in_blocks(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(8)
+    for channels, block, dtype in itertools.product((1, 5, 16, 17, 33), (4, 16), ("int8", "float32", "float16")):
+        h, w, blocks = 5, 7, -(-channels // block)
+        x = values(rng, dtype, (2, channels, h, w), odd=False)
+        last, item = channels - (blocks - 1) * block, x.dtype.itemsize
+        memory = fences[0].last((((2 * blocks - 1) * h * w + h * w - 1) * block + last) * item).view(x.dtype)
+        strides = [item * s for s in (blocks * h * w * block, h * w * block, 1, w * block, block)]
+        view = np.lib.stride_tricks.as_strided(memory, (2, blocks, block, h, w), strides)
+        for c in range(channels):
+            view[:, c // block, c % block] = x[:, c]
+        for radius in (1, 2):
+            got = kernels.peaks(view, -0.5, radius, channels, backend=backend)
+            assert [tuple(row) for row in got.tolist()] == peaks_oracle(x, dtype, -0.5, radius)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_plateaus_thresholds_and_many_peaks(backend: str) -> None:
+    flat = np.full((1, 2, 5, 6), 7, np.uint8)
+    assert kernels.peaks(flat, 6, backend=backend).tolist() == [[0, 0, 0, 0], [0, 1, 0, 0]]
+    flat[0, 0, 2:4, 1:5] = 9
+    assert kernels.peaks(flat, 7.5, backend=backend).tolist() == [[0, 0, 2, 1]]
+    for threshold, count in ((-1e9, 2), (-1, 2), (6.999, 2), (7, 1), (8.99, 1), (9, 0), (254.5, 0), (255, 0), (1e9, 0)):
+        assert len(kernels.peaks(flat, threshold, 9, backend=backend)) == count, threshold
+    flat[0, 0, 0, 5] = 255
+    assert len(kernels.peaks(flat, 254.5, backend=backend)) == 1
+    for value, threshold in ((0.1, 0.1), (np.float32(0.1), np.nextafter(0.1, 0)), (np.inf, 1e39), (-np.inf, -np.inf)):
+        x = np.full((1, 1, 1, 1), value, np.float32)
+        expected = int(float(x[0, 0, 0, 0]) > threshold)
+        assert len(kernels.peaks(x, float(threshold), backend=backend)) == expected
+    assert not len(kernels.peaks(flat, math.nan, backend=backend))
+    for empty in ((0, 3, 4, 4), (1, 3, 0, 4), (1, 3, 4, 0)):
+        assert kernels.peaks(np.zeros(empty, np.float32), 0, backend=backend).shape == (0, 4)
+    noise = np.random.default_rng(9).random((1, 2, 420, 400)).astype(np.float32)
+    expected = shifted_peaks(noise, 0)
+    assert len(expected) > 1 << 14
+    for view in (noise, np.ascontiguousarray(noise.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)):
+        assert kernels.peaks(view, 0, backend=backend).tolist() == expected
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_threads_and_large_results(backend: str) -> None:
+    rng = np.random.default_rng(10)
+    before = kernels.get_num_threads()
+    wrong: list[str] = []
+    work = []
+    try:
+        kernels.set_num_threads(1)
+        for order in ("NCHW", "NHWC", "CHWN"):
+            x = np.empty([{"N": 2, "C": 21, "H": 231, "W": 239}[a] for a in order], np.float32)
+            view = x.transpose([order.index(a) for a in "NHWC"])
+            view[...] = rng.standard_normal(view.shape) * 9
+            where, soft = (
+                np.empty(view.shape[:3], np.int64),
+                np.empty_like(x).transpose([order.index(a) for a in "NHWC"]),
+            )
+            kernels.argmax(view, where, backend=backend)
+            kernels.softmax(view, soft, backend=backend)  # 8 MB and more go past the caches
+            np.testing.assert_array_equal(where, view.argmax(-1))
+            twin = np.empty(view.shape, np.float32)
+            kernels.softmax(view, twin, backend="numpy")
+            np.testing.assert_array_equal(soft, twin)
+            work.append((view, where, soft))
+        kernels.set_num_threads(4)
+
+        def many() -> None:
+            for view, where, soft in work:
+                out, floats = np.empty_like(where), np.empty_like(soft)
+                kernels.argmax(view, out, backend=backend)
+                kernels.softmax(view, floats, backend=backend)
+                if not (np.array_equal(out, where) and np.array_equal(floats, soft)):
+                    wrong.append(str(view.strides))
+
+        threads = [threading.Thread(target=many) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        kernels.set_num_threads(before)
+    assert not wrong
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_refusals_and_nothing_to_do(backend: str) -> None:
+    x, out = np.zeros((2, 3, 4), np.float32), np.zeros((2, 3), np.int64)
+    soft = np.zeros((2, 3, 4), np.float32)
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    for arguments, says in (
+        ((x.astype(np.float64), out), "float64"),
+        ((x.astype(">f4"), out), "byte order"),
+        ((x, out, 5), "5 channels"),
+        ((x, out, 0), "0 channels"),
+        ((x, out, None, "bfloat16"), "bfloat16"),
+        ((x, out[:1]), "positions"),
+        ((x, out.astype(np.int32)), "out"),
+        ((x, frozen), "written"),
+        ((x, np.zeros((2, 3, 4), np.int64)), "channels in axes"),
+        ((out.view(np.int32).reshape(2, 3, 2), out), "overlaps"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            kernels.argmax(*arguments, backend=backend)  # type: ignore[misc]
+    for arguments, keywords, says in (
+        ((x, soft.astype(np.float64)), {}, "float32"),
+        ((x, x), {}, "overlaps"),
+        ((x, soft), {"scale": 2.0}, "not quantised"),
+        ((x, soft), {"positions": 3}, "positions"),
+        ((x, soft[..., :3]), {}, "channels"),
+        ((x, soft[..., :3]), {"channels": 4}, "4 channels"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            kernels.softmax(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]
+    for arguments, says in (((x, 0.0), "N, C, H"), ((x[None], 0.0, 0), "radius"), ((x[None], 0.0, 1, 3), "channels")):
+        with pytest.raises(ValueError, match=says):
+            kernels.peaks(*arguments, backend=backend)  # type: ignore[misc]
+    assert not out.any() and not soft.any()
+    kernels.argmax(x[:0], out[:0], backend=backend)
+    kernels.softmax(x[:, :0], soft[:, :0], backend=backend)
+    one = np.zeros((), np.int64)
+    kernels.argmax(np.arange(5, dtype=np.uint8), one, backend=backend)
+    assert one == 4
+    deep = np.random.default_rng(0).integers(0, 9, (1,) * 15 + (2, 2, 2, 3)).astype(np.int8)
+    where = np.zeros(deep.shape[:-1], np.int64)
+    kernels.argmax(deep, where, backend=backend)
+    np.testing.assert_array_equal(where, deep.argmax(-1))
+
+
+@given(data=st.data())
+def test_any_view_in_any_digits(data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(1, 7), min_size=2, max_size=6), "shape")
+    order = data.draw(st.permutations(range(len(shape))), "order")
+    steps = data.draw(st.lists(st.sampled_from([1, 1, -1, 2]), min_size=len(shape), max_size=len(shape)), "steps")
+    digits = data.draw(st.integers(1, min(4, len(shape) - 1)), "digits")
+    dtype = data.draw(st.sampled_from(DTYPES), "dtype")
+    rng = np.random.default_rng(data.draw(st.integers(0, 999), "seed"))
+    large = values(rng, dtype, [shape[i] * abs(steps[i]) for i in order])
+    x = large.transpose(np.argsort(order))[tuple(slice(None, None, s) for s in steps)]
+    positions = len(shape) - digits
+    capacity = math.prod(x.shape[positions:])
+    channels = data.draw(st.integers(1, capacity), "channels")
+    plain = x.reshape(*x.shape[:positions], capacity)[..., :channels]
+    expected = np.array([first_largest(row) for row in real(plain, dtype).reshape(-1, channels).tolist()])
+    soft = None
+    for backend in BACKENDS:
+        out = np.full(plain.shape[:-1], -1, np.int64)
+        kernels.argmax(x, out, channels, dtype, backend)
+        np.testing.assert_array_equal(out.ravel(), expected)
+        got = np.full((*plain.shape[:-1], channels), -1, np.float32)
+        kernels.softmax(x, got, positions, channels, dtype, backend=backend)
+        soft = got if soft is None else soft
+        np.testing.assert_array_equal(bits(got), bits(soft))
+    assert soft is not None
+    rows = real(plain, dtype).reshape(-1, channels, 1, 1)
+    assert_softmax(soft.reshape(-1, channels, 1, 1), rows)

@@ -1,0 +1,156 @@
+"""The planted faults are what they say, the judge tells right from wrong, and validate is right about a few of each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def matrix() -> Any:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import verdict_matrix
+
+    yield verdict_matrix
+    sys.path.remove(str(ROOT / "scripts"))
+
+
+def first(matrix: Any, fault: str, *models: str) -> Any:
+    """The first case of a fault that can be planted, in one of these models."""
+    for case in matrix.cases.planted_cases(2):
+        if case.fault == fault and (not models or case.model in models):
+            try:
+                return matrix.cases.build(case)
+            except matrix.faults.NotApplicable:
+                continue
+    raise AssertionError(f"no case of {fault}")
+
+
+def test_faults_of_every_class(matrix: Any) -> None:
+    faults = matrix.faults.FAULTS
+    assert len({f.name for f in faults}) == len(faults) >= 25
+    assert {f.cause for f in faults} == set(matrix.VERDICTS)
+    assert len(matrix.models.NAMES) >= 8
+
+
+@pytest.mark.parametrize("name", ["maps", "yolo", "yolo8", "segmentation", "classifier", "sparse", "gray", "folded"])
+def test_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
+    models, cases = matrix.models, matrix.cases
+    model = models.load(name)
+    engine = models.engine(model.path)
+    images = matrix.cases.pictures.stream(np.random.default_rng(3), "mixed", 6, model.shape[:1:-1])
+    for output in model.outputs:
+        reference = [engine.infer(cases.feed(model, i, model.preprocess))[output] for i in images]
+        assert models.by_channel(reference).std(1).min() > 0.01
+        quantised = models.engine(model.quantised)
+        answers = [quantised.infer(cases.feed(model, i, model.preprocess))[output] for i in images]
+        assert 12 < cases.score(answers, reference) < 45  # real noise, and not more than a network stands
+        assert cases.score(reference[1:], reference[:-1]) < 4
+        if name != "gray":
+            turned = {**model.preprocess, "color": model.preprocess["color"][::-1]}
+            assert cases.score([engine.infer(cases.feed(model, i, turned))[output] for i in images], reference) < 5
+
+
+def test_a_case_is_a_function_of_its_name(matrix: Any) -> None:
+    one, two = (matrix.cases.build(matrix.Case.parse("bgr/maps/int8/20/4")) for _ in range(2))
+    assert str(one.case) == "bgr/maps/int8/20/4" and one.recording.meta == two.recording.meta
+    for a, b in zip(one.recording.frames, two.recording.frames):
+        for side, other in zip(a, b):
+            assert all(np.array_equal(side[k], other[k]) for k in side)
+
+
+def answer(verdict: str, fix: Any, planted: Any) -> Any:
+    said = SimpleNamespace(verdict=verdict, fix=fix, why="")
+    return SimpleNamespace(outputs=dict.fromkeys(planted.truths, said))
+
+
+def outcomes(matrix: Any, planted: Any, verdict: str, fix: Any = None) -> set[str]:
+    judged = matrix.judge.judged(planted, answer(verdict, fix, planted))
+    return {o.outcome for o in judged if planted.truths[o.output].planted}
+
+
+def test_the_judge(matrix: Any) -> None:
+    layout = first(matrix, "nhwc_as_nchw", "maps")
+    truth = layout.truths["maps"].spec
+    declared = layout.recording.specs["maps"]
+    strided = nl.TensorSpec(
+        truth.shape,
+        "NCHW",
+        truth.dtype,
+        quantization=truth.quantization,
+        storage_strides=(truth.size, 1, truth.shape[3] * truth.shape[1], truth.shape[1]),
+    )
+    assert outcomes(matrix, layout, "layout", truth) == outcomes(matrix, layout, "layout", strided) == {"right"}
+    assert outcomes(matrix, layout, "layout", declared) == {"wrong fix"}
+    assert outcomes(matrix, layout, "quantization", truth) == {"accused"}
+    assert outcomes(matrix, layout, "mismatch") == {"refused"} and outcomes(matrix, layout, "match") == {"missed"}
+
+    order = first(matrix, "channels_rolled", "maps")
+    moved = order.truths["maps"].order
+    assert outcomes(matrix, order, "channel_order", tuple(np.argsort(moved).tolist())) == {"right"}
+    assert outcomes(matrix, order, "channel_order", tuple(moved)) == {"wrong fix"}
+
+    swapped = first(matrix, "bgr_after", "segmentation")
+    done = {k: swapped.done[k] for k in ("color", "mean", "std")}
+    assert outcomes(matrix, swapped, "preprocessing", done) == {"right"}
+    same = {**done, "mean": [m + 1e-3 for m in done["mean"]], "target": None}
+    assert outcomes(matrix, swapped, "preprocessing", same) == {"right"}
+    assert outcomes(matrix, swapped, "preprocessing", {**done, "color": "RGB"}) == {"wrong fix"}
+    assert outcomes(matrix, swapped, "preprocessing", {"color": "BGR"}) == {"wrong fix"}
+
+    late = first(matrix, "late_one", "maps")
+    assert outcomes(matrix, late, "wrong_input", -1) == {"right"}
+    assert outcomes(matrix, late, "wrong_input", 1) == outcomes(matrix, late, "wrong_input") == {"wrong fix"}
+
+    names = first(matrix, "rotated", "twins")
+    assert outcomes(matrix, names, "output_order", dict(names.names)) == {"right"}
+    constant = first(matrix, "constant_maps")
+    assert outcomes(matrix, constant, "ambiguous") == {"allowed"} and outcomes(matrix, constant, "match") == {"right"}
+    assert outcomes(matrix, constant, "layout", constant.truths["maps"].spec) == {"accused"}
+
+
+def failures(matrix: Any, chosen: Any) -> list[str]:
+    return [f"{o.case} {o.output}: {o.verdict} ({o.outcome}) {o.says}" for o in chosen if o.outcome in matrix.FAILURES]
+
+
+SOME = (
+    "nhwc_as_nchw",
+    "row_pitch_ignored",
+    "scale_x2",
+    "int8_as_uint8",
+    "channels_reversed",
+    "bgr",
+    "stretched",
+    "exchanged_equal",
+    "late_one",
+    "other_weights",
+    "constant_maps",
+    "one_frame_bgr",
+)
+
+
+@pytest.mark.parametrize("fault", SOME)
+def test_verdicts(matrix: Any, fault: str) -> None:
+    found = matrix.run(first(matrix, fault, "maps", "twins", "constant").case)
+    assert found and not failures(matrix, found), failures(matrix, found)
+
+
+def test_no_verdict_on_the_faultless(matrix: Any) -> None:
+    found = [o for case in matrix.cases.faultless_cases(8, names=matrix.QUICK) for o in matrix.run(case)]
+    assert len(found) >= 8
+    assert not [o for o in found if o.verdict != "match"], [o for o in found if o.verdict != "match"]
+
+
+@pytest.mark.slow
+def test_the_figures_that_are_asked_for(matrix: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    status = matrix.main(["--seed", "0"])
+    assert status == 0, capsys.readouterr().out
