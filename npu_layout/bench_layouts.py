@@ -135,6 +135,7 @@ OPERATORS = {
         _window_reference,
     ),
 }
+_SHOWN = ("numpy", "cv2", "torch")  # whose versions matter here
 PLAIN = ("NCHW", "NHWC", "NHCW")
 FORMATS = (*PLAIN, "blocked")  # the columns; NCHW with the operator's block
 
@@ -205,12 +206,16 @@ def columns(row: dict[str, Any]) -> list[str]:
     times = row["us"]
     first = times.get(FORMATS[0])
     cells = [
-        "WRONG" if name not in times else f"{times[name]:.3g} us" + (f" ({times[name] / first:.2f})" if first else "")
+        "WRONG" if name not in times else _time(times[name]) + (f" ({times[name] / first:.3g})" if first else "")
         for name in FORMATS
     ]
     best = min(times, key=lambda name: times[name]) if times else ""
     best = best if best in PLAIN or not best else PLAIN[0] + row["block"]
     return [row["operator"], row["size"], "x".join(map(str, row["shape"])), *cells, best]
+
+
+def _time(us: float) -> str:
+    return f"{us:.3g} us" if us < 999.5 else f"{us / 1000:.3g} ms"
 
 
 def _rows(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
@@ -222,7 +227,7 @@ def _rows(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
 
 def markdown(result: dict[str, Any]) -> str:
     """The tables for a terminal and for the README."""
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items() if name in _SHOWN)
     lines = [
         f"{result['date']}, {result['processor']}, {result['caches']}, {result['threads']} thread(s), kernels "
         f"{result['kernels']}; Python {result['python']}, {versions}.",
@@ -246,10 +251,11 @@ def plot(result: dict[str, Any], path: str) -> None:
     figure, every = plt.subplots(1, panels, figsize=(7.5 * panels, 0.45 * len(result["rows"]) + 2), squeeze=False)
     rows = result["rows"]
     axes = every[0][0]
-    for i, name in enumerate(FORMATS):
+    for i, name in enumerate(FORMATS[1:]):
         ratios = [row["us"].get(name, np.nan) / row["us"].get(FORMATS[0], np.nan) for row in rows]
         label = name if name in PLAIN else "NCHW4c, NCHW16c"
-        axes.barh(np.arange(len(rows)) + 0.2 * (i - 1.5), ratios, 0.2, color=colours[name], label=label)
+        places = np.arange(len(rows)) + 0.25 * (i - 1)
+        axes.barh(places, np.subtract(ratios, 1), 0.25, left=1, color=colours[name], label=label)
     axes.set_yticks(range(len(rows)), [f"{row['operator']}, {row['size']}" for row in rows], fontsize=8)
     axes.set_xscale("log")
     axes.set_xlabel("time relative to NCHW, less is better")
@@ -264,7 +270,7 @@ def plot(result: dict[str, Any], path: str) -> None:
         axes2.invert_yaxis()
         axes2.set_xlabel("more images per second in channels_last than in channels_first, %")
         axes2.set_title(f"networks; torch {result['versions'].get('torch', '')}", fontsize=9)
-    axes.axvline(1, color="black", linewidth=1)
+    axes.axvline(1, color="black", linewidth=1, label=FORMATS[0])
     axes.invert_yaxis()
     axes.legend(fontsize=8)
     figure.suptitle(f"{result['processor']}, {result['date']}, {result['threads']} thread(s)", fontsize=10)

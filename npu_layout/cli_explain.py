@@ -21,7 +21,7 @@ def _layout_or_file(text: str) -> Layout | str:
 
 def explain_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("layout", type=_layout_or_file, metavar="LAYOUT",
-                        help="a tag (NCHW16c), a vendor's name with its block (NC1HWC2:16), or a TensorSpec's .json")  # fmt: skip
+                        help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
     parser.add_argument("shape", nargs="?", type=cli_words.shape, help="logical shape, such as 1x57x46x46")
     parser.add_argument("--dtype", help="of the elements (default: float32)")
     parser.add_argument("--axes", help="letters of the shape, where they are not in the order N C D H W")
