@@ -240,6 +240,8 @@ def explain(
     spec = _spec(layout, shape, dtype, axes)
     others = [compare] if isinstance(compare, (str, Layout, TensorSpec)) else list(compare)
     specs = [spec, *(_beside(other, spec) for other in others)]
+    if at is not None and not isinstance(at, Sequence):
+        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
     index = tuple(at) if at is not None else None
     if index is not None:
         spec.offset(*index)
@@ -270,7 +272,7 @@ def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str 
 
 def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
     if not isinstance(other, TensorSpec):
-        return TensorSpec(spec.shape, other if isinstance(other, str) else other.tag, spec.dtype, axes=spec.axes)
+        return TensorSpec(spec.shape, other, spec.dtype, axes=spec.axes)
     if (other.axes, other.shape) != (spec.axes, spec.shape):
         raise LayoutError(
             f"compare: {other.describe()} of axes {other.axes} is not {spec.describe()} of axes {spec.axes}"

@@ -14,6 +14,7 @@ from .storage import Storage
 WIDEST = 24  # cells of a line
 SKIP = 2  # cells that a skip takes
 NEAR = 64  # elements beside a shown one that are looked at for padding
+ENUMERABLE = 1 << 22  # indices of an axis
 BUDGET = 240  # cells of a picture
 
 
@@ -99,7 +100,9 @@ def choose_part(
 
 def holds_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
     """bool for each address lowest .. end - 1: does a logical element lie there? Asked of the one offset function,
-    axis by axis, since an offset is a sum of what each index adds."""
+    axis by axis, since an offset is a sum of what each index adds. Taken for true beside an axis too long for that."""
+    if max(storage.shape) > ENUMERABLE:
+        return np.ones(end - lowest, bool)
     rank = len(storage.shape)
     zero = [0] * rank
     base = storage.offset(*zero)
@@ -174,7 +177,7 @@ def lines(storage: Storage, part: Part) -> list[Line]:
     lowest = storage.start + sum((n - 1) * s for n, s in zip(storage.storage_shape, storage.strides) if s < 0)
     dims = [(abs(s), n) for n, s in zip(storage.storage_shape, storage.strides)]
     turns = sorted({stride for stride, _ in dims if stride > 1} | {storage.size}, reverse=True)
-    several = sorted({s * k for s, n in dims for k in range(2, n) if n % k == 0 and 1 < s * k <= WIDEST}, reverse=True)
+    several = {s * k for s, n in dims for k in range(2, min(n, WIDEST // s + 1)) if n % k == 0}
 
     def cuts(periods: Sequence[int]) -> Iterator[list[Line]]:
         for period in periods:
@@ -186,7 +189,7 @@ def lines(storage: Storage, part: Part) -> list[Line]:
     fits = len(whole) <= WIDEST and any(token.kind == "skip" for token in everything)
     if fits or max(map(_width, whole)) >= WIDEST // 3:
         return whole
-    return next((cut for cut in cuts(several) if len(cut) < len(whole)), whole)
+    return next((cut for cut in cuts(sorted(several, reverse=True)) if len(cut) < len(whole)), whole)
 
 
 def _cut(everything: Sequence[Token], lowest: int, period: int) -> list[Line]:

@@ -94,6 +94,8 @@ def _where(chosen: dict[str, range], letters: Sequence[str]) -> str:
 def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
     """One window of a convolution: `size` over the last axes that are neither N nor C, from `at` on, every channel."""
     extents = check_extents("window", size)
+    if not extents:
+        raise LayoutError("window: expected an extent for each of its axes, got none")
     spatial = [letter for letter in spec.axes if letter not in "NC"][-len(extents) :]
     text = "x".join(map(str, extents))
     if len(spatial) < len(extents):

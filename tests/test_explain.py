@@ -257,6 +257,11 @@ def test_large_and_small(tag: str, shape: tuple[int, ...]) -> None:
     assert ("Shown:" in found.to_svg()) == (np.prod(shape) > 1000)
 
 
+def test_an_axis_too_long_to_be_enumerated() -> None:
+    found = nl.explain("NHWC8c", (1, 3, 1, 10**12), at=(0, 2, 0, 10**12 - 1))
+    assert found.place(0, 2, 0, 10**12 - 1).endswith(" = 7999999999994") and rects(found.to_svg())
+
+
 def test_part_and_at() -> None:
     found = nl.explain("NCHW16c", (1, 57, 46, 46), at=(0, 50, 45, 45), part=(1, 9, 1, 2))
     assert found.part == {"N": range(1), "C": range(48, 57), "H": range(45, 46), "W": range(44, 46)}
@@ -271,6 +276,9 @@ def test_bad_input() -> None:
         (("NCHW", shape), {"window": (9, 3)}, "leaves"),
         (("NCHW", shape), {"window": (3, 3, 3)}, "2 axes besides N and C, expected 3"),
         (("NCHW", shape), {"window": (0, 3)}, "1 or more"),
+        (("NCHW", shape), {"window": ()}, "got none"),
+        (("NCHW", shape), {"window": 3}, "sequence of integers"),
+        (("NCHW", shape), {"at": 3}, "an index for each"),
         (("NCHW", (1, 2, 8, 8)), {"gray": True}, "at least 3"),
         (("NCHW", shape), {"compare": "CHW"}, "axes"),
         (("NCHW", shape), {"part": (1, 0, 8, 8)}, "1 or more"),
