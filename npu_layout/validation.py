@@ -262,16 +262,19 @@ def _remade(
     images = [name for name, x in kept[0].inputs.items() if channel_axis(x.shape) is not None]
     made: dict[str, _Remade] = {}
     todo = [(name, row) for name in images for row in rows]
+    limits = {
+        n: (min(float(k.inputs[n].min()) for k in kept), max(float(k.inputs[n].max()) for k in kept)) for n in images
+    }
     for name, row in track(todo, len(todo), "looking for causes", progress):
         k = kept[row]
-        for variant in variants(k.inputs[name], meta, k.frame):
+        for variant in variants(k.inputs[name], meta, k.frame, limits[name]):
             text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
             one = made.setdefault(text, _Remade(text, variant.fix, [], {other: [] for other in answer}))
             one.rows.append(row)
             for other, tensor in answer.items():
                 one.references[other].append(tensor)
-    return [one for one in made.values() if len(one.rows) == len(rows)]
+    return [one for one in made.values() if 2 * len(one.rows) >= len(rows)]
 
 
 def _judged(
@@ -347,7 +350,7 @@ def _exhibit(
     other: str,
 ) -> Exhibit:
     """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
-    seen = remade[0].rows if remade else range(len(kept))
+    seen = {row for m in remade for row in m.rows} or range(len(kept))
     at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
@@ -363,7 +366,8 @@ def _exhibit(
 def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Remade], other: str) -> np.ndarray | None:
     """What an explanation about inputs makes the model say to the kept frame `at`; None where that is not known."""
     if e.cause == "preprocessing":
-        return next((m.references[other][m.rows.index(at)] for m in remade if m.text == e.text), None)
+        made = next((m for m in remade if m.text == e.text and at in m.rows), None)
+        return None if made is None else made.references[other][made.rows.index(at)]
     if e.cause == "output_order":
         return kept[at].references.get(e.fix)
     if e.cause == "wrong_input" and e.fix is not None:
