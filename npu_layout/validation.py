@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Union
@@ -315,7 +316,7 @@ def _judged(
     return OutputReport(
         name, other, *finding, spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
-        dead, held, _found(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
+        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip
 
 
@@ -338,6 +339,18 @@ def _found(f: Figures | None) -> dict[str, float]:
         return {}
     values = {"min_snr_db": f.snr_db, "min_cosine": f.cosine, "max_abs": f.max_abs, "max_steps": f.max_steps}
     return {k: v for k, v in values.items() if v is not None}
+
+
+def _passing(f: Figures | None) -> dict[str, float]:
+    """To 6 digits, rounded to the side that passes."""
+    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
+
+
+def _rounded(value: float, to: Callable[[float], int]) -> float:
+    if not value or not np.isfinite(value):
+        return value
+    digits = 5 - math.floor(math.log10(abs(value)))
+    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
 
 
 def _exhibit(
