@@ -22,6 +22,7 @@ from .tensor import TensorSpec
 
 if TYPE_CHECKING:
     from . import exchange
+    from .explanation import Explanation, explain
     from .many import Reports, find_recordings, validate_many
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BufferSizeError",
     "Conversion",
+    "Explanation",
     "Geometry",
     "Hypothesis",
     "Identification",
@@ -56,6 +58,7 @@ __all__ = [
     "empty",
     "empty_like",
     "exchange",
+    "explain",
     "find_recordings",
     "fitting_formats",
     "identify",
@@ -74,11 +77,13 @@ __all__ = [
 ]
 
 _LATE = {  # what they need takes longer to import than all the rest
+    "Explanation": "explanation",
     "OutputReport": "report",
     "Recorder": "recording",
     "Recording": "recording",
     "Report": "report",
     "exchange": "exchange",
+    "explain": "explanation",
     "Reports": "many",
     "find_recordings": "many",
     "validate": "validation",

@@ -12,7 +12,7 @@ from typing import Any, Callable, NamedTuple
 
 import npu_layout
 
-from . import bench, cli_convert, cli_look, cli_prove, kernels
+from . import bench, bench_layouts, cli_convert, cli_explain, cli_look, cli_prove, kernels
 from .errors import NpuLayoutError
 
 
@@ -95,11 +95,25 @@ VERBS = (
         cli_convert.import_recording,
     ),
     Verb(
+        "explain",
+        "Say where a layout puts each element, in numbers and as a picture.",
+        "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",
+        cli_explain.explain_options,
+        cli_explain.explain_layout,
+    ),
+    Verb(
         "bench",
         str(bench.__doc__),
         "npu-layout bench b --quick --no-peers",
         bench.add_options,
         bench.run,
+    ),
+    Verb(
+        "bench-layouts",
+        str(bench_layouts.__doc__),
+        "npu-layout bench-layouts --quick --operators gray argmax",
+        bench_layouts.add_options,
+        bench_layouts.run,
     ),
     Verb(
         "completion",
@@ -168,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
 
 
-_QUIET = {"completion", "bench"}
+_QUIET = {"completion", "bench", "bench-layouts"}
 
 
 def _refuse(verb: str, why: str) -> int:

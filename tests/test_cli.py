@@ -447,10 +447,10 @@ def test_every_help_has_an_example_that_runs(here: Path, capsys: pytest.CaptureF
         assert end.value.code == 0 and verb.example in shown and verb.example.startswith(f"npu-layout {verb.name} ")
         arguments = shlex.split(verb.example.split(" > ")[0])[1:]
         assert cli.parser().parse_args(arguments).verb == verb.name
-        if verb.name != "bench":  # which takes its time, and has its own test
+        if not verb.name.startswith("bench"):  # which take their time, and have their own tests
             assert ran(capsys, *arguments)[0] == 0, verb.name
             ran_verbs.add(verb.name)
-    assert ran_verbs == {verb.name for verb in cli.VERBS} - {"bench"}
+    assert ran_verbs == {verb.name for verb in cli.VERBS} - {"bench", "bench-layouts"}
     repacked = np.load("heat_nhwc.npy")
     assert repacked.shape == (1, 46, 46, 57)
 

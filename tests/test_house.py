@@ -33,10 +33,18 @@ FLOORS = (
     "many",
     "bench_cases",
     "peers",
-    "bench",
+    "bench caches",
+    "bench_networks",
+    "bench_layouts",
+    "memory_lines reads",
+    "palette",
+    "scene",
+    "figure",
+    "terminal",
+    "explanation",
     "sources factories cli_words",
     "capture junit console pytest_plugin",
-    "cli_look cli_convert cli_prove",
+    "cli_look cli_convert cli_prove cli_explain",
     "cli",
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
@@ -49,14 +57,18 @@ LATE = {
     "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
     "bench": {"matplotlib", "rich"},
+    "bench_layouts": {"matplotlib"},
+    "bench_networks": {"torch"},
     "cli": {"shtab"},
     "console": {"rich"},
     "progress": {"rich"},
     "pytest_plugin": {"pytest"},
+    "scene": {"cv2"},
     "sources": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "cli", "report"}  # the last three to name and compare them
+# The last four to name, measure and compare them.
+ASK_THE_KERNELS = {"repack", "gray", "bench", "bench_layouts", "cli", "report"}
 
 
 def modules() -> dict[str, ast.Module]:

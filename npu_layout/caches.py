@@ -1,0 +1,57 @@
+"""What caches this machine's first CPU has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
+USUAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # where nothing tells
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class Caches(NamedTuple):
+    """Bytes of each level that holds data, of a cache line, and whether the machine told or they are assumed."""
+
+    sizes: Mapping[int, int]
+    line: int
+    known: bool
+
+    @property
+    def last(self) -> int:
+        """Bytes of the last level."""
+        return self.sizes[max(self.sizes)]
+
+    def __str__(self) -> str:
+        levels = ", ".join(f"L{level} {human(size)}" for level, size in sorted(self.sizes.items()))
+        return f"{levels}, lines of {self.line} bytes{'' if self.known else ' (assumed)'}"
+
+
+def human(size: int) -> str:
+    """
+    >>> human(48 << 10), human(32 << 20), human(1000)
+    ('48 KiB', '32 MiB', '1000 B')
+    """
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size} B"
+
+
+def caches(folder: Path = SYSFS) -> Caches:
+    """As Linux's sysfs says in `folder`, or usual ones."""
+    sizes: dict[int, int] = {}
+    line = 64
+    for index in sorted(folder.glob("index*")):
+        try:
+            if (index / "type").read_text().strip() == "Instruction":
+                continue
+            text = (index / "size").read_text().strip()
+            unit = _UNITS.get(text[-1:], 1)
+            sizes[int((index / "level").read_text())] = int(text.rstrip("KMG")) * unit
+            line = int((index / "coherency_line_size").read_text())
+        except (OSError, ValueError):
+            continue
+    known = {1, 2} <= sizes.keys() and min(sizes.values()) > 0 and line > 0
+    return Caches(sizes, line, True) if known else Caches(dict(USUAL), 64, False)

@@ -1,0 +1,278 @@
+"""Say where a layout puts each element: the formula in numbers, a picture, and what one reader touches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+from . import reads
+from .errors import LayoutError, NpuLayoutError
+from .figure import View, digit, draw
+from .layout import Layout, Shape
+from .memory_lines import Part, choose_part
+from .reads import CACHE_LINE, Reads
+from .tensor import TensorSpec
+from .terminal import render
+
+Described = Union[str, Layout, TensorSpec]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` says. ``str()`` is the text, ``terminal()`` text and cells, ``save()`` the picture.
+
+    Attributes
+    ----------
+    spec
+        What is explained.
+    at
+        A logical index, or None.
+    reads
+        What the window and the gray pixel read, as far as asked for.
+    part
+        {axis: indices} that the picture shows.
+    compared
+        Explanations of the other layouts, of the same part.
+    """
+
+    spec: TensorSpec
+    at: Shape | None
+    reads: tuple[Reads, ...]
+    part: Part
+    compared: tuple[Explanation, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """The element offset, as Python would compute it: ``n*135424 + c//16*33856 + h*736 + w*16 + c%16``."""
+        letters = {letter: letter.lower() for letter in self.spec.axes}
+        return self._sum(lambda axis, step, block: digit(letters[axis], step, block))
+
+    def place(self, *index: int) -> str:
+        """The formula with one element's numbers in it, and their sum."""
+        offset = self.spec.offset(*index)
+        numbers = dict(zip(self.spec.axes, index))
+
+        def value(axis: str, step: int, block: int) -> str:
+            outer = numbers[axis] // step
+            return str(outer % block if block else outer)
+
+        return f"{self._sum(value)} = {offset}"
+
+    def _sum(self, term: Any) -> str:
+        spec = self.spec
+        terms = [str(spec.storage_offset)] if spec.storage_offset else []
+        for dim, stride in zip(spec.layout.dims, spec.storage_strides):
+            counted = term(spec.axes[dim.axis], dim.step, dim.block)
+            terms.append(counted if stride == 1 else f"{counted}*{stride}")
+        return " + ".join(terms).replace("+ -", "- ")
+
+    @property
+    def padding(self) -> int:
+        """Elements that hold nothing."""
+        return self.spec.storage.padding
+
+    @property
+    def padding_bytes(self) -> int:
+        """The buffer's bytes less those of the tensor's own elements, close together."""
+        used = self.spec.size - self.padding
+        return self.spec.nbytes - self.spec.element.buffer_size(used) * self.spec.stored.itemsize
+
+    @property
+    def padding_percent(self) -> float:
+        """Of the buffer."""
+        return 100 * self.padding / self.spec.size
+
+    def facts(self) -> list[tuple[str, str]]:
+        """(what, value) of everything known."""
+        spec = self.spec
+        counted = ", ".join(digit(spec.axes[d.axis], d.step, d.block) for d in spec.layout.dims)
+        found = [
+            ("axes", f"{', '.join(spec.axes)} = {', '.join(map(str, spec.shape))}"),
+            ("storage shape", f"{', '.join(map(str, spec.storage_shape))}  counting {counted}"),
+            ("strides", f"{', '.join(map(str, spec.storage_strides))}  elements of {_width(spec)}"),
+            ("offset", self.formula),
+            ("buffer", f"{spec.size} elements, {spec.nbytes} bytes"),
+            ("padding", self._padding_words()),
+        ]
+        if self.at is not None:
+            found.append((_index(self.at), f"{self.place(*self.at)}, {_byte(spec, self.at)}"))
+        return [*found, *(("reads", str(r)) for r in self.reads)]
+
+    def _padding_words(self) -> str:
+        if not self.padding:
+            return "none"
+        return (
+            f"{self.padding} elements, {self.padding_bytes} bytes, {self.padding_percent:.1f} %"
+            f"{self.spec.storage.padding_words()}"
+        )
+
+    def _own_text(self) -> str:
+        facts = self.facts()
+        room = max(len(what) for what, _ in facts)
+        return "\n".join([self.spec.describe(), *(f"  {what:<{room}}  {value}" for what, value in facts)])
+
+    def __str__(self) -> str:
+        return "\n\n".join(e._own_text() for e in (self, *self.compared))
+
+    def views(self) -> list[View]:
+        """What the picture is drawn from."""
+        return [
+            View(e.spec, e.reads, None if e.at is None else e.spec.offset(*e.at), tuple(_captions(e)))
+            for e in (self, *self.compared)
+        ]
+
+    def to_svg(self, width: float = 1400) -> str:
+        """The picture as SVG text, about `width` pixels wide at most where panels can be placed below each other."""
+        return draw(self.views(), self.part, width).to_svg()
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
+        """The picture as a PNG file's bytes, `scale` times as large. Needs OpenCV."""
+        return draw(self.views(), self.part, width).to_png(scale)
+
+    def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
+        """Write the picture to a file that ends in .svg or .png. NpuLayoutError on another ending."""
+        target = Path(path)
+        writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
+        if target.suffix.lower() not in writers:
+            raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in .svg or .png")
+        target.write_bytes(writers[target.suffix.lower()]())
+
+    def terminal(self, depth: int = 24, columns: int = 120) -> str:
+        """The text and, in `depth` bits of colour (24, 8, or 0 for none), planes and memory; side by side where
+        `columns` characters suffice."""
+        return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
+
+
+def _width(spec: TensorSpec) -> str:
+    return "half a byte" if spec.element.nibbles else f"{spec.stored.itemsize} byte{'s'[: spec.stored.itemsize > 1]}"
+
+
+def _index(index: Shape) -> str:
+    return f"({','.join(map(str, index))})"
+
+
+def _byte(spec: TensorSpec, index: Shape) -> str:
+    offset = spec.offset(*index)
+    if spec.element.nibbles:
+        low = (offset % 2 == 0) == (spec.element.nibbles == 1)
+        return f"byte {offset // 2}, its {'low' if low else 'high'} half"
+    return f"byte {offset * spec.stored.itemsize}"
+
+
+def _captions(e: Explanation) -> list[str]:
+    """What stands below a panel."""
+    spec = e.spec
+    lines = [f"offset = {e.formula}"]
+    if e.at is not None:
+        lines.append(f"{_index(e.at)} lies at {e.place(*e.at).rpartition(' = ')[2]}")
+    padding = f"{e.padding_bytes} of them padding ({e.padding_percent:.0f} %)" if e.padding else "no padding"
+    lines.append(f"{spec.nbytes} bytes, {padding}")
+    for r in e.reads:
+        what, _, rest = str(r).partition(": ")
+        first, _, second = rest.partition("; ")
+        lines += [f"{what}: {first};", f"{second}"]
+    return lines
+
+
+def explain(
+    layout: Described,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    axes: str | None = None,
+    at: Sequence[int] | None = None,
+    window: Sequence[int] | None = None,
+    gray: bool = False,
+    compare: Described | Sequence[Described] = (),
+    part: Sequence[int] | None = None,
+    cache_line: int = CACHE_LINE,
+) -> Explanation:
+    """Where a layout puts each element of a tensor, in numbers and as a picture.
+
+    Parameters
+    ----------
+    layout
+        A tag, a Layout, or a TensorSpec, which brings shape, dtype, pitches and gaps with it.
+    shape, axes
+        Logical shape and its order, as TensorSpec takes them.
+    dtype
+        Default: float32.
+    at
+        A logical index: where it lies, and where the window and the gray pixel start. Default: the first element.
+    window
+        Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
+        every channel.
+    gray
+        Whether to mark what one gray pixel reads: three channels.
+    compare
+        Layouts of the same tensor to put beside it.
+    part
+        Extents that the picture shows; default: what is readable.
+    cache_line
+        Bytes of a cache line.
+
+    Raises
+    ------
+    LayoutError
+        Where shape and layout do not fit, or the window leaves the tensor.
+    IndexError
+        Where `at` lies outside.
+
+    Examples
+    --------
+    >>> found = explain("NCHW16c", (1, 57, 46, 46), "int8", at=(0, 17, 2, 3))
+    >>> found.formula
+    'n*135424 + c//16*33856 + h*736 + w*16 + c%16'
+    >>> found.place(0, 17, 2, 3), found.padding_bytes
+    ('0*135424 + 1*33856 + 2*736 + 3*16 + 1 = 35377', 14812)
+    >>> both = explain("NHWC", (1, 3, 8, 8), window=(3, 3), compare="NCHW")
+    >>> len(both.reads[0].runs), len(both.compared[0].reads[0].runs)
+    (3, 9)
+    """
+    if cache_line < 1:
+        raise NpuLayoutError(f"cache_line: expected 1 byte or more, got {cache_line}")
+    spec = _spec(layout, shape, dtype, axes)
+    others = [compare] if isinstance(compare, (str, Layout, TensorSpec)) else list(compare)
+    specs = [spec, *(_beside(other, spec) for other in others)]
+    index = tuple(at) if at is not None else None
+    if index is not None:
+        spec.offset(*index)
+    start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
+    found = []
+    for each in specs:
+        marked = [] if window is None else [reads.window(each, window, start, cache_line)]
+        marked += [reads.gray(each, start, cache_line)] if gray else []
+        found.append(tuple(marked))
+    reach = {}
+    if window is not None:
+        reach = dict(zip([a for a in spec.axes if a not in "NC"][-len(window) :], window))
+    wanted = None if part is None else spec.layout.check_shape(part)
+    shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, wanted)
+    made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
+    return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
+    if isinstance(layout, TensorSpec):
+        if shape is not None or dtype is not None or axes is not None:
+            raise NpuLayoutError(f"explain: {layout.describe()} has its shape, dtype and axes; give the spec alone")
+        return layout
+    if shape is None:
+        raise NpuLayoutError(f"explain: layout {layout} needs a shape")
+    return TensorSpec(shape, layout, "float32" if dtype is None else dtype, axes=axes)
+
+
+def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
+    if not isinstance(other, TensorSpec):
+        return TensorSpec(spec.shape, other if isinstance(other, str) else other.tag, spec.dtype, axes=spec.axes)
+    if (other.axes, other.shape) != (spec.axes, spec.shape):
+        raise LayoutError(
+            f"compare: {other.describe()} of axes {other.axes} is not {spec.describe()} of axes {spec.axes}"
+        )
+    return other

@@ -1,0 +1,222 @@
+"""A readable part of a tensor and its memory as lines of cells, in address order: what a picture is drawn from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .layout import Shape
+from .storage import Storage
+
+WIDEST = 24  # cells of a line
+SKIP = 2  # cells that a skip takes
+NEAR = 64  # elements beside a shown one that are looked at for padding
+BUDGET = 240  # cells of a picture
+
+
+class Roles(NamedTuple):
+    """Which axis is the plane's rows, its columns, which has the colours, and what is left."""
+
+    colour: str
+    rows: str
+    columns: str
+    others: str
+
+    @property
+    def planes(self) -> str:
+        """The axes whose indices number the planes."""
+        return self.others + (self.colour if self.colour not in self.rows + self.columns else "")
+
+
+def roles(axes: str) -> Roles:
+    """H, W and C where they are; else the last axes.
+
+    >>> roles("NCHW"), roles("MK")
+    (Roles(colour='C', rows='H', columns='W', others='N'), Roles(colour='M', rows='M', columns='K', others=''))
+    """
+    rest = [letter for letter in axes if letter != "C"]
+
+    def take(wanted: str) -> str:
+        picked = wanted if wanted in rest else rest[-1] if rest else ""
+        if picked:
+            rest.remove(picked)
+        return picked
+
+    columns = take("W") or "C"
+    rows = take("H")
+    colour = "C" if "C" in axes else take("C") or rows or columns
+    return Roles(colour, rows, columns, "".join(rest))
+
+
+Part = dict[str, range]
+
+
+def block(storage: Storage, letter: str) -> int:
+    """Elements of `letter` in one of the layout's outermost blocks; 1 where it has none."""
+    return max((link.step for link in storage.chain(letter)), default=1)
+
+
+def choose_part(
+    storages: Sequence[Storage], focus: dict[str, int], reach: dict[str, int], wanted: Shape | None = None
+) -> Part:
+    """The indices of each axis that are shown: all of a small tensor, else some from `focus` on, at least `reach`.
+
+    Blocks are shown from their start, with the start of the next one.
+    """
+    first = storages[0]
+    axes, shape = first.layout.axes, dict(zip(first.layout.axes, first.shape))
+    blocks = {a: max(block(s, a) for s in storages) for a in axes}
+    extents = dict(shape) if wanted is None else {a: min(n, shape[a]) for a, n in zip(axes, wanted)}
+    role = roles(axes)
+    small = math.prod(shape.values()) <= 150 and max(extents[a] for a in role.rows + role.columns or axes) <= 12
+    if wanted is None and not small:
+        few = shape.get(role.colour, 1) <= 8
+        caps = dict.fromkeys(axes, 2)
+        caps.update({role.rows: 5, role.columns: 5} if few else {role.rows: 2, role.columns: 3})
+        caps[role.colour] = 20 if len(axes) > 1 else WIDEST
+        least = {a: max(2, reach.get(a, 1) + 1) for a in axes}
+        for a in axes:
+            b = blocks[a]
+            caps[a] = max(caps[a] if b < 8 else b + 2, least[a])
+            extents[a] = min(shape[a], caps[a])
+        for a in (*role.others, *role.rows, *role.columns, role.colour):
+            floor = 1 if a in role.others else max(least[a], blocks[a] + 2 if blocks[a] <= 32 else 2)
+            while math.prod(extents.values()) > BUDGET and extents[a] > floor:
+                extents[a] -= 1
+    part = {}
+    for a in axes:
+        n, at = extents[a], focus.get(a, 0)
+        needed = at + reach.get(a, 1)
+        whole = [at - at % blocks[a]] if blocks[a] > 1 else []
+        starts = (0, *whole, min(at, shape[a] - n))
+        start = next((s for s in starts if needed <= s + n), at)
+        part[a] = range(start, min(start + n, shape[a]))
+    return part
+
+
+def holds_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
+    """bool for each address lowest .. end - 1: does a logical element lie there? Asked of the one offset function,
+    axis by axis, since an offset is a sum of what each index adds."""
+    rank = len(storage.shape)
+    zero = [0] * rank
+    base = storage.offset(*zero)
+    adds = [
+        np.asarray(storage.offset(*zero[:i], np.arange(n), *zero[i + 1 :])) - base for i, n in enumerate(storage.shape)
+    ]
+    adds.sort(key=lambda a: -int(a.max() - a.min()))
+    sums = np.array([base], np.int64)
+    for i, add in enumerate(adds):
+        low, high = (sum(int(f(a)) for a in adds[i + 1 :]) for f in (np.min, np.max))
+        sums = (sums[:, None] + add).ravel()
+        sums = sums[(sums + high >= lowest) & (sums + low < end)]
+    found = np.zeros(end - lowest, bool)
+    found[sums - lowest] = True
+    return found
+
+
+class Token(NamedTuple):
+    """One thing in a line: a shown element, its index in `place`; a pad element; or `elements` that are skipped."""
+
+    address: int
+    kind: str  # "cell", "pad" or "skip"
+    elements: int = 1
+    place: Shape = ()
+    padding: bool = False  # of a skip: nothing but padding lies there
+
+    @property
+    def width(self) -> int:
+        return SKIP if self.kind == "skip" else 1
+
+
+def _gap(storage: Storage, lowest: int, end: int) -> Iterator[Token]:
+    """Tokens for the addresses lowest .. end - 1, none of which is shown."""
+    if lowest >= end:
+        return
+    held = holds_element(storage, lowest, min(end, lowest + NEAR))
+    if not held.any() and end - lowest <= 1 << 20:
+        held = holds_element(storage, lowest, end)
+    empty = int(held.argmax()) if held.any() else held.size
+    if empty < WIDEST:
+        yield from (Token(lowest + i, "pad") for i in range(empty))
+    elif lowest + empty == end:
+        yield Token(lowest, "skip", empty, padding=True)
+        return
+    else:
+        empty = 0
+    if lowest + empty < end:
+        yield Token(lowest + empty, "skip", end - lowest - empty)
+
+
+def tokens(storage: Storage, part: Part) -> list[Token]:
+    """The whole buffer in address order: the part's elements, padding beside them, and what is skipped."""
+    grid = np.meshgrid(*(np.asarray(part[a]) for a in storage.layout.axes), indexing="ij")
+    offsets = np.asarray(storage.offset(*grid)).ravel()
+    order = np.argsort(offsets)
+    indices = np.stack([g.ravel() for g in grid], axis=1)[order].tolist()
+    result: list[Token] = []
+    at = 0
+    for address, index in zip(offsets[order].tolist(), indices):
+        result += _gap(storage, at, address)
+        result.append(Token(address, "cell", place=tuple(index)))
+        at = address + 1
+    return [*result, *_gap(storage, at, storage.size)]
+
+
+Line = list[Token]
+
+
+def lines(storage: Storage, part: Part) -> list[Line]:
+    """`tokens`, cut where the storage's own strides turn over: the longest lines that are at most WIDEST cells."""
+    everything = tokens(storage, part)
+    lowest = storage.start + sum((n - 1) * s for n, s in zip(storage.storage_shape, storage.strides) if s < 0)
+    dims = [(abs(s), n) for n, s in zip(storage.storage_shape, storage.strides)]
+    turns = sorted({stride for stride, _ in dims if stride > 1} | {storage.size}, reverse=True)
+    several = sorted({s * k for s, n in dims for k in range(2, n) if n % k == 0 and 1 < s * k <= WIDEST}, reverse=True)
+
+    def cuts(periods: Sequence[int]) -> Iterator[list[Line]]:
+        for period in periods:
+            cut = _cut(everything, lowest, period)
+            if max(map(_width, cut)) <= WIDEST:
+                yield cut
+
+    whole = next(cuts([*turns, 16]), None) or _cut(everything, lowest, 8)
+    fits = len(whole) <= WIDEST and any(token.kind == "skip" for token in everything)
+    if fits or max(map(_width, whole)) >= WIDEST // 3:
+        return whole
+    return next((cut for cut in cuts(several) if len(cut) < len(whole)), whole)
+
+
+def _cut(everything: Sequence[Token], lowest: int, period: int) -> list[Line]:
+    result: list[Line] = []
+    key = None
+    for token in everything:
+        turn = (token.address - lowest) // period
+        if result and turn == key:
+            result[-1].append(token)
+        elif result and token.kind == "skip" and _width(result[-1]) + SKIP <= WIDEST:
+            result[-1].append(token)  # what a line would begin with, and is not shown, ends the line before
+        else:
+            result.append([token])
+            key = turn
+    return result
+
+
+def _width(line: Line) -> int:
+    return sum(token.width for token in line)
+
+
+def words(storage: Storage, line: Line) -> str:
+    """What a line holds: ``c3  h0-1  w0-2``, axes in storage order, those of extent 1 left out."""
+    cells = [token.place for token in line if token.kind == "cell"]
+    if not cells:
+        return "padding" if all(t.kind == "pad" or t.padding for t in line) else ""
+    found = []
+    for letter in storage.layout.letters:
+        axis = storage.layout.axes.index(letter)
+        if storage.shape[axis] > 1:
+            low, high = min(i[axis] for i in cells), max(i[axis] for i in cells)
+            found.append(f"{letter.lower()}{low}" + (f"-{high}" if high > low else ""))
+    return " ".join(found)

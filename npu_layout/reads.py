@@ -1,0 +1,123 @@
+"""What one reader touches of a buffer: runs of consecutive elements, cache lines, and the bytes fetched in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import LayoutError
+from .layout import check_extents
+from .tensor import TensorSpec
+
+CACHE_LINE = 64  # bytes, of nearly every CPU; explain's cache_line says otherwise
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The elements that one convolution window or one gray pixel reads.
+
+    Attributes
+    ----------
+    what
+        In words: ``3x3 window at h 0, w 0``.
+    offsets
+        int64, element offsets in the buffer, ascending.
+    bits
+        Of one element.
+    cache_line
+        Bytes. The buffer is taken to start on a line.
+    """
+
+    what: str
+    offsets: np.ndarray
+    bits: int
+    cache_line: int = CACHE_LINE
+
+    @property
+    def runs(self) -> list[tuple[int, int]]:
+        """(first offset, elements) of each stretch without a hole."""
+        starts = np.flatnonzero(np.diff(self.offsets, prepend=self.offsets[0] - 2) != 1)
+        lengths = np.diff(starts, append=self.offsets.size)
+        return [(int(self.offsets[at]), int(n)) for at, n in zip(starts, lengths)]
+
+    @property
+    def lines(self) -> list[int]:
+        """The cache lines touched, ascending; line 0 holds the buffer's first byte."""
+        first = self.offsets * self.bits // (8 * self.cache_line)
+        last = ((self.offsets + 1) * self.bits - 1) // (8 * self.cache_line)
+        return [int(line) for line in np.union1d(first, last)]
+
+    @property
+    def bytes_read(self) -> int:
+        return -(-self.offsets.size * self.bits // 8)
+
+    @property
+    def bytes_fetched(self) -> int:
+        """Whole cache lines."""
+        return len(self.lines) * self.cache_line
+
+    @property
+    def bytes_wasted(self) -> int:
+        """Fetched, and not read by this reader; its neighbour may want them."""
+        return self.bytes_fetched - self.bytes_read
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: {_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
+            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes; {self.bytes_fetched} bytes fetched, "
+            f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)"
+        )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def read(spec: TensorSpec, what: str, chosen: dict[str, range], cache_line: int) -> Reads:
+    """What lies at every combination of `chosen` (a range for each axis) in a buffer of `spec`."""
+    offsets = spec.offset(*np.ix_(*(np.asarray(chosen[letter]) for letter in spec.axes)))
+    bits = 4 if spec.element.nibbles else 8 * spec.stored.itemsize
+    return Reads(what, np.sort(offsets, axis=None), bits, cache_line)
+
+
+def _single(at: dict[str, int]) -> dict[str, range]:
+    return {letter: range(i, i + 1) for letter, i in at.items()}
+
+
+def _where(chosen: dict[str, range], letters: Sequence[str]) -> str:
+    return ", ".join(f"{letter.lower()} {chosen[letter].start}" for letter in letters)
+
+
+def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
+    """One window of a convolution: `size` over the last axes that are neither N nor C, from `at` on, every channel."""
+    extents = check_extents("window", size)
+    spatial = [letter for letter in spec.axes if letter not in "NC"][-len(extents) :]
+    text = "x".join(map(str, extents))
+    if len(spatial) < len(extents):
+        raise LayoutError(
+            f"window {text}: {spec.describe()} has {len(spatial)} axes besides N and C, expected {len(extents)}"
+        )
+    shape = dict(zip(spec.axes, spec.shape))
+    chosen = _single(at)
+    for letter, extent in zip(spatial, extents):
+        chosen[letter] = range(at[letter], at[letter] + extent)
+        if chosen[letter].stop > shape[letter]:
+            raise LayoutError(
+                f"window {text} at {_where(chosen, spatial)} leaves {spec.describe()}: "
+                f"it ends at {letter} {chosen[letter].stop}, expected {shape[letter]} or less"
+            )
+    if "C" in shape:
+        chosen["C"] = range(shape["C"])
+    return read(spec, f"{text} window at {_where(chosen, spatial)}", chosen, cache_line)
+
+
+def gray(spec: TensorSpec, at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
+    """One gray pixel: the first three channels at `at`."""
+    channels = dict(zip(spec.axes, spec.shape)).get("C", 0)
+    if channels < 3:
+        raise LayoutError(f"gray: expected an axis C of at least 3, got {channels}, {spec.describe()}")
+    chosen = {**_single(at), "C": range(3)}
+    return read(spec, f"gray pixel at {_where(chosen, [a for a in spec.axes if a not in 'NC'])}", chosen, cache_line)
