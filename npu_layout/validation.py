@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Union
@@ -262,16 +263,19 @@ def _remade(
     images = [name for name, x in kept[0].inputs.items() if channel_axis(x.shape) is not None]
     made: dict[str, _Remade] = {}
     todo = [(name, row) for name in images for row in rows]
+    limits = {
+        n: (min(float(k.inputs[n].min()) for k in kept), max(float(k.inputs[n].max()) for k in kept)) for n in images
+    }
     for name, row in track(todo, len(todo), "looking for causes", progress):
         k = kept[row]
-        for variant in variants(k.inputs[name], meta, k.frame):
+        for variant in variants(k.inputs[name], meta, k.frame, limits[name]):
             text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
             one = made.setdefault(text, _Remade(text, variant.fix, [], {other: [] for other in answer}))
             one.rows.append(row)
             for other, tensor in answer.items():
                 one.references[other].append(tensor)
-    return [one for one in made.values() if len(one.rows) == len(rows)]
+    return [one for one in made.values() if 2 * len(one.rows) >= len(rows)]
 
 
 def _judged(
@@ -312,7 +316,7 @@ def _judged(
     return OutputReport(
         name, other, *finding, spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
-        dead, held, _found(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
+        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip
 
 
@@ -337,6 +341,18 @@ def _found(f: Figures | None) -> dict[str, float]:
     return {k: v for k, v in values.items() if v is not None}
 
 
+def _passing(f: Figures | None) -> dict[str, float]:
+    """To 6 digits, rounded to the side that passes."""
+    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
+
+
+def _rounded(value: float, to: Callable[[float], int]) -> float:
+    if not value or not np.isfinite(value):
+        return value
+    digits = 5 - math.floor(math.log10(abs(value)))
+    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
+
+
 def _exhibit(
     case: Case,
     kept: Sequence[_Kept],
@@ -347,7 +363,7 @@ def _exhibit(
     other: str,
 ) -> Exhibit:
     """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
-    seen = remade[0].rows if remade else range(len(kept))
+    seen = {row for m in remade for row in m.rows} or range(len(kept))
     at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
@@ -363,7 +379,8 @@ def _exhibit(
 def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Remade], other: str) -> np.ndarray | None:
     """What an explanation about inputs makes the model say to the kept frame `at`; None where that is not known."""
     if e.cause == "preprocessing":
-        return next((m.references[other][m.rows.index(at)] for m in remade if m.text == e.text), None)
+        made = next((m for m in remade if m.text == e.text and at in m.rows), None)
+        return None if made is None else made.references[other][made.rows.index(at)]
     if e.cause == "output_order":
         return kept[at].references.get(e.fix)
     if e.cause == "wrong_input" and e.fix is not None:

@@ -48,28 +48,33 @@ def channel_axis(shape: tuple[int, ...]) -> int | None:
     return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
 
 
-def variants(x: np.ndarray, meta: Mapping[str, Any], frame: np.ndarray | None) -> Iterator[Variant]:
+def variants(
+    x: np.ndarray, meta: Mapping[str, Any], frame: np.ndarray | None, limits: tuple[float, float]
+) -> Iterator[Variant]:
     """Every other way to make `x`, an image as the model takes it: no two of them nearly alike, none like `x`.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
-    uint8 (height, width, channels of "source"), or None. Nothing for inputs that are no images.
+    uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs.
+    Nothing for inputs that are no images.
     """
     axis = channel_axis(x.shape)
     if axis is None:
         return
     seen = [np.asarray(x, np.float64)]
-    for variant in _every(x, axis, meta, frame):
-        if not any(_alike(variant.x, other) for other in seen):
+    for variant in _every(x, axis, meta, frame, limits):
+        if not _alike(variant.x, seen[0], 0.02) and not any(_alike(variant.x, other, 0.002) for other in seen):
             seen.append(variant.x)
             yield variant._replace(x=variant.x.astype(x.dtype))
 
 
-def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two inputs differ by so little that no network's answer would tell them apart."""
-    return float(np.sqrt(((a - b) ** 2).mean())) <= 0.02 * float(b.std())
+def _alike(a: np.ndarray, b: np.ndarray, share: float) -> bool:
+    """Whether two inputs differ by no more than a share of how much one of them varies: 0.02 is std 255 for 256."""
+    return float(np.sqrt(((a - b) ** 2).mean())) <= share * float(b.std())
 
 
-def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndarray | None) -> Iterator[Variant]:
+def _every(
+    given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndarray | None, limits: tuple[float, float]
+) -> Iterator[Variant]:
     x, channels = np.asarray(given, np.float64), given.shape[axis]
     base = dict(meta.get("preprocess") or {})
     color = base.get("color", "RGB")
@@ -83,8 +88,10 @@ def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndar
         return [float(v) for v in values]
 
     # An integer accelerator saturates at the range that it was calibrated on.
-    ends = (x,) if affine is None else ((0 - mean) / std, (255 - mean) / std)
-    low, high = min(float(np.min(e)) for e in ends), max(float(np.max(e)) for e in ends)
+    ranges = {"the recorded inputs": limits}
+    if affine is not None:
+        ends = np.stack([(0 - mean) / std, (255 - mean) / std])
+        ranges["all pixels"] = float(ends.min()), float(ends.max())
     known = {} if affine is None else {"mean": plain(mean), "std": plain(std)}
     if channels == 3 and color in _FLIPPED:
         other = _FLIPPED[color]
@@ -95,30 +102,33 @@ def _every(given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndar
         if known:
             fix.update(mean=plain(mean[::-1]), std=plain(std[::-1]))
         yield Variant(f"{other} instead of {color}, swapped after mean and std", fix, np.flip(x, axis))
-    scaled = {
+    zero, one = np.zeros(channels), np.ones(channels)
+    forgotten = {
+        "mean and std forgotten": (zero, one),
+        "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
+        "mean forgotten": (zero, std),
+        "std forgotten": (mean, one),
+        "std forgotten, divided by 255 all the same": (mean, one * 255),
+        "mean and std applied twice": (mean + mean * std, std * std),
+        "mean and std applied twice, in units of 255": (mean + mean * std / 255, std * std / 255),
+    }
+    scaled = {  # the usual mistakes first: of two that come to the same the first is named
+        **({} if affine is None else forgotten),
         "divided by 255 once more than declared": (mean, std * 255),
         "not divided by 255": (mean, std / 255),
         "divided by 255 twice before mean and std": (mean * 255, std * 255),
         "not divided by 255 before mean and std": (mean / 255, std / 255),
     }
-    if affine is not None:
-        zero, one = np.zeros(channels), np.ones(channels)
-        scaled.update(
-            {
-                "mean and std forgotten": (zero, one),
-                "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
-                "mean forgotten": (zero, std),
-                "std forgotten": (mean, one),
-                "std forgotten, divided by 255 all the same": (mean, one * 255),
-                "mean and std applied twice": (mean + mean * std, std * std),
-                "mean and std applied twice, in units of 255": (mean + mean * std / 255, std * std / 255),
-            }
-        )
+    uncut = [x]
     for text, (mean_, std_) in scaled.items():
         m_, s_ = mean_.reshape(along), std_.reshape(along)
         made, fix = (pixels - m_) / s_, {**base, "mean": plain(mean_), "std": plain(std_)}
+        if any(_alike(made, other, 0.02) for other in uncut):
+            continue
+        uncut.append(made)
         yield Variant(text, fix, made)
-        yield Variant(f"{text}, cut to the declared range", fix, np.clip(made, low, high))
+        for what, (low, high) in ranges.items():
+            yield Variant(f"{text}, cut to the range of {what}", fix, np.clip(made, low, high))
     letters = ("NCHW", "NHWC")[axis == 3]
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))

@@ -121,6 +121,7 @@ def test_match(board: Board) -> None:
     assert output.figures is not None and output.figures.snr_db > 30 and output.figures.cosine > 0.999
     assert output.figures.max_steps is not None and output.figures.max_steps <= 0.51
     assert len(output.channels) == CHANNELS and output.worst_channel is not None
+    assert all(value == float(f"{value:.6g}") for value in output.passing.values())
     passing = nl.validate(board.recording(), board.engine, **output.passing)
     assert passing, str(passing)
     strict = {"max_abs": {"maps": output.figures.max_abs * 0.99}}

@@ -8,21 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import npu_layout as nl
+from npu_layout.report import VERDICTS
 
 from .cases import Planted, Truth, feed, saturated
 from .faults import REFUSALS
 
-VERDICTS = (
-    "match",
-    "layout",
-    "quantization",
-    "channel_order",
-    "preprocessing",
-    "output_order",
-    "wrong_input",
-    "ambiguous",
-    "mismatch",
-)
 FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 
 
