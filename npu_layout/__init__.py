@@ -21,7 +21,7 @@ from .strided import empty, fitting_formats, is_contiguous, strides
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
-    from . import exchange
+    from . import exchange, ops
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .validation import validate
@@ -58,6 +58,7 @@ __all__ = [
     "is_contiguous",
     "kernels",
     "memory_format",
+    "ops",
     "plan",
     "repack",
     "set_num_threads",
@@ -74,6 +75,7 @@ _LATE = {  # what they need takes longer to import than all the rest
     "Recording": "recording",
     "Report": "report",
     "exchange": "exchange",
+    "ops": "ops",
     "validate": "validation",
 }
 

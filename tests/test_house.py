@@ -19,8 +19,10 @@ FLOORS = (
     "gray quantization strided",
     "tensor array_tensor reshaping",
     "formats conversion frames engines specs recording_frames identify comparison progress",
-    "recording_files",
-    "recording",
+    "operators recording_files",
+    "channel_operators element_operators moving_operators peaks_operator recording",
+    "resize_operator",
+    "ops",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",
     "polygraphy_json rknn_snapshot",
@@ -39,6 +41,7 @@ OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
     "frames": {"cv2"},
     "geometry": {"cv2"},
+    "resize_operator": {"cv2"},
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
     "onnx_test_data": {"onnx"},
@@ -48,7 +51,8 @@ LATE = {
     "progress": {"rich"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "bench", "cli", "report"}  # the last three to name and compare them
+ASK_THE_KERNELS = {"repack", "gray", "channel_operators", "element_operators", "peaks_operator"}
+ASK_THE_KERNELS |= {"bench", "cli", "report"}  # to name and compare them
 
 
 def modules() -> dict[str, ast.Module]:
