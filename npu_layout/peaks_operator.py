@@ -73,13 +73,15 @@ def peaks(
         raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINED)} or None, got {refine!r}")
     try:
         limit, reach = float(threshold), operator.index(radius)
-    except TypeError:
+    except (TypeError, ValueError):
         raise NpuLayoutError(
             f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
         ) from None
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
     known = stored_as(quantization, taken)
+    if known is not None and known.axis in (2, 3):  # neighbours differ in their scales
+        taken, known = taken._replace(arrays=(real(taken.x, known, taken.order),)), None
     rows = _found(taken, known, limit, reach)
     if out is None:
         result = np.empty((len(rows), 5))
@@ -94,8 +96,8 @@ def peaks(
 
 def _found(taken: Given, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:
     """(count, 4) int64, ascending rows of n, c, y, x."""
-    if known is not None and known.axis in (2, 3):
-        taken, known = taken._replace(arrays=(real(taken.x, known, taken.order),)), None
+    if not taken.x.size:
+        return np.empty((0, 4), np.int64)
     run, x = serving(taken).run, taken.x
     if known is None or known.axis is None:
         if known is not None:

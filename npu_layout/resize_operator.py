@@ -15,7 +15,11 @@ from .strided import Order, empty, order_of
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
 _TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
-_WIDER = {"int8": "int16", "float16": "float32"}  # what it does not take, in what it does; integers else in float64
+_WIDER = {
+    "bool": "float32",
+    "int8": "int16",
+    "float16": "float32",
+}  # what it does not take, in what it does; integers else in float64
 _CHANNELS = 128  # that cv2 takes at once
 _SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
 _CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")
@@ -145,7 +149,7 @@ for _pattern, _name in (("*HW", "cv2, plane by plane"), ("*HW*", "cv2, image by 
 @kernel("resize")
 def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
     own = x.dtype.name
-    work = np.dtype("float32" if out.dtype == bool else own if own in _TAKEN else _WIDER.get(own, "float64"))
+    work = np.dtype(own if own in _TAKEN.split() else _WIDER.get(own, "float64"))
     source, result = empty(x.shape, work, _C_ORDER.layout), empty(out.shape, work, _C_ORDER.layout)
     source[...] = x
     _images(source, result, _C_ORDER, how)
