@@ -48,13 +48,12 @@ def kernel(operator: str, pattern: str = "*", dtypes: str | None = None, name: s
         rows = _KERNELS.setdefault(operator, [])
         row = Kernel(pattern, None if dtypes is None else frozenset(dtypes.split()), name, run)
         rows.insert(len(rows) if name == GENERIC else sum(k.name != GENERIC for k in rows), row)
-        chosen.cache_clear()
+        _serving.cache_clear()
         return run
 
     return register
 
 
-@lru_cache(maxsize=1024)
 def chosen(operator: str, tag: str, dtype: str) -> Kernel:
     """The kernel for arrays of a plain layout with the axes NCHW, by its tag, and of a dtype, by its name."""
     return next(
@@ -90,7 +89,7 @@ def given(operator: str, *inputs: Any, values: bool = True, windows: bool = Fals
     """Check the inputs of an operator. `values`: it computes, so that it gets native numbers, bool as uint8; else it
     moves elements as they are. `windows`: see result_layout."""
     sources = tuple(_array(operator, x) for x in inputs)
-    layout = result_layout(*inputs, windows=windows)
+    layout = result_layout(*(x if _carries(x) else source for x, source in zip(inputs, sources)), windows=windows)
     kind = next((type(x) for x in inputs if _carries(x)), None)
     arrays = tuple(_native(a) for a in sources) if values else sources
     return Given(operator, arrays, sources, order_of(_LAYOUT if layout is None else layout), kind)
@@ -129,9 +128,11 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
     """
     carried = [x.layout for x in inputs if _carries(x)]
+    if len(inputs) == 1:
+        return carried[0] if carried else memory_format(inputs[0])
     if carried:
         return _LAST if windows and _LAST in carried else carried[0]
-    told = {memory_format(np.asarray(x)) for x in inputs} - {None}
+    told = {memory_format(x) for x in inputs} - {None}
     return told.pop() if len(told) == 1 else None
 
 
@@ -157,12 +158,17 @@ def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) ->
 
 def serving(given: Given) -> Kernel:
     """The kernel for these inputs."""
-    return chosen(given.operator, tag_of(given.order), kernel_name(given.x.dtype))
+    return _serving(given.operator, given.order.stored, given.arrays[0].dtype)
 
 
-def tag_of(order: Order) -> str:
-    """The tag of a layout with these places, its axes spelt NCHW."""
-    return "".join(AXES[i] for i in order.stored)
+@lru_cache(maxsize=1024)
+def _serving(operator: str, stored: Shape, dtype: np.dtype[Any]) -> Kernel:
+    return chosen(operator, tag_of(stored), kernel_name(dtype))
+
+
+def tag_of(stored: Shape) -> str:
+    """The tag of the layout in which the axes lie so, outermost first, spelt NCHW."""
+    return "".join(AXES[i] for i in stored)
 
 
 def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:

@@ -65,5 +65,8 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
         if order.layout.axes != AXES:
             raise LayoutError(f"table: expected formats with the axes {AXES}, got {name!r}")
     return Table(
-        {name: {f: chosen(name, tag_of(order), dtype).name for f, order in orders.items()} for name in operators()}
+        {
+            name: {f: chosen(name, tag_of(order.stored), dtype).name for f, order in orders.items()}
+            for name in operators()
+        }
     )

@@ -11,10 +11,11 @@ import numpy as np
 
 from . import kernels
 from .errors import NpuLayoutError
-from .layout import c_strides
 from .operators import Given, Stored, given, kernel, real, serving, stored_as
 from .quantization import Quantization
-from .repack import check_out, flat_memory
+from .repack import check_out
+
+_REFINEMENTS = ("parabola", "quarter")
 
 
 def peaks(
@@ -69,8 +70,8 @@ def peaks(
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
     taken = given("peaks", x)
-    if refine is not None and refine not in _REFINED:
-        raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINED)} or None, got {refine!r}")
+    if refine is not None and refine not in _REFINEMENTS:
+        raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
     try:
         limit, reach = float(threshold), operator.index(radius)
     except (TypeError, ValueError):
@@ -148,44 +149,16 @@ def _any_peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
             there = (..., slice(max(0, dy), h - max(0, -dy)), slice(max(0, dx), w - max(0, -dx)))
             if (dy, dx) != (0, 0):
                 good[here] &= x[here] > x[there] if (dy, dx) < (0, 0) else x[here] >= x[there]
-    return np.argwhere(good).astype(np.int64, copy=False)
-
-
-def _parabola(before: np.ndarray, at: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    moved: np.ndarray = 0.5 * (before - behind) / (before - 2 * at + behind)
-    return moved
-
-
-def _quarter(before: np.ndarray, at: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    moved: np.ndarray = 0.25 * np.sign(behind - before)
-    return moved
-
-
-_REFINED = {"parabola": _parabola, "quarter": _quarter}
+    return np.ascontiguousarray(np.argwhere(good), np.int64)
 
 
 def _describe(
     x: np.ndarray, rows: np.ndarray, known: Quantization | None, refine: str | None, result: np.ndarray
 ) -> None:
     """n, c, x, y and score of the peaks at `rows`."""
-    result[:, :2], result[:, 2], result[:, 3] = rows[:, :2], rows[:, 3], rows[:, 2]
-    memory, start, strides = flat_memory(x)
-    steps = strides or c_strides(x.shape)
-    at = rows @ np.array(steps, np.int64) + start
-    score = values = memory[at]
+    kernels.tops(x, rows, result, refine)
     if known is not None:
         scale, zero_point = np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32)
         if known.axis is not None:
             scale, zero_point = scale[rows[:, known.axis]], zero_point[rows[:, known.axis]]
-        score = (values.astype(np.float32) - zero_point) * scale
-    result[:, 4] = score
-    if refine is None or not len(rows):
-        return
-    values = values.astype(np.float64)
-    for axis, column in ((3, 2), (2, 3)):
-        inner = (rows[:, axis] > 0) & (rows[:, axis] < x.shape[axis] - 1)
-        step = np.where(inner, steps[axis], 0)
-        before, behind = (memory[place].astype(np.float64) for place in (at - step, at + step))
-        with np.errstate(all="ignore"):
-            moved = _REFINED[refine](before, values, behind)
-        result[:, column] += np.where(inner & np.isfinite(moved), moved, 0)
+        result[:, 4] = (result[:, 4].astype(np.float32) - zero_point) * scale

@@ -559,10 +559,10 @@ def test_the_generic_kernel_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
                 with monkeypatch.context() as only:
                     rows = {k: [r for r in v if r.name == operators.GENERIC] for k, v in operators._KERNELS.items()}
                     only.setattr(operators, "_KERNELS", {k: rows[k] or v for k, v in operators._KERNELS.items()})
-                    operators.chosen.cache_clear()
+                    operators._serving.cache_clear()
                     slow = op.call(x)
                     compared += any(rows.values())
-                operators.chosen.cache_clear()
+                operators._serving.cache_clear()
                 assert slow.strides == fast.strides
                 assert_equal(fast, np.asarray(slow), op._replace(steps=op.steps or float(name == "to_gray")), x)
     assert compared
@@ -588,7 +588,7 @@ def test_a_kernel_of_ones_own() -> None:
         np.testing.assert_array_equal(result, filled("int8") + filled("int8"))
     finally:
         operators._KERNELS.pop("doubled")
-        operators.chosen.cache_clear()
+        operators._serving.cache_clear()
 
 
 # -- quantised

@@ -90,4 +90,12 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
 /* Sort `peaks` by way of as much room again. True: the list lies in `other`. */
 int peaks_sort(Peaks *peaks, int64_t *other);
 
+/* Where a peak is between pixels: not looked for, at the top of a parabola, a quarter of a pixel towards the greater
+ * neighbour. */
+typedef enum { WHOLE, PARABOLA, QUARTER, REFINEMENTS } Refinement;
+
+/* Of the pixel `index` (n, c, y, x) of heatmaps with those extents and steps in bytes: n, c, x, y and its value. */
+void peak_top(Dtype type, const uint8_t *src, const int64_t extents[4], const int64_t steps[4], const int64_t index[4],
+              Refinement refinement, double top[5]);
+
 #endif
