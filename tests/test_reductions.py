@@ -431,7 +431,7 @@ def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> 
                         with np.errstate(all="ignore"):
                             way = 0.5 * (before - after) / (before - 2 * v + after)
                         if refine == "quarter":
-                            way = 0.25 * ((after > before) - (after < before))
+                            way = 0.25 * (int(after > before) - int(after < before))
                         at[axis] += way if np.isfinite(way) else 0
                 for out in outs:
                     np.testing.assert_array_equal(out[i], [n, c, *at, plane[j, k]])
@@ -474,6 +474,8 @@ def test_plateaus_thresholds_and_many_peaks(backend: str) -> None:
         expected = int(float(x[0, 0, 0, 0]) > threshold)
         assert len(kernels.peaks(x, float(threshold), backend=backend)) == expected
     assert not len(kernels.peaks(flat, math.nan, backend=backend))
+    near = np.array([2**30 + 1, 0, 2**30 + 2], np.int32).reshape(1, 1, 1, 3)  # as float32 these are equal
+    assert kernels.peaks(near, 5, 2, backend=backend).tolist() == [[0, 0, 0, 2]]
     for empty in ((0, 3, 4, 4), (1, 3, 0, 4), (1, 3, 4, 0)):
         assert kernels.peaks(np.zeros(empty, np.float32), 0, backend=backend).shape == (0, 4)
     noise = np.random.default_rng(9).random((1, 2, 420, 400)).astype(np.float32)

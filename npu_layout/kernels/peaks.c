@@ -48,7 +48,7 @@ static double value(Dtype type, const uint8_t *p) {
         return sign ? -f : f;
     }
     memcpy(&w, p, 4), memcpy(&f, p, 4);
-    return type == I32 ? w : f;
+    return type == I32 ? (double)w : (double)f;
 }
 
 /* Whether the peak of the eight nearest is one of its whole window. */
