@@ -21,7 +21,7 @@ from .strided import empty, fitting_formats, is_contiguous, strides
 from .tensor import TensorSpec
 
 if TYPE_CHECKING:
-    from . import exchange
+    from . import exchange, ops
     from .explanation import Explanation, explain
     from .many import Reports, find_recordings, validate_many
     from .recording import Recorder, Recording
@@ -65,6 +65,7 @@ __all__ = [
     "is_contiguous",
     "kernels",
     "memory_format",
+    "ops",
     "plan",
     "repack",
     "set_num_threads",
@@ -86,6 +87,7 @@ _LATE = {  # what they need takes longer to import than all the rest
     "explain": "explanation",
     "Reports": "many",
     "find_recordings": "many",
+    "ops": "ops",
     "validate": "validation",
     "validate_many": "many",
 }

@@ -19,8 +19,10 @@ FLOORS = (
     "gray quantization strided",
     "tensor array_tensor reshaping",
     "formats conversion frames engines specs recording_frames identify comparison processes progress",
-    "recording_files",
-    "recording",
+    "operators recording_files",
+    "channel_operators element_operators moving_operators peaks_operator recording",
+    "resize_operator",
+    "ops",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",
     "polygraphy_json rknn_snapshot",
@@ -51,6 +53,7 @@ OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
     "frames": {"cv2"},
     "geometry": {"cv2"},
+    "resize_operator": {"cv2"},
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
     "onnx_test_data": {"onnx"},
@@ -67,8 +70,8 @@ LATE = {
     "sources": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-# The last four to name, measure and compare them.
-ASK_THE_KERNELS = {"repack", "gray", "bench", "bench_layouts", "cli", "report"}
+ASK_THE_KERNELS = {"repack", "gray", "channel_operators", "element_operators", "peaks_operator"}
+ASK_THE_KERNELS |= {"bench", "bench_layouts", "cli", "report"}  # to name, measure and compare them
 
 
 def modules() -> dict[str, ast.Module]:

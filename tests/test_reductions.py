@@ -391,6 +391,57 @@ def shifted_peaks(x: np.ndarray, threshold: float) -> list[list[int]]:
     return np.argwhere(good).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "float16", "float32"])
+def test_few_peaks(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Where little is above the threshold, alone or in level patches, at borders too."""
+    rng = np.random.default_rng(9)
+    for shape in ((2, 3, 23, 31), (1, 19, 46, 46), (1, 2, 9, 1030), (3, 5, 40, 2), (1, 1, 1, 300)):
+        x = np.zeros(shape, dtype)
+        for _ in range(max(1, x.size // 300)):
+            n, c, j, i = (rng.integers(0, extent) for extent in shape)
+            x[n, c, j : j + 2, i : i + rng.integers(1, 4)] = rng.integers(5, 9)
+        expected = [shifted_peaks(x, 5), [list(row) for row in peaks_oracle(x, dtype, 5, 2)]]
+        for order in ("NCHW", "NHWC", "CHWN", "NHCW"):
+            view = room(fences[0], x.dtype, shape, order, flips="H" if order == "CHWN" else "")
+            view[...] = x
+            for backend in BACKENDS:
+                got = [kernels.peaks(view, 5, radius, backend=backend).tolist() for radius in (1, 2)]
+                assert got == expected
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "float16", "float32"])
+@pytest.mark.parametrize("refine", [None, "parabola", "quarter"])
+def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Of any pixels, peaks or not, infinities and NaN among them: the same bits from every backend."""
+    rng = np.random.default_rng(10)
+    for shape in ((2, 3, 5, 7), (1, 2, 1, 4), (3, 1, 4, 1), (1, 1, 2, 2)):
+        x = values(rng, dtype, shape)
+        rows = np.stack([rng.integers(0, extent, 200) for extent in shape], 1)
+        for order in ("NCHW", "NHWC", "CHWN"):
+            view = room(fences[0], x.dtype, shape, order, flips="W")
+            view[...] = x
+            outs = [np.full((200, 2, 5), 7.0)[:, 0] for _ in BACKENDS]
+            for backend, out in zip(BACKENDS, outs):
+                kernels.tops(view, rows, out, refine, backend=backend)
+            for i, (n, c, j, k) in enumerate(rows.tolist()):
+                plane, at = x[n, c].astype(np.float64), [float(k), float(j)]
+                for axis, here, size in ((0, k, shape[3]), (1, j, shape[2])):
+                    if refine and 0 < here < size - 1:
+                        before, v, after = plane[j, here - 1 : here + 2] if axis == 0 else plane[here - 1 : here + 2, k]
+                        with np.errstate(all="ignore"):
+                            way = 0.5 * (before - after) / (before - 2 * v + after)
+                        if refine == "quarter":
+                            way = 0.25 * (int(after > before) - int(after < before))
+                        at[axis] += way if np.isfinite(way) else 0
+                for out in outs:
+                    np.testing.assert_array_equal(out[i], [n, c, *at, plane[j, k]])
+    with pytest.raises(ValueError, match="refine"):
+        kernels.tops(x, rows, outs[0], "cubic")
+    for backend in NATIVE:
+        with pytest.raises(ValueError, match="pixels that the array does not have"):
+            kernels.tops(x[:, :, :1], rows, outs[0], refine, backend=backend)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_peaks_of_channels_in_blocks(backend: str, fences: tuple[Fenced, Fenced]) -> None:
     rng = np.random.default_rng(8)
@@ -423,6 +474,8 @@ def test_plateaus_thresholds_and_many_peaks(backend: str) -> None:
         expected = int(float(x[0, 0, 0, 0]) > threshold)
         assert len(kernels.peaks(x, float(threshold), backend=backend)) == expected
     assert not len(kernels.peaks(flat, math.nan, backend=backend))
+    near = np.array([2**30 + 1, 0, 2**30 + 2], np.int32).reshape(1, 1, 1, 3)  # as float32 these are equal
+    assert kernels.peaks(near, 5, 2, backend=backend).tolist() == [[0, 0, 0, 2]]
     for empty in ((0, 3, 4, 4), (1, 3, 0, 4), (1, 3, 4, 0)):
         assert kernels.peaks(np.zeros(empty, np.float32), 0, backend=backend).shape == (0, 4)
     noise = np.random.default_rng(9).random((1, 2, 420, 400)).astype(np.float32)

@@ -16,7 +16,7 @@ import numpy as np
 from . import _numpy, _numpy_reduce
 from ._numpy import Program as Twin
 from .box import Arithmetic, Box
-from .reductions import checked_argmax, checked_peaks, checked_softmax
+from .reductions import checked_argmax, checked_peaks, checked_softmax, checked_tops
 
 __all__ = [
     "Arithmetic",
@@ -31,6 +31,7 @@ __all__ = [
     "program",
     "set_num_threads",
     "softmax",
+    "tops",
 ]
 
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
@@ -148,6 +149,17 @@ def peaks(
     level = _BACKENDS[backend or _ACTIVE]
     found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
     return _numpy_reduce.peaks(x, count, name, least, above, reach) if found is None else found
+
+
+def tops(
+    x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
+) -> None:
+    """Where peaks are between pixels: of `x` (N, C, H, W), any strides, and `rows` of n, c, y, x, as `peaks` gives
+    them, to float64 `out` (count, 5): n, c, x, y, value; see `_numpy_reduce.tops`. ValueError on what does not fit."""
+    checked_tops(x, rows, out, refine)
+    native = _BACKENDS[backend or _ACTIVE] is not None
+    if not native or not _core.tops(x, rows, out, x.dtype.name, refine):
+        _numpy_reduce.tops(x, rows, out, refine)
 
 
 def get_num_threads() -> int:

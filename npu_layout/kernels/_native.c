@@ -349,6 +349,7 @@ static PyMethodDef module_methods[] = {
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels)"},
     {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale)"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
+    {"tops", native_tops, METH_VARARGS, "tops(dtype, x, rows, out, refinement)"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {NULL, NULL, 0, NULL},

@@ -121,6 +121,32 @@ def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold
     return np.ascontiguousarray(found)
 
 
+def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> None:
+    """n, c, x, y and value of the pixels (n, c, y, x) of `x` (N, C, H, W), to float64 `out`, in float64.
+
+    x and y are moved to the top of the parabola through the pixel and its neighbours l and r on that axis, by
+    0.5 (l - r) / (l - 2 v + r), or by a quarter towards the greater one; not where that is no finite number or one of
+    them is missing.
+    """
+    n, c, row, column = rows.T
+    values = x[n, c, row, column].astype(np.float64)
+    out[:, 0], out[:, 1], out[:, 2], out[:, 3], out[:, 4] = n, c, column, row, values
+    for axis, to in ((3, 2), (2, 3)) if refine else ():
+        here = rows[:, axis]
+        inner = (here > 0) & (here < x.shape[axis] - 1)
+        index = [n, c, row, column]
+        index[axis] = here - inner
+        before = x[tuple(index)].astype(np.float64)
+        index[axis] = here + inner
+        behind = x[tuple(index)].astype(np.float64)
+        with np.errstate(all="ignore"):
+            if refine == "quarter":
+                moved = 0.25 * np.sign(behind - before)
+            else:
+                moved = 0.5 * (before - behind) / (before - 2 * values + behind)
+        out[:, to] += np.where(inner & np.isfinite(moved), moved, 0)
+
+
 def _shifted(x: np.ndarray, dy: int, dx: int) -> np.ndarray:
     """The points that have a neighbour at (dy, dx); of -dy, -dx: these neighbours."""
     spans = [slice(max(0, -d), n - max(0, d)) for d, n in ((dy, x.shape[2]), (dx, x.shape[3]))]

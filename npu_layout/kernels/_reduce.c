@@ -201,3 +201,39 @@ end:
     if (PyErr_Occurred()) return NULL;
     return PyLong_FromLongLong(peaks.count);
 }
+
+PyObject *native_tops(PyObject *module, PyObject *args) {
+    PyObject *arrays[3];
+    int type, refinement;
+    Py_buffer views[3];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iOOOi", &type, arrays, arrays + 1, arrays + 2, &refinement)) return NULL;
+    if (type < 0 || type >= DTYPES || refinement < 0 || refinement >= REFINEMENTS) {
+        PyErr_SetString(PyExc_ValueError, "no such dtype or refinement");
+        return NULL;
+    }
+    const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED}, items[3] = {dtype_size[type], 8, 8};
+    int held = 0;
+    while (held < 3 && get(arrays[held], views + held, flags[held], items[held])) ++held;
+    if (held == 3) {
+        const Py_buffer *x = views, *rows = views + 1, *out = views + 2;
+        int good = x->ndim == 4 && rows->ndim == 2 && rows->shape[1] == 4 && out->ndim == 2 && out->shape[1] == 5 &&
+                   out->shape[0] == rows->shape[0];
+        int64_t extents[4] = {0}, steps[4] = {0};
+        for (int i = 0; good && i < 4; ++i) extents[i] = x->shape[i], steps[i] = x->strides[i];
+        for (int64_t i = 0; good && i < rows->shape[0]; ++i) {
+            int64_t index[4];
+            double top[5];
+            memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
+            for (int k = 0; k < 4; ++k) good = good && index[k] >= 0 && index[k] < extents[k];
+            if (!good) break;
+            peak_top((Dtype)type, x->buf, extents, steps, index, (Refinement)refinement, top);
+            for (int k = 0; k < 5; ++k)
+                memcpy((uint8_t *)out->buf + i * out->strides[0] + k * out->strides[1], top + k, sizeof *top);
+        }
+        if (!good) PyErr_SetString(PyExc_ValueError, "rows of pixels that the array does not have, or another result");
+    }
+    while (held) PyBuffer_Release(views + --held);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}

@@ -5,5 +5,6 @@
 PyObject *native_argmax(PyObject *module, PyObject *args);
 PyObject *native_softmax(PyObject *module, PyObject *args);
 PyObject *native_peaks(PyObject *module, PyObject *args);
+PyObject *native_tops(PyObject *module, PyObject *args);
 
 #endif

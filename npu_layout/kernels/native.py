@@ -14,6 +14,7 @@ from .box import Arithmetic, Box, limits
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 _GRAYS = {"B": 0, "H": 1, "f": 2}
 _PEAKS = 1 << 14  # rows of a list of peaks at first, at most
+_REFINEMENTS = (None, "parabola", "quarter")
 _TRIED = 1024  # channels of which every byte is tried
 _NUDGES = [(0.0, 0.0)] + [
     (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
@@ -193,6 +194,14 @@ def peaks(
         if count <= room:
             return out[:count] if 2 * count > room else out[:count].copy()
         room = count
+
+
+def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, dtype: str, refine: str | None) -> bool:
+    """As `_numpy_reduce.tops`, the same bits; False where the core does not know the dtype."""
+    if dtype not in _DTYPES:
+        return False
+    _native.tops(_DTYPES.index(dtype), x, rows, out, _REFINEMENTS.index(refine))
+    return True
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads

@@ -3,9 +3,11 @@
  * What lies otherwise, or has to be converted, comes to a tile first, with its neighbours. */
 #include "reduce.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TILE = 12288, WIDEST = 1024, AT_LEAST = 256 }; /* elements */
+enum { FEW = 16 };                                     /* one in so many */
 
 typedef struct {
     const Level *level;
@@ -19,6 +21,7 @@ typedef struct {
     int64_t plane, last;
     Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
     int64_t pitch;
+    int unchecked; /* what is noted has been compared with the threshold alone */
     int32_t found[WIDEST];
 } Search;
 
@@ -45,7 +48,7 @@ static double value(Dtype type, const uint8_t *p) {
         return sign ? -f : f;
     }
     memcpy(&w, p, 4), memcpy(&f, p, 4);
-    return type == I32 ? w : f;
+    return type == I32 ? (double)w : (double)f;
 }
 
 /* Whether the peak of the eight nearest is one of its whole window. */
@@ -61,6 +64,37 @@ static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int
     return 1;
 }
 
+/* Whether the element at p, which has all eight neighbours, is a peak of theirs; without a branch. */
+#define STANDS(name, type)                                                                                            \
+    static inline type at_##name(const uint8_t *p) {                                                                  \
+        type v;                                                                                                       \
+        memcpy(&v, p, sizeof v);                                                                                      \
+        return v;                                                                                                     \
+    }                                                                                                                 \
+    static inline int stands_##name(const uint8_t *p, int64_t y, int64_t x) {                                         \
+        const type v = at_##name(p);                                                                                  \
+        return (v > at_##name(p - y - x)) & (v > at_##name(p - y)) & (v > at_##name(p - y + x)) &                     \
+               (v > at_##name(p - x)) & (v >= at_##name(p + x)) & (v >= at_##name(p + y - x)) &                       \
+               (v >= at_##name(p + y)) & (v >= at_##name(p + y + x));                                                 \
+    }
+STANDS(i8, int8_t)
+STANDS(u8, uint8_t)
+STANDS(i16, int16_t)
+STANDS(u16, uint16_t)
+STANDS(i32, int32_t)
+STANDS(f32, float)
+
+static int stands(Dtype type, const uint8_t *p, int64_t y, int64_t x) {
+    switch (type) {
+        case I8: return stands_i8(p, y, x);
+        case U8: return stands_u8(p, y, x);
+        case I16: return stands_i16(p, y, x);
+        case U16: return stands_u16(p, y, x);
+        case I32: return stands_i32(p, y, x);
+        default: return stands_f32(p, y, x);
+    }
+}
+
 static void note(Search *s, int64_t y, int64_t lane) {
     const Heatmaps *maps = s->maps;
     int64_t x = lane, rest = 0, plane = s->plane, at = 0;
@@ -70,7 +104,7 @@ static void note(Search *s, int64_t y, int64_t lane) {
         rest /= s->inners[i].n;
         plane += digit * s->inners[i].p, at += digit * s->inners[i].s;
     }
-    if (maps->radius > 1 && !stands_out(maps, s->src + at, y, x)) return;
+    if ((s->unchecked || maps->radius > 1) && !stands_out(maps, s->src + at, y, x)) return;
     const int64_t code = (plane << maps->y_bits | y) << maps->x_bits | x;
     if (code < s->last) s->peaks->unsorted = 1;
     s->last = code;
@@ -108,6 +142,30 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
         const Nearby *nearby = s->nearby + (beside | (left ? LEFT : 0) | (right ? RIGHT : 0));
         const int64_t count = s->peak(p, end - from, nearby, s->found);
         for (int64_t i = 0; i < count; ++i) note(s, y, from + s->found[i]);
+    }
+}
+
+/* The rows of a plane, as many at a time as are one run: where few elements are above the threshold, these alone look
+ * around, one by one. */
+static void plane_rows(Search *s) {
+    const Heatmaps *maps = s->maps;
+    const int64_t all = maps->width * s->inside, most = maps->y == all * s->size && all <= WIDEST ? WIDEST / all : 1;
+    for (int64_t y = 0, rows; y < maps->height; y += rows) {
+        const uint8_t *p = s->src + y * maps->y;
+        rows = maps->height - y < most ? maps->height - y : most;
+        int64_t count = all <= WIDEST ? s->peak(p, rows * all, s->nearby, s->found) : WIDEST;
+        if (count * FEW > rows * all) {
+            for (int64_t j = 0; j < rows; ++j) row(s, p + j * maps->y, maps->y, y + j, 0, all);
+            continue;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t j = rows == 1 ? 0 : (uint32_t)s->found[i] / (uint32_t)all, lane = s->found[i] - j * all;
+            const int inner = y + j > 0 && y + j < maps->height - 1 && lane >= s->inside && lane < all - s->inside;
+            if (inner && !stands(maps->type, p + s->found[i] * s->size, maps->y, s->inside * s->size)) continue;
+            s->unchecked = !inner;
+            note(s, y + j, lane);
+        }
+        s->unchecked = 0;
     }
 }
 
@@ -149,7 +207,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
     s.level = level, s.maps = maps, s.peaks = peaks;
     s.peak = reducers(level)->peak[is_short ? F32 : maps->type];
     s.size = is_short ? 4 : size;
-    s.inner = 0, s.inside = 1, s.last = -1;
+    s.inner = 0, s.inside = 1, s.last = -1, s.unchecked = 0;
     Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};
     int count = 0;
     for (int i = 0; i < maps->planes.count; ++i) { /* by their numbers, so that the peaks come sorted if they can */
@@ -180,7 +238,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
         s.src = src + src_;
         s.plane = param_;
         if (dense && !is_short)
-            for (int64_t y = 0; y < maps->height; ++y) row(&s, s.src + y * maps->y, maps->y, y, 0, maps->width * s.inside);
+            plane_rows(&s);
         else
             tiles(&s, dense);
     });
@@ -198,4 +256,21 @@ int peaks_sort(Peaks *peaks, int64_t *other) {
         from = to, to = swapped;
     }
     return from == other;
+}
+
+/* From a pixel along one axis, where it has both neighbours. */
+static double moved(Dtype type, const uint8_t *p, int64_t step, double v, Refinement refinement) {
+    const double before = value(type, p - step), behind = value(type, p + step);
+    if (refinement == QUARTER) return behind > before ? 0.25 : behind < before ? -0.25 : 0;
+    const double way = 0.5 * (before - behind) / (before - 2 * v + behind);
+    return isfinite(way) ? way : 0;
+}
+
+void peak_top(Dtype type, const uint8_t *src, const int64_t extents[4], const int64_t steps[4], const int64_t index[4],
+              Refinement refinement, double top[5]) {
+    for (int i = 0; i < 4; ++i) src += index[i] * steps[i];
+    const double v = value(type, src);
+    top[0] = (double)index[0], top[1] = (double)index[1], top[2] = (double)index[3], top[3] = (double)index[2], top[4] = v;
+    for (int axis = 3, to = 2; refinement && axis > 1; --axis, ++to)
+        if (index[axis] > 0 && index[axis] < extents[axis] - 1) top[to] += moved(type, src, steps[axis], v, refinement);
 }

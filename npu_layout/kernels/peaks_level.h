@@ -113,6 +113,7 @@ const Reducers HERE(reducers) = {
     {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32), HERE(largest_f16),
      HERE(largest_bf16), HERE(largest_f32)},
     {HERE(widen_1), HERE(widen_2), HERE(widen_4)},
+    ACROSS_F32,
     HERE(maxima),
     HERE(exponentials),
     HERE(scale),

@@ -172,8 +172,10 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
     const int size = dtype_size[r->type];
     const Loop inner = box.loops[box.count - 1];
     const int direct = r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
+    const int across = !direct && loops->across && r->type == F32 && r->from.count == 1 && r->from.loops[0].s == size &&
+                       r->channels >= ACROSS;
     const int64_t each = at_most(r->channels, CHUNK);
-    const Tiling t = tiling(&box, direct, direct ? STRIP : positions_of(each, size, TILE));
+    const Tiling t = tiling(&box, direct, direct || across ? STRIP : positions_of(each, size, TILE));
     ArgmaxBench b;
     b.movers.level = level, b.movers.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, LINE / size, {
@@ -182,7 +184,9 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
         const int64_t n = rows * row, pitch = up_to(n * size, LINE);
         const int dense = (row == 1 || t.row.d == 8) && (rows == 1 || t.rows.d == 8 * row);
         Index *where = dense ? (Index *)(void *)d : b.where;
-        for (int64_t c = 0; c < r->channels; c += each) {
+        for (int64_t j = 0; across && j < rows; ++j)
+            loops->across(s + j * t.rows.s, t.row.s, row, r->channels, where + j * row);
+        for (int64_t c = 0; !across && c < r->channels; c += each) {
             const int64_t channels = at_most(r->channels - c, each), step = r->from.loops[0].s;
             if (direct) {
                 loops->largest[r->type](s + c * step, step, channels, n * size, b.best, b.at, !c);

@@ -134,6 +134,98 @@ WIDEN(1, uint8_t)
 WIDEN(2, uint16_t)
 WIDEN(4, uint32_t)
 
+/* Channels that are neighbours. Up to 64: `count` vectors hold them, the last one with some of those before once more. */
+#if VB >= 32
+#if VB == 64
+INLINE uint32_t equal_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }
+INLINE uint32_t nan_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q); }
+INLINE F largest2(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE F largest_lane(F v) {
+    __m512 x = (__m512)v;
+    x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0x4E));
+    x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0xB1));
+    x = _mm512_max_ps(x, _mm512_permute_ps(x, 0x4E));
+    return (F)_mm512_max_ps(x, _mm512_permute_ps(x, 0xB1));
+}
+INLINE F some_floats(const float *p, int64_t n) {
+    return (F)_mm512_mask_loadu_ps((__m512)every(-__builtin_inff()), (__mmask16)((1u << n) - 1), p);
+}
+#else
+INLINE uint32_t equal_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ)); }
+INLINE uint32_t nan_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q)); }
+INLINE F largest2(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE F largest_lane(F v) {
+    __m256 x = (__m256)v;
+    x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
+    x = _mm256_max_ps(x, _mm256_permute_ps(x, 0x4E));
+    return (F)_mm256_max_ps(x, _mm256_permute_ps(x, 0xB1));
+}
+INLINE F some_floats(const float *p, int64_t n) {
+    (void)n;
+    return floats(p);
+}
+#endif
+INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int count, Index *where) {
+    enum { MOST = 64 / WIDTH };
+    const int64_t last = channels < WIDTH ? 0 : channels - WIDTH, again = (count - 1) * WIDTH - last;
+    for (int64_t i = 0; i < n; ++i, p += step) {
+        const float *row = (const float *)(const void *)p;
+        F v[MOST], most;
+        for (int k = 0; k < count - 1; ++k) v[k] = floats(row + k * WIDTH);
+        v[count - 1] = channels < WIDTH ? some_floats(row, channels) : floats(row + last);
+        most = v[0];
+        uint32_t nans = nan_bits(v[0], v[count - 1]);
+        uint64_t bits = 0;
+        for (int k = 1; k < count; ++k) most = largest2(most, v[k]);
+        for (int k = 1; k < count - 1; ++k) nans |= nan_bits(v[k], v[k]);
+        most = largest_lane(most);
+        for (int k = 0; k < count; ++k)
+            bits |= (uint64_t)(nans ? nan_bits(v[k], v[k]) : equal_bits(v[k], most)) << k * WIDTH;
+        const int64_t at = __builtin_ctzll(bits);
+        where[i] = at - (again & -(int64_t)(at >= (count - 1) * WIDTH));
+    }
+}
+/* Each lane has its first largest; of equal lanes that with the lowest channel. */
+static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
+    for (int64_t i = 0; i < n; ++i, p += step) {
+        V best = whole(p), at = number(4, 0);
+        int64_t c = WIDTH;
+        for (; c + WIDTH <= channels; c += WIDTH) take_f32(&best, &at, whole(p + 4 * c), number(4, c));
+        if (c < channels) take_f32(&best, &at, whole(p + 4 * (channels - WIDTH)), number(4, channels - WIDTH));
+        uint32_t bits = nan_bits((F)best, (F)best);
+        if (!bits) bits = equal_bits((F)best, largest_lane((F)best));
+        int32_t first[WIDTH];
+        memcpy(first, &at, sizeof first);
+        int32_t least = INT32_MAX;
+        for (; bits; bits &= bits - 1) {
+            const int lane = __builtin_ctz(bits);
+            least = first[lane] + lane < least ? first[lane] + lane : least;
+        }
+        where[i] = least;
+    }
+}
+static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
+    switch ((channels + WIDTH - 1) / WIDTH) {
+        case 1: across(p, step, n, channels, 1, where); break;
+        case 2: across(p, step, n, channels, 2, where); break;
+        case 3: across(p, step, n, channels, 3, where); break;
+        case 4: across(p, step, n, channels, 4, where); break;
+#if VB == 64
+        default: HERE(across_many)(p, step, n, channels, where);
+#else
+        case 5: across(p, step, n, channels, 5, where); break;
+        case 6: across(p, step, n, channels, 6, where); break;
+        case 7: across(p, step, n, channels, 7, where); break;
+        case 8: across(p, step, n, channels, 8, where); break;
+        default: HERE(across_many)(p, step, n, channels, where);
+#endif
+    }
+}
+#define ACROSS_F32 HERE(across_f32)
+#else
+#define ACROSS_F32 NULL
+#endif
+
 /* Sums are in double: WIDTH of them are two vectors. */
 #if VB == 64
 typedef __m512d D;

@@ -92,3 +92,15 @@ def checked_peaks(
     info = np.iinfo(x.dtype)
     least = math.floor(min(max(threshold, info.min - 1), info.max)) + 1
     return (count if least <= info.max else 0), name, least, 0.0, radius
+
+
+def checked_tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> None:
+    """What tops takes."""
+    if x.ndim != 4 or x.dtype.kind not in "iuf" or not x.dtype.isnative:
+        raise ValueError(f"x: expected numbers with the axes N, C, H and W, got {x.dtype.str} of shape {x.shape}")
+    if rows.dtype != np.int64 or rows.shape != (len(rows), 4) or not rows.flags.c_contiguous:
+        raise ValueError(f"rows: expected contiguous int64 (count, 4), got {rows.dtype} of shape {rows.shape}")
+    if out.dtype != np.float64 or out.shape != (len(rows), 5) or not out.flags.writeable:
+        raise ValueError(f"out: expected float64 {(len(rows), 5)}, got {out.dtype} of shape {out.shape}")
+    if refine not in (None, "parabola", "quarter"):
+        raise ValueError(f"refine: expected None, parabola or quarter, got {refine!r}")

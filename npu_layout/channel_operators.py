@@ -1,0 +1,201 @@
+"""Operators over the channels of each position: argmax_channels, softmax_channels, top_k."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from .errors import NpuLayoutError
+from .layout import Shape
+from .operators import (
+    Given,
+    Stored,
+    apply,
+    checked_out,
+    convert,
+    given,
+    kernel,
+    move,
+    real,
+    serving,
+    stored_as,
+    to_real,
+)
+from .quantization import Quantization
+from .repack import overlap
+from .strided import Order, empty
+
+_CORE = "int8 uint8 int16 uint16 int32 float16 float32"
+_ROUNDS = 16  # values up to which top_k looks for one after the other
+
+
+def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+    """The first channel that holds the largest value of each position: (N,C,H,W) -> (N,1,H,W) int64.
+
+    x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. quantization: of stored integers, a
+    Quantization or (scale, zero_point); they are compared as they are stored, unless each channel has a scale of
+    its own. NpuLayoutError on what does not fit.
+
+    >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
+    [0, 1]
+    """
+    taken = given("argmax_channels", x)
+    n, c, h, w = taken.x.shape
+    if not c:
+        raise NpuLayoutError(f"argmax_channels: expected at least 1 channel, got shape {taken.x.shape}")
+    taken, _ = _comparable(taken, stored_as(quantization, taken))
+    return apply(taken, (n, 1, h, w), np.int64, out)
+
+
+def _comparable(taken: Given, known: Quantization | None) -> tuple[Given, Quantization | None]:
+    """The input so that values of one position can be compared: real ones where scales differ between channels."""
+    if known is None or known.axis != 1:
+        return taken, known
+    return taken._replace(arrays=(real(taken.x, known, taken.order),)), None
+
+
+@kernel("argmax_channels", dtypes=_CORE, name="argmax")
+def _argmax(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+    kernels.argmax(x.transpose(0, 2, 3, 1), out[:, 0])
+
+
+@kernel("argmax_channels")
+def _any_argmax(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+    out[:, 0] = x.argmax(1)
+
+
+def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+    """e**(x - max) / sum of them over the channels of each position: (N,C,H,W) -> float32 of the same shape.
+
+    x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied on the way. Within 4
+    units in the last place of exact arithmetic on the values as float32, or 2**-126; a position with a NaN, or an
+    infinity at the top, is NaN throughout. NpuLayoutError on what does not fit.
+
+    >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    taken = given("softmax_channels", x)
+    return apply(taken, taken.x.shape, np.float32, out, known=stored_as(quantization, taken))
+
+
+@kernel("softmax_channels", dtypes=_CORE, name="softmax")
+def _softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+    scale, zero_point = 1.0, 0.0
+    if known is not None and known.axis is None:
+        scale, zero_point = float(known.scale), float(known.zero_point)
+    elif known is not None:
+        x = real(x, known, order)
+    last = (0, 2, 3, 1)
+    kernels.softmax(x.transpose(last), out.transpose(last), scale=scale, zero_point=zero_point)
+
+
+@kernel("softmax_channels")
+def _any_softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+    with np.errstate(over="ignore"):
+        _softmax(real(x, known, order), out, order, None)
+
+
+def top_k(
+    x: Any, k: int, *, quantization: Stored = None, out: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest channels of each position: (N,C,H,W) -> values and channels, both (N,k,H,W).
+
+    Parameters
+    ----------
+    x
+        Numbers.
+    k
+        1 .. C. The largest comes first, of equal ones the lower channel; NaN is the largest of all.
+    quantization
+        Of stored integers, a Quantization or (scale, zero_point): the values are real ones, float32. They are compared
+        as they are stored, unless each channel has a scale of its own.
+    out
+        Arrays for values and channels, apart from each other.
+
+    Returns
+    -------
+    Values, of the dtype of x or float32 where it is quantised; channels, int64. Both in the format of x.
+
+    Raises
+    ------
+    NpuLayoutError
+        On what does not fit.
+
+    Examples
+    --------
+    >>> values, channels = top_k(np.array([5, 9, 9, 1]).reshape(1, 4, 1, 1), 3)
+    >>> values.ravel().tolist(), channels.ravel().tolist()
+    ([9, 9, 5], [1, 2, 0])
+    """
+    taken = given("top_k", x)
+    n, c, h, w = taken.x.shape
+    try:
+        count = operator.index(k)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= c:
+        raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
+    taken, known = _comparable(taken, stored_as(quantization, taken))
+    shape, dtype = (n, count, h, w), taken.x.dtype if known is None else np.dtype(np.float32)
+    outs = _two(taken, out, shape, dtype)
+    channels = empty(shape, np.int64, taken.order.layout)
+    values = empty(shape, dtype, taken.order.layout)
+    if values.size:
+        serving(taken).run(taken.x, channels, order=taken.order)
+        convert(np.take_along_axis(taken.x, channels, 1), values, to_real(known))
+    if outs is None:
+        return taken.result(values), taken.result(channels)
+    for result, target in zip((values, channels), outs):
+        move(result, np.asarray(target))
+    return outs
+
+
+def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Arrays for values and channels, if they can be written; None where none are given."""
+    if out is None:
+        return None
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise NpuLayoutError(f"out for top_k: expected two arrays, for values and channels, got {type(out).__name__}")
+    values, channels = out
+    if overlap(checked_out(taken, values, shape, dtype), checked_out(taken, channels, shape, np.int64)):
+        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    return values, channels
+
+
+@kernel("top_k", dtypes="int8 uint8 int16 uint16 float16 float32", name="argmax, k times")
+def _rounds(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+    if out.shape[1] > _ROUNDS:
+        _sorted(x, out, order)
+        return
+    keys = _keys(x, order)
+    lowest = np.iinfo(keys.dtype).min  # less than any key
+    for i in range(out.shape[1]):
+        best = out[:, i : i + 1]
+        kernels.argmax(keys.transpose(0, 2, 3, 1), best[:, 0])
+        np.put_along_axis(keys, best, lowest, 1)
+
+
+@kernel("top_k")
+def _sorted(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+    last = np.ascontiguousarray(~_keys(x, order).transpose(0, 2, 3, 1))
+    out[...] = last.argsort(-1, kind="stable")[..., : out.shape[1]].transpose(0, 3, 1, 2)
+
+
+def _keys(x: np.ndarray, order: Order) -> np.ndarray:
+    """Integers in the order of x, every NaN the largest, in new memory of that order; of int8 .. uint16 and of floats
+    up to 32 bits none is the lowest of its dtype."""
+    stored = x.transpose(order.stored)
+    if x.dtype.kind != "f":
+        wider: Any = {1: np.int16, 2: np.int32}.get(x.itemsize, x.dtype)
+        integers: np.ndarray = stored.astype(wider, order="C")
+        return integers.transpose(order.back)
+    floats = stored.astype(np.float32 if x.itemsize <= 4 else x.dtype, order="C")
+    floats += 0  # -0 becomes 0
+    keys = floats.view(f"i{floats.itemsize}")
+    most = np.iinfo(keys.dtype).max
+    keys ^= (keys >> (8 * floats.itemsize - 1)) & most
+    keys[np.isnan(stored)] = most
+    return keys.transpose(order.back)

@@ -1,0 +1,156 @@
+"""Operators on each element, or each pixel, by itself: to_gray, normalize, quantize, dequantize, sigmoid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from .elements import element
+from .errors import LayoutError, NpuLayoutError
+from .layout import Shape
+from .operators import AXES, Stored, along, apply, as_quantization, convert, given, kernel, stored_as, to_real
+from .quantization import Quantization
+from .repack import Affine
+from .strided import Order
+
+_CORE = "int8 uint8 int16 uint16 int32 float16 float32"
+_CHUNK = 1 << 15  # elements that stay in the caches while numpy takes several steps on them
+_ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
+_WEIGHTS = (0.114, 0.587, 0.299)
+
+
+def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.ndarray:
+    """Grayscale of the first three channels: (N,C,H,W) -> (N,1,H,W), the dtype of x.
+
+    x: numbers, C at least 3; order: "BGR" or "RGB". uint8, uint16 and float32 as :func:`npu_layout.to_gray` (bit-equal
+    to cv2.cvtColor for uint8); other dtypes: 0.114 B + 0.587 G + 0.299 R in float64, integers rounded half to even.
+
+    LayoutError on other axes or under 3 channels, NpuLayoutError on another order, dtype or out.
+
+    >>> to_gray(np.full((1, 3, 1, 2), 200, np.uint8)).tolist()
+    [[[[200, 200]]]]
+    """
+    taken = given("to_gray", x)
+    if order not in _ORDERS:
+        raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {order!r}")
+    n, c, h, w = taken.x.shape
+    if c < 3:
+        raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {taken.x.shape}")
+    return apply(taken, (n, 1, h, w), taken.x.dtype, out, places=_ORDERS[order])
+
+
+@kernel("to_gray", dtypes="uint8 uint16 float32", name="gray")
+def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
+    blue, green, red = (x[:, c] for c in places)
+    kernels.gray(blue, green, red, out[:, 0])
+
+
+@kernel("to_gray")
+def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
+    total = sum(x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
+    out[:, 0] = np.rint(total) if x.dtype.kind in "iu" else total
+
+
+def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+    """``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers -> float32 of the same shape.
+
+    mean, std: numbers in the units of x, one or one for each channel; std is not 0. One pass, whatever the formats of x
+    and out. NpuLayoutError on values that do not fit, another dtype or another out.
+
+    >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()
+    [2.0, 2.0]
+    """
+    taken = given("normalize", x)
+    channels = taken.x.shape[1]
+    shift, divisor = _per_channel("mean", mean, channels), _per_channel("std", std, channels)
+    if not all(np.float32(s) for s in divisor):
+        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, got {std!r}")
+    with np.errstate(over="ignore"):
+        scale = tuple(float(np.float32(1) / np.float32(s)) for s in divisor)
+    return apply(taken, taken.x.shape, np.float32, out, affine=Affine("C", shift, scale))
+
+
+def _per_channel(what: str, values: Any, channels: int) -> tuple[float, ...]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf" or array.size not in (1, channels) or not np.isfinite(array).all():
+        raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
+    return tuple(array.astype(np.float64).reshape(-1).tolist())
+
+
+def quantize(
+    x: Any,
+    quantization: Stored,
+    dtype: Any = None,
+    *,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Stored integers of real values, as :meth:`Quantization.quantize`: the same shape, one pass.
+
+    x: (N,C,H,W) numbers; quantization: a Quantization or (scale, zero_point); dtype: an integer dtype, or int4 / uint4
+    (in int8 / uint8), default: that of `out`. NpuLayoutError where these do not fit.
+
+    >>> quantize(np.array([0.25, 100.0]).reshape(1, 2, 1, 1), (0.5, 3), "int8").ravel().tolist()
+    [3, 127]
+    """
+    taken = given("quantize", x)
+    if dtype is None and not isinstance(out, np.ndarray):
+        raise NpuLayoutError("quantize: expected a dtype, or an out that has one")
+    kind = element(getattr(out, "dtype", None) if dtype is None else dtype)
+    if kind.unpacked.kind not in "iu":
+        raise NpuLayoutError(f"quantize: expected an integer dtype, got {kind.name}")
+    known = along(as_quantization(quantization, "quantize"), taken.x.shape, "quantize")
+    affine = known.affine(AXES[known.axis or 0], to_stored=True)
+    return apply(taken, taken.x.shape, kind.unpacked, out, affine=affine, stored=kind.kernel if kind.nibbles else None)
+
+
+def dequantize(x: Any, quantization: Stored, *, out: np.ndarray | None = None) -> np.ndarray:
+    """float32 ``(x - zero_point) * scale`` of (N,C,H,W) stored integers: the same shape, one pass.
+
+    quantization: a Quantization or (scale, zero_point). NpuLayoutError where these do not fit.
+
+    >>> dequantize(np.array([3, 5], np.int8).reshape(1, 2, 1, 1), (0.5, 3)).ravel().tolist()
+    [0.0, 1.0]
+    """
+    taken = given("dequantize", x)
+    known = stored_as(as_quantization(quantization, "dequantize"), taken)
+    return apply(taken, taken.x.shape, np.float32, out, affine=to_real(known))
+
+
+def _affine(x: np.ndarray, out: np.ndarray, order: Order, affine: Affine, stored: str | None = None) -> None:
+    convert(x, out, affine, stored)
+
+
+for _operator in ("normalize", "quantize", "dequantize"):
+    kernel(_operator, dtypes=_CORE, name="affine_copy")(_affine)
+    kernel(_operator)(_affine)  # its twin in numpy takes every dtype
+
+
+def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+    """1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
+
+    quantization: of stored integers, a Quantization or (scale, zero_point). Within 4 units in the last place, or
+    2**-126. NpuLayoutError where these do not fit.
+
+    >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
+    [[[[0.5, 1.0]]]]
+    """
+    taken = given("sigmoid", x)
+    known = stored_as(quantization, taken)
+    return apply(taken, taken.x.shape, np.float32, out, known=known)
+
+
+@kernel("sigmoid", name="numpy, as it lies")
+def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+    convert(x, out, to_real(known))
+    stored = out.transpose(order.stored)
+    dense = stored.flags.c_contiguous
+    rows = stored.reshape(-1) if dense else stored
+    with np.errstate(over="ignore"):
+        for i in range(0, rows.size, _CHUNK) if dense else (0,):
+            part = rows[i : i + _CHUNK] if dense else rows
+            np.negative(part, out=part)
+            np.exp(part, out=part)
+            part += np.float32(1)
+            np.reciprocal(part, out=part)

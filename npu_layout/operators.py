@@ -1,0 +1,248 @@
+"""Operators on (N,C,H,W) arrays: in which format results lie, and the registry of kernels, format by format."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Callable, NamedTuple, TypeVar, Union
+
+import numpy as np
+
+from .array_tensor import Tensor
+from .elements import kernel_name
+from .errors import LayoutError, NpuLayoutError
+from .formats import memory_format
+from .layout import Layout, Shape
+from .quantization import Quantization
+from .repack import Affine, bind_array, check_out, overlap, plan
+from .storage import overlaps
+from .strided import Order, empty, order_of, plain_array
+
+AXES = "NCHW"
+GENERIC = "generic"
+_LAYOUT = Layout(AXES)
+_LAST = Layout("NHWC")
+
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+
+class Kernel(NamedTuple):
+    """A row of the registry: `run(x, out, order=..., **arguments)` takes arrays with the logical axes, of any strides;
+    `dtypes`: of x, by name, None for all."""
+
+    pattern: str
+    dtypes: frozenset[str] | None
+    name: str
+    run: Callable[..., Any]
+
+
+_KERNELS: dict[str, list[Kernel]] = {}
+
+
+def kernel(operator: str, pattern: str = "*", dtypes: str | None = None, name: str = GENERIC) -> Callable[[Run], Run]:
+    """Register the decorated function as what does `operator` on arrays whose layout's tag is like `pattern`, with the
+    wildcards of fnmatch ("*HW*": H right before W), and whose dtype is among the names in `dtypes`. The first that fits
+    is taken; GENERIC does what no other does, however slowly."""
+
+    def register(run: Run) -> Run:
+        rows = _KERNELS.setdefault(operator, [])
+        row = Kernel(pattern, None if dtypes is None else frozenset(dtypes.split()), name, run)
+        rows.insert(len(rows) if name == GENERIC else sum(k.name != GENERIC for k in rows), row)
+        _serving.cache_clear()
+        return run
+
+    return register
+
+
+def chosen(operator: str, tag: str, dtype: str) -> Kernel:
+    """The kernel for arrays of a plain layout with the axes NCHW, by its tag, and of a dtype, by its name."""
+    return next(
+        k for k in _KERNELS[operator] if fnmatchcase(tag, k.pattern) and (k.dtypes is None or dtype in k.dtypes)
+    )
+
+
+def operators() -> list[str]:
+    """Every operator with a kernel."""
+    return sorted(_KERNELS)
+
+
+class Given(NamedTuple):
+    """The inputs of an operator as plain arrays, and how its results lie."""
+
+    operator: str
+    arrays: tuple[np.ndarray, ...]
+    sources: tuple[np.ndarray, ...]  # the memory that they were given in
+    order: Order
+    kind: type[Tensor] | None  # of the results
+
+    @property
+    def x(self) -> np.ndarray:
+        """The only input, or the first."""
+        return self.arrays[0]
+
+    def result(self, array: np.ndarray) -> np.ndarray:
+        """A plain array in the results' format, as the caller gets it."""
+        return array if self.kind is None else self.kind.of(array, self.order.layout)
+
+
+def given(operator: str, *inputs: Any, values: bool = True, windows: bool = False) -> Given:
+    """Check the inputs of an operator. `values`: it computes, so that it gets native numbers, bool as uint8; else it
+    moves elements as they are. `windows`: see result_layout."""
+    sources = tuple(_array(operator, x) for x in inputs)
+    layout = result_layout(*(x if _carries(x) else source for x, source in zip(inputs, sources)), windows=windows)
+    kind = next((type(x) for x in inputs if _carries(x)), None)
+    arrays = tuple(_native(a) for a in sources) if values else sources
+    return Given(operator, arrays, sources, order_of(_LAYOUT if layout is None else layout), kind)
+
+
+def _array(operator: str, x: Any) -> np.ndarray:
+    array = plain_array(x)
+    if array.ndim != len(AXES):
+        raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise NpuLayoutError(f"{operator}: expected real numbers, got dtype {array.dtype}")
+    if _carries(x) and x.layout.axes not in (AXES, "ABCD"):
+        raise LayoutError(f"{operator}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
+    return array
+
+
+def _native(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "b":
+        return x.view(np.uint8)
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="), order="K")
+
+
+def _carries(x: Any) -> bool:
+    return isinstance(x, Tensor) and x._layout is not None
+
+
+def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
+    """The format of an operator's result, from the formats of its inputs.
+
+    Equal formats are kept. Else Tensors decide, the first one, or, for operators with `windows` (resize, pad), channels
+    last where any of them has it, as PyTorch decides for convolutions and pooling. Plain arrays have a say where there
+    is no Tensor: the format in which all lie whose strides tell. None: C order.
+
+    >>> x, y = (Tensor(np.zeros((1, 3, 4, 5)), layout) for layout in ("CHWN", "NHWC"))
+    >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)
+    (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
+    """
+    carried = [x.layout for x in inputs if _carries(x)]
+    if len(inputs) == 1:
+        return carried[0] if carried else memory_format(inputs[0])
+    if carried:
+        return _LAST if windows and _LAST in carried else carried[0]
+    told = {memory_format(x) for x in inputs} - {None}
+    return told.pop() if len(told) == 1 else None
+
+
+def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) -> np.ndarray:
+    """Run the operator's kernel on the inputs (one array, or all of them where there are several) into `out`, or into
+    new memory in the results' format."""
+    x = given.x if len(given.arrays) == 1 else given.arrays
+    row = serving(given)
+    if out is None:
+        result = empty(shape, dtype, given.order.layout)
+        if result.size:
+            row.run(x, result, order=given.order, **arguments)
+        return given.result(result)
+    target = checked_out(given, out, shape, dtype)
+    if target.size and any(overlap(target, source) for source in given.sources):
+        result = empty(shape, dtype, given.order.layout)
+        row.run(x, result, order=given.order, **arguments)
+        move(result, target)
+    elif target.size:
+        row.run(x, target, order=given.order, **arguments)
+    return out  # type: ignore[no-any-return]
+
+
+def serving(given: Given) -> Kernel:
+    """The kernel for these inputs."""
+    return _serving(given.operator, given.order.stored, given.arrays[0].dtype)
+
+
+@lru_cache(maxsize=1024)
+def _serving(operator: str, stored: Shape, dtype: np.dtype[Any]) -> Kernel:
+    return chosen(operator, tag_of(stored), kernel_name(dtype))
+
+
+def tag_of(stored: Shape) -> str:
+    """The tag of the layout in which the axes lie so, outermost first, spelt NCHW."""
+    return "".join(AXES[i] for i in stored)
+
+
+def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
+    """`out` as a plain array, if results of that shape and dtype can be written there."""
+    target = check_out(out, shape, np.dtype(dtype), None, lambda: given.operator)
+    plain = np.asarray(target)
+    steps = plain.strides
+    if plain.size and (0 in steps or overlaps(plain.shape, steps) is not False):
+        moving = [(n, s) for n, s in zip(plain.shape, steps) if n > 1]
+        if any(not s for _, s in moving) or overlaps(*zip(*moving)) is not False:  # type: ignore[arg-type]
+            raise NpuLayoutError(
+                f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {steps} (bytes)"
+            )
+    return plain
+
+
+def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:
+    """out = affine(x), both with the axes NCHW and any strides, apart; `dtype`: what out holds, such as int4."""
+    source, src = bind_array(_LAYOUT, x.shape, x)
+    target, dst = bind_array(_LAYOUT, out.shape, out)
+    names = kernel_name(x.dtype), dtype or kernel_name(out.dtype)
+    if affine is None and x.dtype == out.dtype:
+        names = (f"V{x.itemsize}", f"V{x.itemsize}")
+    plan(source, target, *names, affine, False).run(src, dst)
+    if not np.may_share_memory(dst, out):  # of strides that count no elements
+        out[...] = np.asarray(dst).reshape(out.shape)
+
+
+def move(x: np.ndarray, out: np.ndarray) -> None:
+    """out = x, of one dtype, apart."""
+    if x.size:
+        convert(x, out)
+
+
+Stored = Union[Quantization, tuple[Any, Any], None]  # what quantization= takes
+
+
+def as_quantization(given: Stored, operator: str) -> Quantization:
+    """A Quantization, or the one of a pair of scale and zero point."""
+    if isinstance(given, Quantization):
+        return given
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise NpuLayoutError(f"{operator}: quantization: expected a Quantization or (scale, zero_point), got {given!r}")
+    return Quantization(*given)
+
+
+def along(known: Quantization, shape: Shape, operator: str) -> Quantization:
+    """`known` with its axis counted from the front. NpuLayoutError where it does not fit the shape."""
+    axis = known.axis
+    if axis is None:
+        return known
+    if not -len(shape) <= axis < len(shape) or shape[axis] != known.count:
+        raise NpuLayoutError(f"{operator}: quantization has {known.count} scales along axis {axis}; got shape {shape}")
+    return known if axis >= 0 else Quantization(known.scale, known.zero_point, axis % len(shape))
+
+
+def stored_as(given: Stored, x: Given) -> Quantization | None:
+    """What `quantization=` says of the only input; None where it is not given."""
+    if given is None:
+        return None
+    array = x.arrays[0]
+    if array.dtype.kind not in "iu":
+        raise NpuLayoutError(f"{x.operator}: quantization is for stored integers, got dtype {array.dtype}")
+    return along(as_quantization(given, x.operator), array.shape, x.operator)
+
+
+def to_real(known: Quantization | None) -> Affine | None:
+    """The arithmetic from stored integers to real values; None: they are real."""
+    return None if known is None else known.affine(AXES[known.axis or 0], to_stored=False)
+
+
+def real(x: np.ndarray, known: Quantization | None, order: Order) -> np.ndarray:
+    """Stored integers, or any numbers, as float32 in that order."""
+    result = empty(x.shape, np.float32, order.layout)
+    if x.size:
+        convert(x, result, to_real(known))
+    return result

@@ -1,0 +1,164 @@
+"""peaks: local maxima of heatmaps between their pixels, found in stored values."""
+
+from __future__ import annotations
+
+import math
+import operator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from .errors import NpuLayoutError
+from .operators import Given, Stored, given, kernel, real, serving, stored_as
+from .quantization import Quantization
+from .repack import check_out
+
+_REFINEMENTS = ("parabola", "quarter")
+
+
+def peaks(
+    x: Any,
+    threshold: float,
+    radius: int = 1,
+    *,
+    refine: str | None = "parabola",
+    quantization: Stored = None,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Local maxima of each plane that are above a threshold, between pixels.
+
+    A pixel is one where it is greater than every neighbour of its window before it in raster order, and no less than
+    every one behind it; windows end at the borders. So a level rectangle has its first pixel. NaN is none, nor is any
+    pixel beside it.
+
+    Parameters
+    ----------
+    x
+        Heatmaps, (N,C,H,W) numbers.
+    threshold
+        In real values.
+    radius
+        The window has 2 radius + 1 pixels on a side.
+    refine
+        "parabola": in x and in y the top of the parabola through the peak and its two neighbours, at most half a pixel
+        away; "quarter": a quarter of a pixel towards the greater of the two; None: whole pixels. At a border, the
+        coordinate across it stays as it is.
+    quantization
+        Of stored integers, a Quantization or (scale, zero_point). They are compared as they are stored, with the
+        threshold brought to their units; what is found is the same as of the real values.
+    out
+        float64 (room, 5): the first rows are written.
+
+    Returns
+    -------
+    float64 (count, 5), the rows of `out` that were written where that is given: n, c, x, y, score (the pixel's real
+    value), ascending in n, c, and the pixel's y and x. Coordinates are those of pixel centres, in whole numbers; for
+    Geometry, which counts from the corner of the image, add half.
+
+    Raises
+    ------
+    NpuLayoutError
+        On what does not fit, and where there are more peaks than room; then nothing was written.
+
+    Examples
+    --------
+    >>> x = np.zeros((1, 1, 3, 5))
+    >>> x[0, 0, 1] = 0, 0, 8, 4, 0
+    >>> peaks(x, 1).round(3).tolist()
+    [[0.0, 0.0, 2.167, 1.0, 8.0]]
+    """
+    taken = given("peaks", x)
+    if refine is not None and refine not in _REFINEMENTS:
+        raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
+    try:
+        limit, reach = float(threshold), operator.index(radius)
+    except (TypeError, ValueError):
+        raise NpuLayoutError(
+            f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
+        ) from None
+    if reach < 1:
+        raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
+    known = stored_as(quantization, taken)
+    if known is not None and known.axis in (2, 3):  # neighbours differ in their scales
+        taken, known = taken._replace(arrays=(real(taken.x, known, taken.order),)), None
+    rows = _found(taken, known, limit, reach)
+    if out is None:
+        result = np.empty((len(rows), 5))
+    else:
+        room = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
+        result = check_out(out, (room, 5), np.dtype(np.float64), None, lambda: "peaks")[: len(rows)]
+        if len(rows) > room:
+            raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {room}")
+    _describe(taken.x, rows, known, refine, result)
+    return result
+
+
+def _found(taken: Given, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:
+    """(count, 4) int64, ascending rows of n, c, y, x."""
+    if not taken.x.size:
+        return np.empty((0, 4), np.int64)
+    run, x = serving(taken).run, taken.x
+    if known is None or known.axis is None:
+        if known is not None:
+            threshold = _stored(float(known.scale), float(known.zero_point), threshold, x.dtype.name)
+        found: np.ndarray = run(x, threshold, radius)
+        return found
+    parts = [np.empty((0, 4), np.int64)]
+    for i, (scale, zero_point) in enumerate(zip(known.scale, known.zero_point)):  # type: ignore[arg-type]
+        part = x[i : i + 1] if known.axis == 0 else x[:, i : i + 1]
+        parts.append(run(part, _stored(scale, zero_point, threshold, x.dtype.name), radius))
+        parts[-1][:, known.axis] = i
+    rows = np.concatenate(parts)
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+@lru_cache(maxsize=4096)
+def _stored(scale: float, zero_point: float, threshold: float, dtype: str) -> int:
+    """The greatest stored integer whose real value is not above the threshold, or one less than all."""
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max) + 1
+    while low < high:
+        middle = (low + high) // 2
+        value = (np.float32(middle) - np.float32(zero_point)) * np.float32(scale)
+        if float(value) > threshold:
+            high = middle
+        else:
+            low = middle + 1
+    return low - 1
+
+
+@kernel("peaks", dtypes="int8 uint8 int16 uint16 int32 float16 float32", name="peaks")
+def _peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
+    return kernels.peaks(x, threshold, radius)
+
+
+@kernel("peaks")
+def _any_peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
+    if x.dtype.kind == "f":
+        good = x > threshold
+    else:
+        info = np.iinfo(x.dtype)
+        below = threshold < info.min
+        good = np.full(x.shape, below) if below or not threshold < info.max else x > math.floor(threshold)
+    h, w = x.shape[2:]
+    for dy in range(-min(radius, h - 1), min(radius, h - 1) + 1):
+        for dx in range(-min(radius, w - 1), min(radius, w - 1) + 1):
+            here = (..., slice(max(0, -dy), h - max(0, dy)), slice(max(0, -dx), w - max(0, dx)))
+            there = (..., slice(max(0, dy), h - max(0, -dy)), slice(max(0, dx), w - max(0, -dx)))
+            if (dy, dx) != (0, 0):
+                good[here] &= x[here] > x[there] if (dy, dx) < (0, 0) else x[here] >= x[there]
+    return np.ascontiguousarray(np.argwhere(good), np.int64)
+
+
+def _describe(
+    x: np.ndarray, rows: np.ndarray, known: Quantization | None, refine: str | None, result: np.ndarray
+) -> None:
+    """n, c, x, y and score of the peaks at `rows`."""
+    kernels.tops(x, rows, result, refine)
+    if known is not None:
+        scale, zero_point = np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32)
+        if known.axis is not None:
+            scale, zero_point = scale[rows[:, known.axis]], zero_point[rows[:, known.axis]]
+        result[:, 4] = (result[:, 4].astype(np.float32) - zero_point) * scale

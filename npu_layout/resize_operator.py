@@ -1,0 +1,165 @@
+"""resize: cv2's interpolation on images as they lie, nearest pixels by numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import NpuLayoutError
+from .moving_operators import whole
+from .operators import apply, given, kernel, move
+from .strided import Order, empty, order_of
+
+_CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
+_TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
+_WIDER = {
+    "bool": "float32",
+    "int8": "int16",
+    "float16": "float32",
+}  # what it does not take, in what it does; integers else in float64
+_CHANNELS = 128  # that cv2 takes at once
+_SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
+_CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")
+
+
+def resize(
+    x: Any, size_wh: Sequence[int], interpolation: str = "linear", *, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Every plane resized: (N,C,H,W) -> (N, C, height, width), the dtype of x, always a copy.
+
+    Parameters
+    ----------
+    x
+        Numbers or bools: images, heatmaps, masks.
+    size_wh
+        Width and height of the result, in pixels.
+    interpolation
+        "linear" or "cubic": cv2.resize's, half-pixel centres, the outermost pixels repeated, no smoothing where it
+        shrinks; integers are rounded, bools are True from 0.5. Formats may differ in the last place or by one step of
+        an integer: cv2 has several ways.
+        "nearest": the pixel that contains the new pixel's centre, found in whole numbers (of two, the later one).
+    out
+        Array to write to.
+
+    Raises
+    ------
+    NpuLayoutError
+        On an image without pixels, and on what does not fit.
+
+    Examples
+    --------
+    >>> resize(np.array([[[[1, 2]]]], np.uint8), (4, 1), "nearest").tolist()
+    [[[[1, 1, 2, 2]]]]
+    """
+    known = ("nearest", *_CV2)
+    if interpolation not in known:
+        raise NpuLayoutError(f"resize: interpolation: expected one of {', '.join(known)}, got {interpolation!r}")
+    nearest = interpolation == "nearest"
+    taken = given("resize, nearest" if nearest else "resize", x, values=not nearest, windows=True)
+    width, height = whole("resize: size_wh", size_wh, 2, 1)
+    n, c, h, w = taken.x.shape
+    if not h or not w:
+        raise NpuLayoutError(f"resize: expected an image with pixels, got shape {taken.x.shape}")
+    how = {} if nearest else {"how": _CV2[interpolation]}
+    dtype = taken.sources[0].dtype
+    if dtype.kind == "b":
+        taken = taken._replace(arrays=taken.sources)
+    return apply(taken, (n, c, height, width), dtype if nearest else dtype.newbyteorder("="), out, **how)
+
+
+@kernel("resize, nearest", name="numpy.take")
+def _nearest(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+    stored, target = x.transpose(order.stored), out.transpose(order.stored)
+    first, last = sorted((2, 3), key=lambda axis: out.shape[axis] / x.shape[axis])  # the smaller result in between
+    stored = np.take(stored, _centres(x.shape[first], out.shape[first]), order.back[first])
+    places = _centres(x.shape[last], out.shape[last])
+    if target.flags.c_contiguous:
+        np.take(stored, places, order.back[last], out=target, mode="clip")
+    else:
+        move(np.take(stored, places, order.back[last]).transpose(order.back), out)
+
+
+def _centres(old: int, new: int) -> np.ndarray:
+    return (2 * np.arange(new) + 1) * old // (2 * new)
+
+
+def _images(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
+    """Images (H, W, what lies inside of W) one by one. H lies right before W, or nothing inside of it."""
+    places = list(order.stored)
+    inside = places[places.index(3) + 1 :]
+    around = [axis for axis in places if axis not in (2, 3, *inside)]
+    turn = (*around, 2, 3, *inside)
+    pixels = x.shape[2] * x.shape[3] + out.shape[2] * out.shape[3]
+    if not inside and pixels <= _SMALL and x.shape[0] * x.shape[1] > 4:
+        _turned(x, out, _CHANNELS_INNERMOST, how)
+        return
+    target = out.transpose(turn)
+    if not _is_image(target[(0,) * len(around)]):
+        _turned(x, out, order, how, source=False)
+        return
+    source = x.transpose(turn)
+    for index in np.ndindex(source.shape[: len(around)]):
+        _image(source[index], target[index], how)
+
+
+def _turned(x: np.ndarray, out: np.ndarray, order: Order, how: str, source: bool = True) -> None:
+    """The same by way of arrays in another order, both or the result alone."""
+    result = empty(out.shape, out.dtype, order.layout)
+    if source:
+        turned = empty(x.shape, x.dtype, order.layout)
+        move(x, turned)
+        x = turned
+    _images(x, result, order, how)
+    move(result, out)
+
+
+def _is_image(x: np.ndarray) -> bool:
+    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other."""
+    row = x.itemsize * math.prod(x.shape[1:])
+    return x[0].flags.c_contiguous and (x.shape[0] == 1 or x.strides[0] >= row)
+
+
+def _image(x: np.ndarray, out: np.ndarray, how: str) -> None:
+    import cv2
+
+    flag = getattr(cv2, how)
+    h, w = out.shape[:2]
+    x = x if _is_image(x) else np.ascontiguousarray(x)
+    channels = math.prod(x.shape[2:])
+    pixels, target = x.reshape(*x.shape[:2], channels), out.reshape(h, w, channels)
+    for c in range(0, channels, _CHANNELS):
+        part, result = (a if channels <= _CHANNELS else a[..., c : c + _CHANNELS] for a in (pixels, target))
+        if part.shape[2] == 1:
+            part, result = part[..., 0], result[..., 0]
+        if channels > _CHANNELS:
+            result[...] = cv2.resize(np.ascontiguousarray(part), (w, h), interpolation=flag)
+            continue
+        written = cv2.resize(part, (w, h), dst=result, interpolation=flag)
+        if written.ctypes.data != result.ctypes.data:
+            result[...] = written
+
+
+for _pattern, _name in (("*HW", "cv2, plane by plane"), ("*HW*", "cv2, image by image"), ("*W", "cv2, rows apart")):
+    kernel("resize", _pattern, _TAKEN, _name)(_images)
+
+
+@kernel("resize")
+def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
+    own = x.dtype.name
+    work = np.dtype(own if own in _TAKEN.split() else _WIDER.get(own, "float64"))
+    source, result = empty(x.shape, work, _C_ORDER.layout), empty(out.shape, work, _C_ORDER.layout)
+    source[...] = x
+    _images(source, result, _C_ORDER, how)
+    if out.dtype == bool:
+        out[...] = result >= 0.5
+    elif out.dtype == work:
+        move(result, out)
+    elif out.dtype.kind == "f":
+        out[...] = result
+    else:
+        info = np.iinfo(out.dtype)
+        most = info.max if work.kind == "i" or float(info.max) == info.max else np.nextafter(float(info.max), 0)
+        out[...] = np.clip(np.rint(result), info.min, most)
