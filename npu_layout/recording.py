@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+import npu_layout
+
 from .errors import RecordingError
 from .recording_files import (
     PathLike,
@@ -150,7 +152,12 @@ class Recorder:
                 **({} if preprocess is None else {"preprocess": dict(preprocess)}),
                 **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
                 "note": note,
-                "versions": {"python": platform.python_version(), "numpy": np.__version__, **(versions or {})},
+                "versions": {
+                    "npu_layout": npu_layout.__version__,
+                    "python": platform.python_version(),
+                    "numpy": np.__version__,
+                    **(versions or {}),
+                },
             }
         )
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -80,6 +80,7 @@ def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
     assert recording.frames[-1].inputs["image"].tobytes() == image(2).tobytes() and len(recording.frames[1:]) == 2
     meta = recording.meta
     assert meta["preprocess"] == {"color": "RGB"} and meta["note"] == "lab" and meta["versions"]["driver"] == "1.2"
+    assert meta["versions"]["npu_layout"] == nl.__version__
     assert meta["model"] == "model.onnx" and len(meta["model_sha256"]) == 64
     assert "3 frames" in repr(recording)
 
