@@ -129,11 +129,16 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     """
     carried = [x.layout for x in inputs if _carries(x)]
     if len(inputs) == 1:
-        return carried[0] if carried else memory_format(inputs[0])
+        return carried[0] if carried else _format_of(inputs[0])
     if carried:
         return _LAST if windows and _LAST in carried else carried[0]
-    told = {memory_format(x) for x in inputs} - {None}
+    told = {_format_of(x) for x in inputs} - {None}
     return told.pop() if len(told) == 1 else None
+
+
+def _format_of(x: np.ndarray) -> Layout | None:
+    """memory_format of an array with the axes NCHW; what lies in C order is seen at a glance."""
+    return _LAYOUT if x.flags.c_contiguous and 1 not in x.shape[1:] and x.size else memory_format(x)
 
 
 def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) -> np.ndarray:

@@ -264,6 +264,22 @@ def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced])
                         assert out[position, blocks - 1, lane] == 0.25
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Every number of channels that vectors may hold, with ties, infinities and NaN, and none read beyond the last."""
+    rng = np.random.default_rng(11)
+    for channels in (*range(1, 140), 255, 256, 257, 1000):
+        rows = np.stack([values(rng, "float32", (channels,), odd) for odd in (True, False) for _ in range(6)])
+        rows[0], rows[1], rows[2, :-1] = -np.inf, np.nan, -np.inf
+        expected = [first_largest(row.tolist()) for row in rows]
+        for first, gap in itertools.product((True, False), (0, 1)):
+            view = room(fences[0], "float32", (12, channels), "PC", (0, gap), "P" if gap else "", first, axes="PC")
+            view[...] = rows
+            for out in (np.zeros(12, np.int64), np.zeros((12, 2), np.int64)[:, 1]):
+                kernels.argmax(view, out, backend=backend)
+                assert out.tolist() == expected, channels
+
+
 @pytest.mark.parametrize("backend", NATIVE)
 def test_every_alignment(backend: str) -> None:
     rng = np.random.default_rng(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,14 @@ def checked_softmax(
     return axes, count, name
 
 
+@lru_cache(maxsize=256)
+def _float32_below(threshold: float) -> float:
+    """The largest float32 that is not above it."""
+    with np.errstate(over="ignore"):
+        nearest = np.float32(threshold)
+    return float(nearest if float(nearest) <= threshold else np.nextafter(nearest, np.float32(-np.inf)))
+
+
 def checked_peaks(
     x: np.ndarray, threshold: float, radius: int, channels: int | None, dtype: str | None
 ) -> tuple[int, str, int | None, float, int]:
@@ -84,11 +93,7 @@ def checked_peaks(
     if math.isnan(threshold):
         return 0, name, None, threshold, radius
     if "float" in name:
-        with np.errstate(over="ignore"):
-            nearest = np.float32(threshold)
-        if float(nearest) > threshold:
-            nearest = np.nextafter(nearest, np.float32(-np.inf))
-        return count, name, None, float(nearest), radius
+        return count, name, None, _float32_below(threshold), radius
     info = np.iinfo(x.dtype)
     least = math.floor(min(max(threshold, info.min - 1), info.max)) + 1
     return (count if least <= info.max else 0), name, least, 0.0, radius
