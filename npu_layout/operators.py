@@ -16,7 +16,7 @@ from .layout import Layout, Shape
 from .quantization import Quantization
 from .repack import Affine, bind_array, check_out, overlap, plan
 from .storage import overlaps
-from .strided import Order, empty, order_of, plain_array
+from .strided import Order, empty, moving_axes, order_of, plain_array
 
 AXES = "NCHW"
 GENERIC = "generic"
@@ -27,8 +27,8 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 class Kernel(NamedTuple):
-    """A row of the registry: `run(x, out, order=..., **arguments)` takes arrays with the logical axes, of any strides;
-    `dtypes`: of x, by name, None for all."""
+    """A row of the registry: `run(x, out, order=..., **arguments)` takes arrays with the logical axes, of any strides
+    (that of peaks: `run(x, threshold, radius)`); `dtypes`: of x, by name, None for all."""
 
     pattern: str
     dtypes: frozenset[str] | None
@@ -123,7 +123,7 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     last where any of them has it, as PyTorch decides for convolutions and pooling. Plain arrays have a say where there
     is no Tensor: the format in which all lie whose strides tell. None: C order.
 
-    >>> x, y = (Tensor(np.zeros((1, 3, 4, 5)), layout) for layout in ("CHWN", "NHWC"))
+    >>> x, y = (Tensor(np.zeros((1, 3, 4, 5)), order) for order in ("CHWN", "NHWC"))
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)
     (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
     """
@@ -178,14 +178,17 @@ def tag_of(stored: Shape) -> str:
 
 def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
     """`out` as a plain array, if results of that shape and dtype can be written there."""
-    target = check_out(out, shape, np.dtype(dtype), None, lambda: given.operator)
-    plain = np.asarray(target)
-    steps = plain.strides
-    if plain.size and (0 in steps or overlaps(plain.shape, steps) is not False):
-        moving = [(n, s) for n, s in zip(plain.shape, steps) if n > 1]
-        if any(not s for _, s in moving) or overlaps(*zip(*moving)) is not False:  # type: ignore[arg-type]
+    plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: given.operator))
+    if moving_axes(plain) is None:  # interleaved, perhaps
+        strides = [s // plain.itemsize for n, s in zip(plain.shape, plain.strides) if n > 1]
+        extents = tuple(n for n in plain.shape if n > 1)
+        if (
+            any(s % plain.itemsize for s in plain.strides)
+            or 0 in strides
+            or overlaps(extents, tuple(strides)) is not False
+        ):
             raise NpuLayoutError(
-                f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {steps} (bytes)"
+                f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {plain.strides} (bytes)"
             )
     return plain
 

@@ -15,11 +15,8 @@ from .strided import Order, empty, order_of
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
 _TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
-_WIDER = {
-    "bool": "float32",
-    "int8": "int16",
-    "float16": "float32",
-}  # what it does not take, in what it does; integers else in float64
+# What is resized in a wider dtype; every other integer in float64.
+_WIDER = {"bool": "float32", "int8": "int16", "float16": "float32"}
 _CHANNELS = 128  # that cv2 takes at once
 _SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
 _CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")

@@ -165,7 +165,7 @@ def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
     return stored.transpose(order.back)
 
 
-def _moving(x: np.ndarray) -> Shape | None:
+def moving_axes(x: np.ndarray) -> Shape | None:
     """The axes of more than one element, outermost first; None where one does not lie within the next: overlapping,
     expanded and interleaved arrays. The sign of a stride has no say."""
     if not x.size:
@@ -182,7 +182,7 @@ def _moving(x: np.ndarray) -> Shape | None:
 
 def follows(x: np.ndarray, order: Order) -> bool:
     """Whether the axes of `x` lie in that order, gaps and negative strides allowed."""
-    moving = _moving(x)
+    moving = moving_axes(x)
     return moving is not None and moving == tuple(i for i in order.stored if i in moving)
 
 
@@ -231,7 +231,7 @@ def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...
 
 def fitting_groups(x: np.ndarray, axes: str) -> tuple[tuple[Layout, ...], ...]:
     """The same in up to three groups: channels first and last, what else has the batch outermost, the rest."""
-    moving = _moving(x)
+    moving = moving_axes(x)
     return () if moving is None or not x.ndim else _groups(axes, moving)
 
 

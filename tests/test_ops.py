@@ -804,7 +804,21 @@ BAD: list[tuple[Callable[[], Any], str]] = [
         ),
         "elements overlap",
     ),
+    (
+        lambda: ops.sigmoid(np.zeros(SHAPE), out=np.ndarray(SHAPE, "f4", np.zeros(4000, "u1"), 0, (480, 96, 24, 2))),
+        "elements overlap",
+    ),
+    (lambda: ops.sigmoid(np.zeros(SHAPE), out=np.ma.zeros(SHAPE, "f4")), "masked array"),
 ]
+
+
+def test_an_out_may_be_interleaved() -> None:
+    """Axes that lie neither one within the other nor on top of each other."""
+    memory = np.zeros(4000, "f4")
+    out = np.lib.stride_tricks.as_strided(memory, (1, 2, 3, 2), (4, 8, 16, 12))
+    x = filled("float32", (1, 2, 3, 2))
+    assert len({2 * i + 4 * j + 3 * k for i, j, k in np.ndindex(2, 3, 2)}) == x.size
+    np.testing.assert_array_equal(ops.flip(x, out=out), x[..., ::-1])
 
 
 @pytest.mark.parametrize("call, message", BAD)
