@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .many import Reports, find_recordings, validate_many
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
+    from .track import track_layout
     from .validation import validate
 
 __version__ = "0.1.0"
@@ -72,6 +73,7 @@ __all__ = [
     "specs",
     "strides",
     "to_gray",
+    "track_layout",
     "validate",
     "validate_many",
     "why_copy",
@@ -88,6 +90,7 @@ _LATE = {  # what they need takes longer to import than all the rest
     "Reports": "many",
     "find_recordings": "many",
     "ops": "ops",
+    "track_layout": "track",
     "validate": "validation",
     "validate_many": "many",
 }

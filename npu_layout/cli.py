@@ -12,7 +12,7 @@ from typing import Any, Callable, NamedTuple
 
 import npu_layout
 
-from . import bench, bench_layouts, cli_convert, cli_explain, cli_look, cli_prove, kernels
+from . import bench, bench_layouts, cli_convert, cli_explain, cli_look, cli_prove, cli_track, kernels
 from .errors import NpuLayoutError
 
 
@@ -102,6 +102,13 @@ VERBS = (
         cli_explain.explain_layout,
     ),
     Verb(
+        "track",
+        "Run a script and show which calls lose the memory format of its Tensors.",
+        "npu-layout track samples/lost_layout.py --kept",
+        cli_track.track_options,
+        cli_track.track_script,
+    ),
+    Verb(
         "bench",
         str(bench.__doc__),
         "npu-layout bench b --quick --no-peers",
@@ -182,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
 
 
-_QUIET = {"completion", "bench", "bench-layouts"}
+_QUIET = {"completion", "bench", "bench-layouts", "track"}
 
 
 def _refuse(verb: str, why: str) -> int:

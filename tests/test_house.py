@@ -19,9 +19,9 @@ FLOORS = (
     "gray quantization strided",
     "tensor array_tensor reshaping",
     "formats conversion frames engines specs recording_frames identify comparison processes progress",
-    "operators recording_files",
-    "channel_operators element_operators moving_operators peaks_operator recording",
-    "resize_operator",
+    "format_loss operators recording_files",
+    "channel_operators element_operators moving_operators peaks_operator recording track_report",
+    "resize_operator track",
     "ops",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",
@@ -46,7 +46,7 @@ FLOORS = (
     "explanation",
     "sources factories cli_words",
     "capture junit console pytest_plugin",
-    "cli_look cli_convert cli_prove cli_explain",
+    "cli_look cli_convert cli_prove cli_explain cli_track",
     "cli",
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
@@ -68,6 +68,7 @@ LATE = {
     "pytest_plugin": {"pytest"},
     "scene": {"cv2"},
     "sources": {"cv2"},
+    "track": {"cv2"},
 }
 KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
 ASK_THE_KERNELS = {"repack", "gray", "channel_operators", "element_operators", "peaks_operator"}

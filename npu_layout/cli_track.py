@@ -1,0 +1,112 @@
+"""track: a script run under track_layout."""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import contextlib
+import io
+import os
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from . import console, track
+from .errors import NpuLayoutError
+from .track_report import LayoutReport, shown
+
+_COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
+_OURS = {__file__, track.__file__}
+
+
+def track_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON; what the script prints goes to stderr")
+    parser.add_argument("script", metavar="FILE", help="a Python script; it runs as python would run it")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+
+
+def track_script(options: argparse.Namespace) -> int:
+    """0 where no format was lost, 1 where one was; the script's own status where that is not 0."""
+    if not os.path.isfile(options.script):
+        raise NpuLayoutError(f"{options.script}: no such file")
+    elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
+    with track.track_layout() as report, elsewhere:
+        status = _ran(options.script, options.arguments)
+    if options.json:
+        console.say_json({"status": status, **report.to_dict()})
+    else:
+        _say(report)
+    return status or int(not report)
+
+
+def _say(report: LayoutReport) -> None:
+    rows = []
+    for call in report.calls:
+        within = f" (in {shown(call.within)})" if call.within else ""
+        where, formats = f"{shown(call.file)}:{call.line}{within}", f"{call.inputs} -> {call.output}"
+        rows.append((call.fault or "kept", where, call.call, formats, call.copied_nbytes, call.times, call.fix))
+    if rows:
+        console.table(_COLUMNS, rows)
+    console.say(report.summary)
+
+
+def _ran(script: str, arguments: list[str]) -> int:
+    """The exit status of the script, run as ``python script arguments`` would; what it raises is shown."""
+    with _as_main(script, arguments) as main:
+        try:
+            with io.open_code(main.__file__) as file:
+                code = compile(file.read(), main.__file__, "exec", dont_inherit=True)
+            exec(code, vars(main))
+        except SystemExit as end:
+            return _status(end.code)
+        except BaseException as error:
+            _cut(error, set())
+            sys.excepthook(type(error), error, error.__traceback__)
+            return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+@contextlib.contextmanager
+def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
+    """A module for the script, while it is what python calls ``__main__``. runpy would tell it another sys.argv[0]."""
+    main = types.ModuleType("__main__")
+    vars(main).update(__file__=os.path.abspath(script), __builtins__=builtins, __cached__=None)
+    before = sys.argv, sys.path[:], sys.modules["__main__"]
+    sys.argv, sys.modules["__main__"] = [script, *arguments], main
+    sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    try:
+        yield main
+    finally:
+        sys.argv, sys.path[:], sys.modules["__main__"] = before
+
+
+def _status(code: Any) -> int:
+    """What python makes of ``sys.exit(code)``."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _cut(error: BaseException | None, seen: set[int]) -> None:
+    """Take what is not the script's out of an exception's traceback, and of those behind it."""
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        error.__traceback__ = _without_ours(error.__traceback__)
+        _cut(error.__context__, seen)
+        error = error.__cause__
+
+
+def _without_ours(at: types.TracebackType | None) -> types.TracebackType | None:
+    kept = []
+    while at is not None:
+        if at.tb_frame.f_code.co_filename not in _OURS:
+            kept.append(at)
+        at = at.tb_next
+    chain = None
+    for one in reversed(kept):
+        chain = types.TracebackType(chain, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return chain

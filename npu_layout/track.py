@@ -1,0 +1,284 @@
+"""track_layout: which calls of numpy and OpenCV lose the memory format of a Tensor, or copy it without need."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+import threading
+import types
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from . import array_tensor, formats
+from .array_tensor import _KEEPING_METHODS, _PLAIN_METHODS, Tensor
+from .format_loss import Effect, Function, effect, has_tensor
+from .repack import overlap
+from .track_report import LayoutReport, Place
+
+
+@contextmanager
+def track_layout() -> Iterator[LayoutReport]:
+    """While the block is open, record every call of numpy or OpenCV that is given a Tensor.
+
+    Watched are numpy's functions and ufuncs, the Tensor's own methods, indexing and ``tobytes``; ``np.asarray``,
+    ``array``, ``ascontiguousarray``, ``asfortranarray`` and ``require``; and every function of cv2, which is imported.
+    A call *lost* the format where its result has the Tensor's axes, but neither carries its format nor tells it by its
+    strides, and where elements were walked in another order than they lie (``reshape`` that copies, ``tobytes``). It
+    *copied without need* where another spelling would give the same without. Views with other axes (``transpose``,
+    ``x[0]``) are what was asked for. Copied bytes are those of results that only move elements and share no memory with
+    the arguments, and of arguments that cv2 copies because no cv::Mat has their strides.
+
+    Calls of all threads count, in every tracker that is open. The last one to close puts everything back as it was,
+    after an exception too; what somebody else put over a wrapper meanwhile is left there, and passes calls on.
+
+    Not seen: np.asarray and the four others, and cv2's functions, where a reference was taken before the block (``from
+    numpy import asarray``, in other libraries too); methods of cv2's classes; ``plain[...] = x``; C code that reads a
+    Tensor's memory (onnxruntime, torch, memoryview); what plain arrays go through; other processes; calls that fail.
+    npu_layout's own functions are not judged; a result that `nl.Tensor` or `nl.asformat` brings back has lost nothing.
+
+    Yields
+    ------
+    A LayoutReport; its `calls` begin with those to mend.
+
+    Examples
+    --------
+    >>> import npu_layout as nl
+    >>> x = nl.Tensor(np.zeros((1, 3, 4, 5), np.float32), "NHWC")
+    >>> with nl.track_layout() as report:
+    ...     y = np.ascontiguousarray(x * 2)
+    >>> [(call.output, call.copied_nbytes, call.fix) for call in report.faults]
+    [('plain NCHW', 240, "np.ascontiguousarray(x) -> nl.asformat(x, 'NHWC')")]
+    >>> bool(report)
+    False
+    """
+    report = LayoutReport()
+    _open(report)
+    try:
+        yield report
+    finally:
+        _close(report)
+
+
+class _Patch(NamedTuple):
+    owner: Any
+    name: str
+    original: Any  # None: inherited
+    wrapper: Any
+
+
+_lock = threading.RLock()
+_reports: tuple[LayoutReport, ...] = ()
+_patches: list[_Patch] = []
+_lost: dict[int, tuple[Any, _Lost]] = {}  # by the id of a result that lives
+_here = threading.local()  # .busy: within a call that is watched, or in judging it
+
+
+def _open(report: LayoutReport) -> None:
+    global _reports
+    with suppress(ImportError):
+        import cv2  # noqa: F401  (what the block imports from it is to be the wrappers)
+    with _lock:
+        if not _reports:
+            try:
+                for owner, name, wrapper in _wrappers():
+                    _patches.append(_Patch(owner, name, vars(owner).get(name), wrapper))
+                    setattr(owner, name, wrapper)
+            except BaseException:
+                _restore()
+                raise
+        _reports = (*_reports, report)
+
+
+def _close(report: LayoutReport) -> None:
+    global _reports
+    with _lock:
+        report._close()
+        _reports = tuple(other for other in _reports if other is not report)
+        if not _reports:
+            _restore()
+            _lost.clear()
+
+
+def _restore() -> None:
+    while _patches:
+        owner, name, original, wrapper = _patches.pop()
+        if vars(owner).get(name) is not wrapper:
+            continue
+        if original is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)
+
+
+def _wrappers() -> Iterator[tuple[Any, str, Any]]:
+    """(owner, name, what stands there while a tracker is open)."""
+    for name in _BYPASS:
+        spelled = f"np.{name}({'x' if name not in ('array', 'require') else 'x, ...'})"
+        yield np, name, _watching(getattr(np, name), Function(spelled, name))
+    for module in [
+        m for n, m in sys.modules.items() if n.partition(".")[0] == "cv2" and isinstance(m, types.ModuleType)
+    ]:
+        for name, member in list(vars(module).items()):
+            if isinstance(member, types.BuiltinFunctionType):
+                full = f"{module.__name__}.{name}"
+                yield module, name, _watching(member, Function(f"{full}(x, ...)", full, True))
+    for name in _METHODS:
+        if hasattr(Tensor, name):
+            known = Function(_SPELLED.get(name, f"x.{name}(...)"), name)
+            yield Tensor, name, _watching(getattr(Tensor, name), known)
+    for name in ("T", "mT", "real", "imag"):
+        attribute = vars(Tensor).get(name)
+        if isinstance(attribute, property) and attribute.fget is not None:
+            get = _watching(attribute.fget, Function(f"x.{name}", name))
+            yield Tensor, name, property(get, attribute.fset, attribute.fdel, attribute.__doc__)
+    for module in (array_tensor, formats):
+        yield module, "arranged", _watching_repack(module.arranged)
+    yield Tensor, "__array_ufunc__", _watching_protocol(Tensor.__array_ufunc__, _of_ufunc)
+    yield Tensor, "__array_function__", _watching_protocol(Tensor.__array_function__, _of_function)
+
+
+_BYPASS = ("asarray", "array", "ascontiguousarray", "asfortranarray", "require")
+_METHODS = f"{_KEEPING_METHODS} {_PLAIN_METHODS} copy astype view tobytes tofile __getitem__".split()
+_SPELLED = {
+    "__getitem__": "x[...]",
+    **{name: f"x.{name}()" for name in ("flatten", "ravel", "squeeze", "tobytes")},
+}
+
+
+def _watching(original: Callable[..., Any], function: Function) -> Any:
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not _reports or getattr(_here, "busy", False) or not has_tensor((args, kwargs)):
+            return original(*args, **kwargs)
+        return _watched(original, args, kwargs, function, args, kwargs)
+
+    return wrapper
+
+
+def _watching_protocol(original: Callable[..., Any], told: Callable[..., tuple[Function, Any, Any]]) -> Any:
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not _reports or getattr(_here, "busy", False):
+            return original(*args, **kwargs)
+        function, its_args, its_kwargs = told(*args, **kwargs)
+        if not has_tensor((its_args, its_kwargs)):  # it is within a container of another kind
+            its_args = args[:1]
+        if not has_tensor(its_args) and not has_tensor(its_kwargs):
+            return original(*args, **kwargs)
+        return _watched(original, args, kwargs, function, its_args, its_kwargs)
+
+    return wrapper
+
+
+def _of_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> tuple[Function, Any, Any]:
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    return Function(f"np.{name}(x, ...)", name), inputs, dict(kwargs)
+
+
+def _of_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> tuple[Function, Any, Any]:
+    module = func.__module__.replace("numpy", "np", 1)
+    return Function(f"{module}.{func.__name__}(x, ...)", func.__name__), args, kwargs
+
+
+def _watched(
+    original: Callable[..., Any], args: Any, kwargs: Any, function: Function, its_args: Any, its_kwargs: Any
+) -> Any:
+    """The call, told to every report that is open; a call that fails is not."""
+    reports = _reports
+    site = _site(sys._getframe(2))
+    if site is None:
+        return original(*args, **kwargs)
+    _here.busy, _here.repacked = True, 0
+    try:
+        result = original(*args, **kwargs)
+        what, lost = effect(function, its_args, its_kwargs, result)
+    finally:
+        _here.busy = False
+    what = what._replace(copied_nbytes=max(what.copied_nbytes, _here.repacked))
+    place = Place(*site, function.text)
+    for report in reports:
+        report._add(place, what)
+    if lost:
+        _Lost(reports, place, what, lost)
+    return result
+
+
+class _Lost:
+    """Results without their format: no loss if nl.Tensor or nl.asformat is the next that sees each of them."""
+
+    def __init__(
+        self, reports: tuple[LayoutReport, ...], place: Place, what: Effect, results: Sequence[np.ndarray]
+    ) -> None:
+        self.reports, self.place, self.what = reports, place, what
+        self.left, self.nbytes = len(results), 0
+        for x in results:
+            key = id(x)
+            _lost[key] = weakref.ref(x, lambda _, key=key: _lost.pop(key, None)), self  # type: ignore[misc]
+
+    def brought_back(self, nbytes: int) -> None:
+        self.left -= 1
+        self.nbytes += nbytes
+        if not self.left:
+            for report in self.reports:
+                report._mend(self.place, self.what, self.nbytes)
+
+
+def _watching_repack(original: Callable[..., Any]) -> Any:
+    """What brings plain arrays into a format: a Tensor's own repacks, and nl.Tensor and nl.asformat."""
+
+    @functools.wraps(original)
+    def wrapper(x: np.ndarray, *args: Any) -> Any:
+        result = original(x, *args)
+        if _reports:
+            nbytes = 0 if overlap(result, x) else int(result.nbytes)
+            if getattr(_here, "busy", False):
+                _here.repacked += nbytes
+            else:
+                reference, lost = _lost.pop(id(x), (None, None))
+                if reference is not None and lost is not None and reference() is x:
+                    lost.brought_back(nbytes)
+        return result
+
+    return wrapper
+
+
+def _site(frame: types.FrameType | None) -> tuple[str, int, str] | None:
+    """(file, line, library's file and line) of the code that called; None where it was npu_layout."""
+    nearest = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        whose = _whose(file)
+        if whose == "ours":
+            break
+        if whose == "user":
+            return file, frame.f_lineno, nearest
+        if whose == "library" and not nearest:
+            nearest = f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    file, _, line = nearest.rpartition(":")
+    return (file, int(line), "") if frame is None and file else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _whose(file: str) -> str:
+    """Whether code is "ours", of "numpy" and cv2, of another "library", or the "user"'s."""
+    if file.startswith(("<frozen", "<__array_function__")):
+        return "numpy"
+    folders = Path(file).parts
+    for root, whose in _ROOTS:
+        if folders[: len(root)] == root:
+            return whose
+    return "library" if {"site-packages", "dist-packages"} & set(folders) else "user"
+
+
+_ROOTS = [
+    (Path(__file__).parent.parts, "ours"),
+    (Path(np.__file__).parent.parts, "numpy"),
+    *((Path(sysconfig.get_path(name)).parts, "library") for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+]

@@ -1,0 +1,134 @@
+"""What track_layout found: each call with its place, formats, bytes and fix, those to mend first."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .format_loss import Effect
+
+_FAULTS = ("lost", "copied", "")
+
+
+class Place(NamedTuple):
+    """Where something was called: line of the caller's own code, and the library's line below it, if any."""
+
+    file: str
+    line: int
+    within: str
+    call: str
+
+
+class Call(NamedTuple):
+    """Calls of one function from one line with the same formats."""
+
+    file: str  #: of the caller's own code, not of a library in between
+    line: int
+    call: str  #: such as "np.pad(x, ...)"
+    inputs: str  #: formats of the arrays given: a Tensor's own, or "plain" and what the strides say
+    output: str
+    copied_nbytes: int  #: bytes that were copied, of all these calls together
+    times: int
+    fault: str  #: "lost", "copied" (without need) or ""
+    fix: str  #: what to write instead
+    within: str  #: the library's file and line where the call stands, if not at `line`
+
+
+class LayoutReport:
+    """What was called while :func:`track_layout` was open; it fills while the block runs.
+
+    False where a call lost a format. ``str()`` gives a table in plain text.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[tuple[Place, Effect], list[int]] = {}  # [times, bytes]
+        self._open = True
+
+    def _add(self, place: Place, what: Effect) -> None:
+        self._count(place, what, 1, what.copied_nbytes)
+
+    def _mend(self, place: Place, what: Effect, nbytes: int) -> None:
+        """A result that had lost its format was brought back into one, by copying so many bytes."""
+        self._count(place, what, -1, -what.copied_nbytes)
+        back = what._replace(output=f"{what.output}, then brought back", fault="", fix="")
+        self._count(place, back, 1, what.copied_nbytes + nbytes)
+
+    def _count(self, place: Place, what: Effect, times: int, nbytes: int) -> None:
+        key = (place, what._replace(copied_nbytes=0))
+        with self._lock:
+            if self._open:
+                sums = self._seen.setdefault(key, [0, 0])
+                sums[0] += times
+                sums[1] += nbytes
+
+    def _close(self) -> None:
+        with self._lock:
+            self._open = False
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every call: those that lost the format first, then needless copies, the most bytes first; then the rest, as
+        they came."""
+        with self._lock:
+            seen = [(place, what, times, nbytes) for (place, what), (times, nbytes) in self._seen.items()]
+        calls = [
+            Call(place.file, place.line, place.call, w.inputs, w.output, nbytes, times, w.fault, w.fix, place.within)
+            for place, w, times, nbytes in seen
+            if times
+        ]
+        return tuple(
+            sorted(calls, key=lambda call: (_FAULTS.index(call.fault), -call.copied_nbytes * bool(call.fault)))
+        )
+
+    @property
+    def faults(self) -> tuple[Call, ...]:
+        """The calls that lost a format or copied without need."""
+        return tuple(call for call in self.calls if call.fault)
+
+    def __bool__(self) -> bool:
+        return not any(call.fault == "lost" for call in self.calls)
+
+    @property
+    def summary(self) -> str:
+        """How much was found, in a sentence."""
+        calls = self.calls
+        lost, copied = (sum(call.fault == fault for call in calls) for fault in _FAULTS[:2])
+        total = sum(call.copied_nbytes for call in calls)
+        return (
+            f"{len(calls)} kinds of calls on Tensors: {lost} lost the format, {copied} copied without need; "
+            f"{total} bytes copied in all"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for call in self.calls:
+            times = f", {call.times} times" if call.times > 1 else ""
+            within = f"  (in {shown(call.within)})" if call.within else ""
+            where, formats = f"{shown(call.file)}:{call.line}", f"{call.inputs} -> {call.output}"
+            lines.append(
+                f"{call.fault or 'kept':6}  {where}  {call.call}  {formats}  {call.copied_nbytes} bytes{times}{within}"
+            )
+            if call.fix:
+                lines.append(f"        fix: {call.fix}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"kept": bool(self), "summary": self.summary, "calls": [call._asdict() for call in self.calls]}
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as JSON text, written to `path` too where one is given."""
+        text = json.dumps(self.to_dict(), indent=1)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+
+def shown(path: str) -> str:
+    """A path as short as it can be: relative where it lies below the working directory."""
+    relative = os.path.relpath(path) if os.path.isabs(path) else path
+    return path if relative.startswith(os.pardir) else relative
