@@ -597,7 +597,8 @@ def test_the_command_shows_a_table() -> None:
 SCRIPT = """
 import sys, helper
 import numpy as np, npu_layout as nl
-print("out", sys.argv[1:], __name__, __file__.endswith(sys.argv[0]), __file__ != sys.argv[0], sys.modules["__main__"].__dict__ is globals())
+own = sys.modules["__main__"].__dict__ is globals()
+print("out", sys.argv[1:], __name__, __file__.endswith(sys.argv[0]), __file__ != sys.argv[0], own)
 x = nl.Tensor(np.zeros((2, 3, 4, 5)), "NHWC")
 {}
 """
