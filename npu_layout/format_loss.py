@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -142,7 +143,15 @@ def cv2_copies(x: np.ndarray) -> bool:
         return True
     if x.shape[-1] > 1 and x.strides[-1] != x.itemsize:
         return True
-    return x.ndim == 3 and x.shape[2] <= 128 and x.strides[1] != x.itemsize * x.shape[2]
+    return x.ndim == 3 and x.shape[2] <= _most_channels() and x.strides[1] != x.itemsize * x.shape[2]
+
+
+@lru_cache(maxsize=1)
+def _most_channels() -> int:
+    """CV_CN_MAX: an array with more along its last axis has three axes and no channels."""
+    import cv2
+
+    return 128 if int(cv2.__version__.partition(".")[0]) >= 5 else 512
 
 
 def _moved(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import sysconfig
 import threading
@@ -121,9 +122,7 @@ def _wrappers() -> Iterator[tuple[Any, str, Any]]:
     for name in _BYPASS:
         spelled = f"np.{name}({'x' if name not in ('array', 'require') else 'x, ...'})"
         yield np, name, _watching(getattr(np, name), Function(spelled, name))
-    for module in [
-        m for n, m in sys.modules.items() if n.partition(".")[0] == "cv2" and isinstance(m, types.ModuleType)
-    ]:
+    for module in [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == "cv2" and inspect.ismodule(m)]:
         for name, member in list(vars(module).items()):
             if isinstance(member, types.BuiltinFunctionType):
                 full = f"{module.__name__}.{name}"
@@ -178,11 +177,12 @@ def _watching_protocol(original: Callable[..., Any], told: Callable[..., tuple[F
 
 def _of_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> tuple[Function, Any, Any]:
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    return Function(f"np.{name}(x, ...)", name), inputs, dict(kwargs)
+    whose = "np." if hasattr(np, ufunc.__name__) else ""
+    return Function(f"{whose}{name}(x, ...)", name), inputs, dict(kwargs)
 
 
 def _of_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> tuple[Function, Any, Any]:
-    module = func.__module__.replace("numpy", "np", 1)
+    module = (func.__module__ or "numpy").replace("numpy", "np", 1)
     return Function(f"{module}.{func.__name__}(x, ...)", func.__name__), args, kwargs
 
 

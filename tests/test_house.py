@@ -51,6 +51,7 @@ FLOORS = (
 )
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
+    "format_loss": {"cv2"},
     "frames": {"cv2"},
     "geometry": {"cv2"},
     "resize_operator": {"cv2"},
