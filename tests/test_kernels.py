@@ -177,6 +177,62 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
 
 
 @pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
+    """Rows a multiple of 4096 bytes apart, in the result or in the source: maps of 32 x 32 and 64 x 64."""
+    name, line = f"V{size}", 64 // size
+    for n, m in ((line, line), (line + 1, 3 * line + 1), (257, line + 3), (517, 70), (70, 517), (1025, 2 * line)):
+        for side in (0, 1):
+            pitch = -(-max(n, m) * size // 4096) * 4096 // size
+            loops = [(m, 1, pitch), (n, m + 1, 1)] if side else [(m, 1, n + 1), (n, pitch, 1)]
+            box, src_size, dst_size = boxed(loops)
+            program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+            source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
+            target = np.full(dst_size * size, 0xEE, np.uint8)
+            program.run(source, target)
+            np.testing.assert_array_equal(
+                target, expected_of(loops, box, source, size, dst_size, 0xEE), f"{n} {m} {side}"
+            )
+
+
+def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tuple[str, ...], backend: str) -> None:
+    """Bytes and floats to `targets`, each with every arithmetic that has parameters for each channel."""
+    values = np.random.default_rng(0)
+    src, dst = (Storage.bind(nl.Layout(tag, "CHW"), shape) for tag in tags)
+    index = dict(zip("CHW", np.indices(shape)))
+    places = [np.asarray(oracle.place(s.layout.tag, list(s.storage_shape), index)).ravel() for s in (src, dst)]
+    channel = index["C"].ravel()
+    for source, target in itertools.product(("uint8", "int16", "float32"), targets):
+        raw = numbers(values, source, src.size)
+        if source == "int16":
+            raw //= 300
+        for made in arithmetics(source, target, shape[0]):
+            fields = [None if p is None else tuple(p.tolist()) for p in made[2:6]]
+            plan = Plan(src, dst, source, target, Affine("C", *fields, made.float_zero_point), True)
+            got = np.full(dst.size, 77, target)
+            plan.program(backend).run(raw, got)
+            expected = np.zeros(dst.size, target)
+            expected[places[1]] = converted(raw[places[0]], plan.arithmetic, channel)
+            assert same(got, expected, target), f"{source} {target} {made}"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tags", list(itertools.permutations(("CHW", "HWC", "CHW4c", "CHW16c"), 2)))
+def test_conversions_of_three_channels(tags: tuple[str, str], backend: str) -> None:
+    """Rows of three elements are too short to be converted one by one; more pixels than a strip holds."""
+    check_conversions(tags, (3, 37, 61), ("uint8", "uint16", "float16", "float32"), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("pixels", [(16, 32), (19, 27), (28, 28), (32, 32), (25, 41)])
+def test_parameters_of_planes_about_a_strip(pixels: tuple[int, int], backend: str) -> None:
+    for channels, tags in itertools.product(
+        (2, 8, 21), (("CHW", "HWC"), ("HWC", "CHW"), ("CHW", "CHW4c"), ("CHW", "CHW"))
+    ):
+        check_conversions(tags, (channels, *pixels), ("int8", "float32"), backend)
+
+
+@pytest.mark.parametrize("backend", NATIVE)
 def test_parts_are_the_whole(backend: str) -> None:
     for path, examples in EXAMPLES.items():
         for size, loops in examples:
@@ -438,7 +494,10 @@ def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]
     layouts = [nl.Layout(random_tag(rng, letters, (2, 3, 4, 8, 16)))]
     layouts.append(nl.Layout(random_tag(rng, layouts[0].axes, (2, 3, 4, 8, 16)), layouts[0].axes))
     most = rng.choice((3, 9, 24 if len(letters) < 5 else 12))
-    shape = tuple(rng.randint(1, most) for _ in letters)
+    extents = [rng.randint(1, most) for _ in letters]
+    if most <= 12 and rng.random() < 0.2:
+        extents[rng.randrange(len(extents))] = rng.randint(25, 1100 // most)
+    shape = tuple(extents)
     storages, places = [], []
     for layout in layouts:
         stored = list(layout.storage_shape(shape))

@@ -208,6 +208,24 @@ static void tile_box(const Convert *c, Box *box, int64_t rows_n, int64_t row_n, 
     }
 }
 
+/* Neighbours that loop i and the one around it go through on a side (0: not asked), or on both. */
+static int64_t run(const Box *box, int i, int64_t s, int64_t d) {
+    if (i < 0) return 0;
+    const int64_t n = box->loops[i].n;
+    const int around = find(box, s * n, d * n);
+    return around >= 0 && around != i ? n * box->loops[around].n : n;
+}
+
+/* Elements from which on a row is worth a conversion of its own. */
+enum { LEAST = 16 };
+
+static int longest(const Box *box) {
+    int best = 0;
+    for (int i = 1; i < box->count; ++i)
+        if (box->loops[i].n >= box->loops[best].n) best = i;
+    return best;
+}
+
 void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int from = dtype_size[a->from], to = dtype_size[a->to];
     c->box = *asked;
@@ -218,8 +236,11 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int in_source = find(&c->box, from, 0), in_destination = find(&c->box, 0, to);
     c->row = find(&c->box, from, to);
     c->way = c->row >= 0 ? DIRECT : in_source >= 0 && (to < from || in_destination < 0) ? SCATTER : GATHER;
+    const int64_t source_run = run(&c->box, in_source, from, 0), destination_run = run(&c->box, in_destination, 0, to);
+    const int64_t chosen = c->way == DIRECT ? run(&c->box, c->row, from, to) : c->way == SCATTER ? source_run : destination_run;
+    if (chosen < LEAST) c->way = source_run > destination_run && source_run >= LEAST ? SCATTER : GATHER;
     if (c->way == SCATTER) c->row = in_source;
-    if (c->way == GATHER) c->row = in_destination >= 0 ? in_destination : c->box.count - 1;
+    if (c->way == GATHER) c->row = destination_run >= LEAST ? in_destination : longest(&c->box);
     const int64_t row_n = loops[c->row].n;
     c->rows = -1;
     for (int i = 0; i < c->box.count; ++i) {
@@ -281,9 +302,9 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each) {
-    const int LEAST = a->brief ? 64 : 16; /* a vector's bytes, or its floats */
+    const int least = a->brief ? 64 : 16; /* a vector's bytes, or its floats */
     const int from = dtype_size[a->from], to = dtype_size[a->to];
-    if (n < LEAST) { /* through vectors of its own: no loop reads or writes beyond n */
+    if (n < least) { /* through vectors of its own: no loop reads or writes beyond n */
         uint8_t few[64] = {0}, result[64];
         float some[6][64] = {{0}};
         int32_t after[64] = {0};
@@ -291,7 +312,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         mine.past = 0;
         memcpy(few, src, (size_t)(n * from));
         if (each) {
-            for (int k = 0; k < LEAST; ++k) some[2][k] = 1;
+            for (int k = 0; k < least; ++k) some[2][k] = 1;
             for (int64_t k = 0; k < n; ++k) {
                 some[0][k] = row->shift[k], some[1][k] = row->scale[k], some[2][k] = row->divisor[k];
                 some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
@@ -299,7 +320,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
             }
             mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after, 0};
         }
-        convert_row(level, a, b, few, result, LEAST, &mine, each);
+        convert_row(level, a, b, few, result, least, &mine, each);
         memcpy(dst, result, (size_t)(n * to));
         return;
     }
@@ -323,7 +344,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
     }
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
-        if (n - i > STRIP && n - i < STRIP + LEAST) count = STRIP / 2; /* leave no piece shorter than a vector */
+        if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* leave no piece shorter than a vector */
         Row here = each ? row_at(row, i) : *row;
         here.past = 0;
         load(src + i * from, b->strip, count, &here);
@@ -362,7 +383,9 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     } else if (c->way == SCATTER) {
         out = w->bench.tile, dst_step = row_n * to;
     }
-    const int together = joined(c, row_n, near_size(c, w->a)), each = row.p || (together && rows.p);
+    /* Rows of different parameters go together as far as these are written out. */
+    const int together = joined(c, row_n, near_size(c, w->a)) && (!rows.p || rows_n * row_n <= STRIP);
+    const int each = row.p || (together && rows.p);
     const int64_t count = together ? 1 : rows_n, n = together ? rows_n * row_n : row_n;
     for (int64_t r = 0; r < count; ++r) {
         const int64_t at = param + r * rows.p;

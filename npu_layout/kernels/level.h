@@ -58,16 +58,21 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
     }
 
 /* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
+#define ROW(r) (((r) < from ? src : later) + (r)*s)
 #define TILES(size, rounds)                                                                                   \
-    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
-        (void)past; \
+    INLINE void tile##size##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                int64_t d, int past) {                                                        \
+        (void)past;                                                                                           \
         B1 x[16 / size], y[16 / size];                                                                        \
-        for (int r = 0; r < 16 / size; ++r) x[r] = load16(src + r * s);                                       \
+        for (int r = 0; r < 16 / size; ++r) x[r] = load16(ROW(first + r));                                    \
         for (int k = 0; k < rounds; ++k) {                                                                    \
             ROUND(B1, low##size, high##size, x, y, 16 / size)                                                 \
             for (int r = 0; r < 16 / size; ++r) x[r] = y[r];                                                  \
         }                                                                                                     \
         for (int r = 0; r < 16 / size; ++r) store16(dst + r * d, x[r]);                                       \
+    }                                                                                                         \
+    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                \
+        tile##size##_of(0, src, src, 64, s, dst, d, past);                                                    \
     }                                                                                                         \
     INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
         (void)past; \
@@ -137,25 +142,30 @@ INLINE void put256(uint8_t *p, __m256i v, int past) {
 
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
 #define TWICE(name, count, rounds, epi)                                                                       \
-    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                         \
+    INLINE void twice##name##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                 int64_t d, int past) {                                                       \
         enum { COUNT = count };                                                                               \
         __m256i x[COUNT], y[COUNT];                                                                           \
-        for (int r = 0; r < COUNT; ++r) x[r] = pair(src + r * s, src + (r + COUNT) * s);                      \
+        for (int r = 0; r < COUNT; ++r) x[r] = pair(ROW(first + r), ROW(first + r + COUNT));                  \
         for (int k = 0; k < rounds; ++k) {                                                                    \
             ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, COUNT)                         \
             for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
         }                                                                                                     \
         for (int r = 0; r < COUNT; ++r) put256(dst + r * d, x[r], past);                                      \
+    }                                                                                                         \
+    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
+        twice##name##_of(0, src, src, 64, s, dst, d, past);                                                   \
     }
 TWICE(2, 8, 3, epi16)
 TWICE(4, 4, 2, epi32)
 TWICE(8, 2, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
-INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+INLINE void twice1_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst,
+                     int64_t d, int past) {
     (void)past;
     __m256i x[8], y[8];
-    for (int r = 0; r < 8; ++r) x[r] = pair(src + r * s, src + (r + 8) * s);
+    for (int r = 0; r < 8; ++r) x[r] = pair(ROW(first + r), ROW(first + r + 8));
     for (int k = 0; k < 3; ++k) {
         ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
         for (int r = 0; r < 8; ++r) x[r] = y[r];
@@ -166,9 +176,34 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
         _mm_storeu_si128((__m128i *)(dst + (2 * r + 1) * d), _mm256_extracti128_si256(v, 1));
     }
 }
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    twice1_of(0, src, src, 64, s, dst, d, past);
+}
 enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
 #define TRY_TWICE(size) \
     if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, NULL, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
+#endif
+
+/* As many elements as a cache line holds, in both directions, of tiles of so many rows: whole lines on both sides. */
+#define SQUARE(size, name, rows)                                                                              \
+    INLINE void square##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
+                                  int past) {                                                                 \
+        for (int c = 0; c < 4; ++c)                                                                           \
+            for (int r = 0; r < 64 / size; r += rows)                                                         \
+                name##_of(r, src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d + r * size, d, past); \
+    }                                                                                                         \
+    INLINE void square##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {              \
+        square##size##_of(src, src, 64, s, dst, d, past);                                                     \
+    }
+#define TRY_SQUARE(size) \
+    if (a >= 64 / size && b >= 64 / size) cover(square##size, square##size##_of, 64 / size, 64 / size, size, src, sa, a, dst, db, b, past); else
+#if VB == 32
+SQUARE(2, twice2, 16)
+SQUARE(4, twice4, 8)
+#elif VB == 16
+SQUARE(1, tile1, 16)
+SQUARE(2, tile2, 8)
+SQUARE(4, tile4, 4)
 #endif
 
 #if VB == 64
@@ -236,9 +271,17 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
     else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, NULL, 32, 16, 1, src, sa, a, dst, db, b, past);           \
     else TRY_TWICE(size)
 #elif VB == 32
-#define TRY_MORE TRY_TWICE
+#define TRY_8(size) TRY_TWICE(size)
+#define TRY_1(size) TRY_TWICE(size)
+#define TRY_2(size) TRY_SQUARE(size) TRY_TWICE(size)
+#define TRY_4(size) TRY_SQUARE(size) TRY_TWICE(size)
+#define TRY_MORE(size) TRY_##size(size)
 #else
-#define TRY_MORE(size)
+#define TRY_8(size)
+#define TRY_1(size) TRY_SQUARE(size)
+#define TRY_2(size) TRY_SQUARE(size)
+#define TRY_4(size) TRY_SQUARE(size)
+#define TRY_MORE(size) TRY_##size(size)
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
@@ -454,6 +497,43 @@ INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_
 #endif
 #endif
 
+/* Pieces of 16 / count bytes: piece r of lane l is what piece l of the r-th LANES of them was (GATHERED), or the other
+ * way round (SCATTERED). A level that cannot do so in one step works lane by lane. */
+#if VB == 64
+#define MERGE_TURNS(count, size) ((count) * (size) <= 16)
+#define SPLIT_TURNS MERGE_TURNS
+#define PIECES2(order) _mm512_set_epi64(order(7, 2), order(6, 2), order(5, 2), order(4, 2), order(3, 2), order(2, 2), order(1, 2), order(0, 2))
+#define PIECES4(order)                                                                                               \
+    _mm512_set_epi32(order(15, 4), order(14, 4), order(13, 4), order(12, 4), order(11, 4), order(10, 4), order(9, 4), \
+                     order(8, 4), order(7, 4), order(6, 4), order(5, 4), order(4, 4), order(3, 4), order(2, 4),       \
+                     order(1, 4), order(0, 4))
+#define PIECES8(order)                                                                                               \
+    _mm512_set_epi16(order(31, 8), order(30, 8), order(29, 8), order(28, 8), order(27, 8), order(26, 8), order(25, 8), \
+                     order(24, 8), order(23, 8), order(22, 8), order(21, 8), order(20, 8), order(19, 8), order(18, 8), \
+                     order(17, 8), order(16, 8), order(15, 8), order(14, 8), order(13, 8), order(12, 8), order(11, 8), \
+                     order(10, 8), order(9, 8), order(8, 8), order(7, 8), order(6, 8), order(5, 8), order(4, 8),      \
+                     order(3, 8), order(2, 8), order(1, 8), order(0, 8))
+#define TURN2(v, order) _mm512_permutexvar_epi64(PIECES2(order), v)
+#define TURN4(v, order) _mm512_permutexvar_epi32(PIECES4(order), v)
+#define TURN8(v, order) _mm512_permutexvar_epi16(PIECES8(order), v)
+#elif VB == 32
+#define MERGE_TURNS(count, size) ((count) < 8)
+#define SPLIT_TURNS(count, size) ((count) == 4)
+#define TURN2(v, order) _mm256_permute4x64_epi64(v, order(3, 2) << 6 | order(2, 2) << 4 | order(1, 2) << 2 | order(0, 2))
+#define TURN4(v, order)                                                                                              \
+    _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(order(7, 4), order(6, 4), order(5, 4), order(4, 4), order(3, 4), \
+                                                    order(2, 4), order(1, 4), order(0, 4)))
+#define TURN8(v, order) (v)
+#else
+#define MERGE_TURNS(count, size) ((count) * (size) <= 16)
+#define SPLIT_TURNS MERGE_TURNS
+#define TURN2(v, order) (v)
+#define TURN4(v, order) (v)
+#define TURN8(v, order) (v)
+#endif
+#define GATHERED(at, count) ((at) % (count) * LANES + (at) / (count))
+#define SCATTERED(at, count) ((at) % LANES * (count) + (at) / LANES)
+
 INLINE void put_past(uint8_t *p, V v, int past) {
 #ifdef STREAM
     if (past && (uintptr_t)p % VB == 0) {
@@ -502,17 +582,6 @@ INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
         for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
 }
 
-static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    switch (m->size) {
-        case 1: if (VB > 16 && m->past) transpose1(src, a.s, a.n, dst, b.d, b.n, 1); else transpose1(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 2: if (VB > 16 && m->past) transpose2(src, a.s, a.n, dst, b.d, b.n, 1); else transpose2(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 4: if (VB > 16 && m->past) transpose4(src, a.s, a.n, dst, b.d, b.n, 1); else transpose4(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        case 8: if (VB > 16 && m->past) transpose8(src, a.s, a.n, dst, b.d, b.n, 1); else transpose8(src, a.s, a.n, dst, b.d, b.n, 0); break;
-        default: transpose16(src, a.s, a.n, dst, b.d, b.n);
-    }
-}
-
 /* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
 INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
     if (bytes >= VB) {
@@ -540,6 +609,66 @@ INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     for (; i + 64 <= bytes; i += 64)
         for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
     copy_row(s + i, d + i, bytes - i);
+}
+
+static __attribute__((noinline)) void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
+                                                     int64_t db, int64_t b, int past) {
+    past = VB > 16 && past;
+    switch (size) {
+        case 1: if (past) transpose1(src, sa, a, dst, db, b, 1); else transpose1(src, sa, a, dst, db, b, 0); break;
+        case 2: if (past) transpose2(src, sa, a, dst, db, b, 1); else transpose2(src, sa, a, dst, db, b, 0); break;
+        case 4: if (past) transpose4(src, sa, a, dst, db, b, 1); else transpose4(src, sa, a, dst, db, b, 0); break;
+        case 8: if (past) transpose8(src, sa, a, dst, db, b, 1); else transpose8(src, sa, a, dst, db, b, 0); break;
+        default: transpose16(src, sa, a, dst, db, b);
+    }
+}
+
+/* Rows whose distance is a multiple of CROWD share so few sets of L1 that they drive each other out. They go by a bench
+ * in L1: of the result always, but for what goes past the caches; of the source where it lies in L2, since what comes
+ * from further away wants to be read from end to end. */
+enum { CROWD = 2048, BENCH = 16384, NEAR = 1 << 20, RUN = 512 };
+
+static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
+    enum { COLUMNS_AT_ONCE = BENCH / 64 };
+    uint8_t bench[BENCH + 64 * 64] __attribute__((aligned(64)));
+    const int64_t rows = 64 / size, pitch = COLUMNS_AT_ONCE * size + 64;
+    for (int64_t j = 0; j < b.n; j += rows) {
+        const int64_t bs = b.n - j < rows ? b.n - j : rows;
+        for (int64_t i = 0; i < a.n; i += COLUMNS_AT_ONCE) {
+            const int64_t as = a.n - i < COLUMNS_AT_ONCE ? a.n - i : COLUMNS_AT_ONCE;
+            HERE(transpose)(size, src + i * a.s + j * size, a.s, as, bench, pitch, bs, 0);
+            for (int64_t k = 0; k < bs; ++k) {
+                uint8_t *row = dst + (j + k) * b.d + i * size;
+                if (past) copy_past(bench + k * pitch, row, as * size);
+                else copy_row(bench + k * pitch, row, as * size);
+            }
+        }
+    }
+}
+
+static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
+    enum { ROWS = BENCH / RUN, PITCH = RUN + 64 };
+    uint8_t bench[ROWS * PITCH] __attribute__((aligned(64)));
+    const int64_t run = RUN / size;
+    for (int64_t i = 0; i < a.n; i += ROWS) {
+        const int64_t as = a.n - i < ROWS ? a.n - i : ROWS;
+        for (int64_t j = 0; j < b.n; j += run) {
+            const int64_t bs = b.n - j < run ? b.n - j : run;
+            for (int64_t k = 0; k < as; ++k) copy_row(src + (i + k) * a.s + j * size, bench + k * PITCH, bs * size);
+            HERE(transpose)(size, bench, PITCH, as, dst + i * size + j * b.d, b.d, bs, past);
+        }
+    }
+}
+
+static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    const int size = m->size, many = size < 16 && a.n * size >= 64 && b.n * size >= 64;
+    if (many && b.d % CROWD == 0 && !(VB > 16 && m->past))
+        HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
+    else if (many && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
+        HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
+    else
+        HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
 }
 
 static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
@@ -584,13 +713,40 @@ INLINE Thirds thirds(int size, int inverse) {
     return t;
 }
 
+/* Three registers whose lanes follow each other: lane l of register r is piece 3 l + r. */
+INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
+#if VB == 64
+#define LANE_PAIRS(a, b, c, d) \
+    _mm512_set_epi64(2 * (d) + 1, 2 * (d), 2 * (c) + 1, 2 * (c), 2 * (b) + 1, 2 * (b), 2 * (a) + 1, 2 * (a))
+    /* Lane 4 + l is lane l of the second register. */
+    const V a = _mm512_permutex2var_epi64(x[0], LANE_PAIRS(0, 4, 0, 1), x[1]);
+    const V b = _mm512_permutex2var_epi64(x[1], LANE_PAIRS(1, 5, 0, 2), x[2]);
+    const V c = _mm512_permutex2var_epi64(x[2], LANE_PAIRS(2, 7, 0, 3), x[0]);
+    put_past(p, _mm512_permutex2var_epi64(a, LANE_PAIRS(0, 1, 4, 3), x[2]), past);
+    put_past(p + 64, _mm512_permutex2var_epi64(b, LANE_PAIRS(0, 1, 4 + 2, 3), x[0]), past);
+    put_past(p + 128, _mm512_permutex2var_epi64(c, LANE_PAIRS(0, 1, 4 + 3, 3), x[1]), past);
+#elif VB == 32
+    put_past(p, _mm256_permute2x128_si256(x[0], x[1], 0x20), past);
+    put_past(p + 32, _mm256_permute2x128_si256(x[2], x[0], 0x30), past);
+    put_past(p + 64, _mm256_permute2x128_si256(x[1], x[2], 0x31), past);
+#else
+    for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
+#endif
+}
+/* Pixels of 3 elements before the first one that begins at a vector's multiple: 3 divides 1 more than a power of four
+ * times two. */
+INLINE int64_t thirds_lead(const uint8_t *dst, int size) {
+    enum { INVERSE = 43 }; /* 3 * 43 is 1 more than 128 */
+    return (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size * INVERSE % (VB / size) : 0;
+}
+
 /* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
     INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         past = past && d % VB == 0;                                                                              \
-        const int64_t lead = lead_of(past, dst, size);                                                           \
+        const int64_t lead = lead_of(d % VB == 0, dst, size);                                                    \
         const Thirds t = thirds(size, 0);                                                                        \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
@@ -611,10 +767,10 @@ INLINE Thirds thirds(int size, int inverse) {
         AT_STEPS {                                                                                               \
             V x[3];                                                                                              \
             for (int c = 0; c < 3; ++c) x[c] = shuffled(whole(src + c * s + i * size), t.order[c]);              \
-            for (int r = 0; r < 3; ++r) {                                                                        \
-                const V v = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
-                put_lanes(dst + 3 * size * i + 16 * r, 48, v, past);                                             \
-            }                                                                                                    \
+            V y[3];                                                                                              \
+            for (int r = 0; r < 3; ++r)                                                                          \
+                y[r] = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
+            put_thirds(dst + 3 * size * i, y, past);                                                             \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
@@ -684,15 +840,16 @@ MERGE3(4, 2)
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         past = past && d % VB == 0;                                                                              \
-        const int64_t lead = lead_of(past, dst, size);                                                           \
+        const int64_t lead = lead_of(count > 2 && d % VB == 0, dst, size);                                                    \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
-            for (int r = 0; r < count; ++r) x[r] = lanes(src + count * size * i + 16 * r, 16 * count);           \
+            const uint8_t *s = src + count * size * i;                                                           \
+            for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            for (int r = 0; r < count; ++r) put_past(dst + r * d + i * size, x[r], past);                        \
+            for (int r = 0; r < count; ++r) put_past(dst + r * d + i * size, SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r], past); \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
@@ -700,15 +857,20 @@ MERGE3(4, 2)
     INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        const int64_t lead = 0;                                                                                  \
+        const int64_t lead = lead_of(1, dst, count * size);                                                      \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + i * size);                                \
+            if (MERGE_TURNS(count, size))                                                                        \
+                for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            for (int r = 0; r < count; ++r) put_lanes(dst + count * size * i + 16 * r, 16 * count, x[r], past);  \
+            uint8_t *to = dst + count * size * i;                                                                \
+            for (int r = 0; r < count; ++r)                                                                      \
+                if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);                                             \
+                else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
