@@ -566,20 +566,31 @@ INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
 #endif
 }
 
-/* 16-byte elements, LANES at a time. */
-INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
-    int64_t j = 0;
-    for (; j + 4 <= b; j += 4) { /* a cache line of the source */
-        int64_t i = 0;
-        for (; i + 4 <= a; i += 4)
-            for (int l = 0; l < 4; l += LANES)
-                for (int k = 0; k < 4; ++k)
-                    put(dst + (j + k) * db + (i + l) * 16, lanes(src + (i + l) * sa + (j + k) * 16, sa));
-        for (; i < a; ++i)
-            for (int k = 0; k < 4; ++k) store16(dst + (j + k) * db + i * 16, load16(src + i * sa + (j + k) * 16));
-    }
-    for (; j < b; ++j)
+/* 4 x 4 elements of 16 bytes: a cache line on both sides. */
+INLINE void tile16(const uint8_t *src, int64_t sa, uint8_t *dst, int64_t db) {
+    for (int l = 0; l < 4; l += LANES)
+        for (int k = 0; k < 4; ++k) put(dst + k * db + l * 16, lanes(src + l * sa + k * 16, sa));
+}
+INLINE void loose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    for (int64_t j = 0; j < b; ++j)
         for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
+}
+/* Rows of the source that lie further apart than those of the result are read from end to end, four at a time, as far as
+ * the part of the result stays in L1. */
+INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    const int64_t down = llabs(db), as = a & ~3, bs = b & ~3;
+    if (llabs(sa) > down) {
+        const int64_t most = down > 4096 ? 4 : down < 256 ? 64 : 16384 / down & ~3;
+        for (int64_t j0 = 0; j0 < bs; j0 += most)
+            for (int64_t i = 0; i < as; i += 4)
+                for (int64_t j = j0; j < j0 + most && j < bs; j += 4)
+                    tile16(src + i * sa + j * 16, sa, dst + j * db + i * 16, db);
+    } else {
+        for (int64_t j = 0; j < bs; j += 4)
+            for (int64_t i = 0; i < as; i += 4) tile16(src + i * sa + j * 16, sa, dst + j * db + i * 16, db);
+    }
+    loose16(src + as * sa, sa, a - as, dst + as * 16, db, bs);
+    loose16(src + bs * 16, sa, a, dst + bs * db, db, b - bs);
 }
 
 /* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
