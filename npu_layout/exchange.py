@@ -123,7 +123,7 @@ def save(recording: Recording, path: PathLike, *, form: str) -> None:
     """Write a recording in another tool's form: a new folder, which appears whole or not at all.
 
     polygraphy and onnx get the outputs unpacked by their specs (float32 where quantised) and the inputs as the ONNX
-    model takes them (:func:`npu_layout.model_side.model_inputs`); specs and meta are lost. raw keeps everything.
+    model takes them (what ``npu_layout.model_side.model_inputs`` gives); specs and meta are lost. raw keeps everything.
 
     Raises RecordingError where `path` exists or there are no frames, NpuLayoutError on a form that cannot be written
     and where the onnx package is needed and missing.

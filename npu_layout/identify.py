@@ -30,10 +30,18 @@ _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16
 
 
 class Hypothesis(NamedTuple):
-    """A reading of the bytes, and how much of them the reference explains."""
+    """A reading of the bytes, and how much of them the reference explains.
+
+    Attributes
+    ----------
+    spec
+        The TensorSpec that reads them.
+    score
+        In dB: the variance of the values against that of what a straight line through the reference leaves.
+    """
 
     spec: TensorSpec
-    score: float  #: dB: variance of the values to variance of what a straight line through the reference leaves
+    score: float
 
 
 class Identification:

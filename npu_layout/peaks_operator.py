@@ -54,8 +54,8 @@ def peaks(
     Returns
     -------
     float64 (count, 5), the rows of `out` that were written where that is given: n, c, x, y, score (the pixel's real
-    value), ascending in n, c, and the pixel's y and x. Coordinates are those of pixel centres, in whole numbers; for
-    Geometry, which counts from the corner of the image, add half.
+    value), ascending in n, c, and the pixel's y and x. Coordinates are those of pixel centres, in whole numbers, as
+    those of Geometry's points are; as edges of a box they need half a pixel more.
 
     Raises
     ------

@@ -184,7 +184,7 @@ class Quantization:
         return self._apply(array, np.dtype(np.float32), "float32", False)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; Quantization(**d) makes it again."""
+        """JSON-ready; ``Quantization(**d)`` makes it again."""
         if self.axis is None:
             return {"scale": self._scales[0], "zero_point": self._zero_points[0], "axis": None}
         return {"scale": list(self._scales), "zero_point": list(self._zero_points), "axis": self.axis}

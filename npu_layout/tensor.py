@@ -165,7 +165,7 @@ class TensorSpec:
         return self.element.buffer_size(self.size) * self.stored.itemsize
 
     def describe(self) -> str:
-        """``layout NCHW16c of (1,17,5,4) uint8``."""
+        """The spec as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
         name = f"{self.name!r}: " if self.name else ""
         return f"{name}{self.storage.describe()} {self.dtype}"
 

@@ -77,7 +77,7 @@ def validate(
 
     Examples
     --------
-    See "Is it right?" in the README, which is run as a test.
+    See "When something is wrong" in the README, which is run as a test.
     """
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
     if not isinstance(recording, Recording):

@@ -1,4 +1,5 @@
-# Sourced by scripts/demo and scripts/test: a virtual environment with the package in it, ready when its stamp says so.
+# Sourced by scripts/demo, scripts/docs and scripts/test: a virtual environment with the package in it, ready when its
+# stamp says so.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
