@@ -1,8 +1,8 @@
 """The code on a page of the documentation: fenced blocks in their order, and what each must print.
 
-A ``python`` block runs in the page's one namespace, a ``console`` block's ``$`` lines in a shell. A ``text`` block is the
-output of the block before it, where ``...`` stands for anything; the lines of a console block that have no ``$`` are
-too. What an ``include`` takes from another file counts as the page's own.
+A ``python`` block runs in the page's one namespace, a ``console`` block's ``$`` lines in a shell. A ``text`` block is
+the output of the block before it, where ``...`` stands for anything; the lines of a console block that have no ``$``
+are too. What an ``include`` takes from another file counts as the page's own.
 
     python docs/blocks.py PAGE      # in an empty folder with a link to samples
 """
@@ -44,7 +44,7 @@ def text(page: Path) -> str:
         found = text(page.parent / match[2])
         options = dict(re.findall(r"^:(start-after|end-before): (.+)$", match[3], re.M))
         if "start-after" in options:
-            before, mark, found = found.partition(options["start-after"].strip('"'))
+            _, mark, found = found.partition(options["start-after"].strip('"'))
             assert mark, f"{page}: nothing in {match[2]} is {options['start-after']}"
         if "end-before" in options:
             found, mark, _ = found.partition(options["end-before"].strip('"'))

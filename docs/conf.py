@@ -27,7 +27,7 @@ html_theme = "furo"
 html_title = f"npu_layout {release}"
 html_static_path, html_css_files = ["_static"], ["pages.css"]
 html_extra_path = ["made/report.html"]
-html_copy_source = html_show_copyright = False
+html_copy_source = html_show_copyright = html_use_index = html_domain_indices = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 
 myst_heading_anchors = 3

@@ -1,29 +1,79 @@
-"""The README's code runs, block after block, and the docstrings hold examples."""
+"""The code of the README and of every page of the documentation runs and prints what is shown; docstrings hold
+examples; every public name is in the reference. The slow tests build the pages and look at them in a browser."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 
 import npu_layout as nl
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+import blocks  # noqa: E402
+
+PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+WRITTEN = {"index", "start", "layouts", "vendors", "proving", "kernels"}
 
 
 def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(blocks) > 3
-    (tmp_path / "samples").symlink_to(README.parent / "samples")
+    found = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert len(found) > 3
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in blocks:
+    for block in found:
         exec(compile(block, str(README), "exec"), names)
     assert "needs 640 (C padded from 17 to 32)" in capsys.readouterr().out
+
+
+def test_there_are_pages_with_code() -> None:
+    assert {f"{name}.md" for name in WRITTEN} <= set(PAGES)
+    counts = {name: len(blocks.blocks(DOCS / name)) for name in PAGES}
+    assert all(counts[f"{name}.md"] for name in WRITTEN), counts
+    shown = [block for name in PAGES for block in blocks.blocks(DOCS / name) if block.output]
+    assert sum(counts.values()) > 60 and len(shown) > 30
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if blocks.blocks(DOCS / name)])
+def test_a_page_runs(name: str, tmp_path: Path) -> None:
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    command = [sys.executable, "-W", "error", str(DOCS / "blocks.py"), str(DOCS / name)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout) == len(blocks.blocks(DOCS / name))
+    pictures = re.findall(r"\]\(made/([^)]+)\)", blocks.text(DOCS / name))
+    assert all((tmp_path / picture).stat().st_size for picture in pictures)
+    assert pictures or name != "layouts.md"
+
+
+def test_outputs_are_compared(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n1\n```\n\n```console\n$ echo a b\na ...\n```\n")
+    assert blocks.run(page) == 2
+    for code in (
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+        "```python\nassert False\n```\n",
+        "```console\n$ echo a\nb\n```\n",
+        "```console\n$ false\n```\n",
+        "```console\n$ exit 2\n...\n```\n",
+        "```text\nan output of nothing\n```\n",
+        "```c\nint x;\n```\n",
+    ):
+        page.write_text(code)
+        with pytest.raises(AssertionError):
+            blocks.run(page)
 
 
 def test_docstrings_have_examples() -> None:
@@ -31,3 +81,83 @@ def test_docstrings_have_examples() -> None:
     modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(nl.__path__, "npu_layout.")]
     examples = sum(len(test.examples) for module in modules for test in finder.find(module))
     assert examples > 20
+
+
+def documented() -> Iterator[str]:
+    """The dotted names that the reference has a directive for."""
+    for page in sorted((DOCS / "reference").glob("*.rst")):
+        module = ""
+        for directive, name, members in re.findall(
+            r"^\.\. (currentmodule|auto\w+):: ([\w.]+)(?:\(\))?((?:\n   :.*)*)", page.read_text(), re.M
+        ):
+            if directive in ("currentmodule", "automodule"):
+                module = name
+                yield from (f"{module}.{member}" for member in re.findall(r"\w+", members.partition(":members:")[2]))
+            else:
+                yield f"{module}.{name}"
+
+
+def test_the_reference_is_complete() -> None:
+    there = set(documented())
+    modules = {name for name in nl.__all__ if inspect.ismodule(getattr(nl, name))}
+    assert modules == {"exchange", "kernels", "ops", "specs"}
+    wanted = {f"npu_layout.{name}" for name in set(nl.__all__) - modules}
+    wanted |= {"npu_layout.specs.from_rknn", "npu_layout.specs.from_tflite"}
+    wanted |= {"npu_layout.exchange.load", "npu_layout.exchange.save", "npu_layout.pytest_plugin.assert_matches"}
+    assert not wanted - there and ".. automodule:: npu_layout.ops\n   :members:" in "".join(
+        page.read_text() for page in (DOCS / "reference").glob("*.rst")
+    )
+
+
+def test_the_verdicts_are_all_explained() -> None:
+    from npu_layout.report import VERDICTS
+
+    rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "proving.md").read_text(encoding="utf-8"), re.M)
+    assert tuple(rows) == VERDICTS
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The pages, made by scripts/docs, which fails on any warning."""
+    done = subprocess.run([str(ROOT / "scripts" / "docs")], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / "build" / "docs"
+
+
+OVERFLOW = "document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
+BROKEN = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
+LINKS = "[...document.querySelectorAll('article a[href]')].map(a => a.href)"
+# What is wider than its place must scroll within it.
+CUT = """[...document.querySelectorAll('article pre, article table, article img')].filter(e => {
+    for (let p = e; p.tagName != 'ARTICLE'; p = p.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
+    return e.getBoundingClientRect().right > document.documentElement.clientWidth;
+}).map(e => e.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.slow
+def test_the_pages_in_a_browser(built: Path, tmp_path: Path) -> None:
+    pages = sorted(path for path in built.rglob("*.html") if path.name != "report.html" and "_static" not in path.parts)
+    assert len(pages) > 15
+    ids: dict[str, set[str]] = {}
+    links: set[str] = set()
+    with Browser(tmp_path) as browser:
+        for page in pages:
+            for width, dark in ((400, False), (1400, True)):
+                browser.show(page, width, dark)
+                assert browser.run(OVERFLOW) <= 0, f"{page.name} is wider than {width} pixels"
+                assert browser.run(CUT) == [], f"{page.name} at {width} pixels"
+            assert browser.run(BROKEN) == []
+            ids[page.as_uri()] = set(browser.run("[...document.querySelectorAll('[id]')].map(e => e.id)"))
+            links |= set(browser.run(LINKS))
+        assert browser.console == []
+        outside = {url for url in browser.requests if not url.startswith(("file:", "data:"))}
+        assert not outside, "something comes from elsewhere"
+    local = {link for link in links if link.startswith("file:")}
+    assert len(local) > 100
+    for link in local:
+        address, _, fragment = link.partition("#")
+        if address in ids:
+            assert not fragment or fragment in ids[address], link
+        else:
+            assert Path(address[len("file://") :]).is_file(), link
