@@ -23,8 +23,7 @@ from typing import NamedTuple
 RUN = ("python", "console")
 _FENCE = re.compile(r"^```(\{?[a-z-]*\}?) *(.*?)\n(.*?)^```$", re.M | re.S)
 _CHECK = doctest.OutputChecker().check_output
-# What a page tells a person to do, and what no test repeats: each is done elsewhere.
-ELSEWHERE = ("pip install", "scripts/", "git clone")
+NOT_REPEATED = "scripts/"  # a test does not run the tests
 
 
 class Block(NamedTuple):
@@ -56,6 +55,8 @@ def text(page: Path) -> str:
 
 def blocks(page: Path) -> list[Block]:
     """What is to be run, in order. AssertionError on a fence that is none of these."""
+    prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    assert not re.search(r"^    \S", prose, re.M), f"{page}: indented code cannot be run"
     found: list[Block] = []
     for language, _, code in _FENCE.findall(text(page)):
         if language in RUN:
@@ -80,7 +81,7 @@ def run(page: Path, languages: tuple[str, ...] = RUN) -> int:
             _compare(page, block.code, block.output, printed.getvalue())
             continue
         for command, output in _commands(block.code):
-            if not command.startswith(ELSEWHERE):
+            if not command.startswith(NOT_REPEATED):
                 shown = output or block.output
                 _compare(page, command, shown, _shell(page, command, shown is not None))
     return len(found)

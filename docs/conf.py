@@ -21,7 +21,7 @@ import npu_layout as nl  # noqa: E402
 project, release = "npu_layout", nl.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["made"]
-needs_sphinx = "7.2"
+needs_sphinx = "7.3"
 
 html_theme = "furo"
 html_title = f"npu_layout {release}"
