@@ -279,7 +279,7 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
 
 
 def _help_of_names() -> str:
-    lines = "\n".join(f"        * ``{e.name}``: layout {e.tag}; {e.help}.".format(block="B") for e in NAMED.values())
+    lines = "\n".join(f"        * {e.name}: layout {e.tag}; {e.help}.".format(block="B") for e in NAMED.values())
     return f"""
         The names; B is `block`:
 

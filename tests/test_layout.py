@@ -147,7 +147,7 @@ def test_help_says_how_each_name_lies_in_memory() -> None:
     text = nl.Layout.named.__doc__
     assert text is not None
     for name in ("NC1HWC2", "NC4HW4", "nChw16c", "CHW32", "HWC8", "NHCWB16", "F8CR", "4N", "FRACTAL_NZ", "OIHW16i16o"):
-        line = next(line for line in text.splitlines() if line.strip().startswith(f"{name}:"))
+        line = next(line for line in text.splitlines() if line.strip().startswith(f"* {name}:"))
         assert "equivalent to a C array [" in line and "is element [" in line, line
 
 
