@@ -12,6 +12,7 @@ typedef struct {
     float *parameters; /* all arrays of the arithmetic, one after the other */
 } ProgramObject;
 
+enum { ARRAYS = 9 }; /* parameters of an arithmetic, 4 bytes for each channel */
 enum { UNLOCK = 1 << 14 }; /* bytes of destination from which on other threads may run meanwhile */
 
 static int add(int64_t *total, int64_t a, int64_t b) {
@@ -59,38 +60,45 @@ static int read_box(PyObject *from, Box *box, int64_t src_item, int64_t dst_item
 
 static int read_parameters(PyObject *from, ProgramObject *self) {
     Arithmetic *a = &self->program.arithmetic;
-    Py_buffer all[7];
+    Py_buffer all[ARRAYS];
     int from_type, to_type, got = 0, good = 0;
-    PyObject *arrays[7];
-    if (!PyArg_ParseTuple(from, "iipppOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, &a->brief, arrays, arrays + 1,
-                          arrays + 2, arrays + 3, arrays + 4, arrays + 5, arrays + 6))
+    PyObject *arrays[ARRAYS];
+    if (!PyArg_ParseTuple(from, "iipppiOOOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, &a->brief, &a->bits, arrays,
+                          arrays + 1, arrays + 2, arrays + 3, arrays + 4, arrays + 5, arrays + 6, arrays + 7, arrays + 8))
         return 0;
     if (from_type < 0 || from_type >= DTYPES || to_type < 0 || to_type >= DTYPES) {
         PyErr_SetString(PyExc_ValueError, "no such dtype");
         return 0;
     }
     a->from = (Dtype)from_type, a->to = (Dtype)to_type;
-    if (a->brief && (a->from > U8 || a->to > U8)) {
+    if ((a->brief && (a->from > U8 || a->to > U8)) || (a->bits && !a->brief) || a->bits < 0 || a->bits > 8) {
         PyErr_SetString(PyExc_ValueError, "bytes only");
         return 0;
     }
-    for (; got < 7; ++got)
+    for (; got < ARRAYS; ++got)
         if (PyObject_GetBuffer(arrays[got], all + got, PyBUF_SIMPLE)) goto end;
-    for (int i = 0; i < 7; ++i)
+    for (int i = 0; i < ARRAYS; ++i)
         if (all[i].len != all[0].len || all[i].len < 4 || all[i].len % 4) {
             PyErr_SetString(PyExc_ValueError, "parameters of different lengths");
             goto end;
         }
     a->channels = all[0].len / 4;
-    self->parameters = PyMem_Malloc((size_t)all[0].len * 7);
+    self->parameters = PyMem_Malloc((size_t)all[0].len * ARRAYS);
     if (!self->parameters) {
         PyErr_NoMemory();
         goto end;
     }
-    for (int i = 0; i < 7; ++i) memcpy(self->parameters + i * a->channels, all[i].buf, (size_t)all[0].len);
+    for (int i = 0; i < ARRAYS; ++i) memcpy(self->parameters + i * a->channels, all[i].buf, (size_t)all[0].len);
     const float **fields[6] = {&a->shift, &a->scale, &a->divisor, &a->before, &a->low, &a->high};
     for (int i = 0; i < 6; ++i) *fields[i] = self->parameters + i * a->channels;
     a->after = (const int32_t *)(const void *)(self->parameters + 6 * a->channels);
+    uint16_t *factor = (uint16_t *)(void *)(self->parameters + 7 * a->channels);
+    int16_t *summand = (int16_t *)(void *)(self->parameters + 8 * a->channels);
+    for (int64_t i = 0; i < a->channels; ++i) {
+        factor[i] = (uint16_t)((const int32_t *)all[7].buf)[i];
+        summand[i] = (int16_t)((const int32_t *)all[8].buf)[i];
+    }
+    a->factor = factor, a->summand = summand;
     good = 1;
 end:
     while (got--) PyBuffer_Release(all + got);

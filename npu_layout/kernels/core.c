@@ -275,15 +275,19 @@ typedef struct {
     float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
         high[STRIP + 16];
     int32_t after[STRIP + 16];
+    uint16_t factor[STRIP + 64];
+    int16_t summand[STRIP + 64];
 } Bench;
 
 static Row row_at(const Row *row, int64_t i) {
     return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
-                 row->low + i,   row->high + i,  row->after + i,   row->past};
+                 row->low + i,   row->high + i,  row->after + i,   row->factor + i, row->summand + i,
+                 row->bits,      row->past};
 }
 
 static Row parameters(const Arithmetic *a, int64_t i) {
-    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, 0};
+    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, a->factor, a->summand,
+                     a->bits,  0};
     return row_at(&all, i);
 }
 
@@ -295,8 +299,9 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
             const int64_t p = param + r * rows_p + k * row_p;
             b->shift[i] = a->shift[p], b->scale[i] = a->scale[p], b->divisor[i] = a->divisor[p];
             b->before[i] = a->before[p], b->low[i] = a->low[p], b->high[i] = a->high[p], b->after[i] = a->after[p];
+            b->factor[i] = a->factor[p], b->summand[i] = a->summand[p];
         }
-    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, 0};
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0};
 }
 
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
@@ -308,6 +313,8 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         uint8_t few[64] = {0}, result[64];
         float some[6][64] = {{0}};
         int32_t after[64] = {0};
+        uint16_t factor[64] = {0};
+        int16_t summand[64] = {0};
         Row mine = *row;
         mine.past = 0;
         memcpy(few, src, (size_t)(n * from));
@@ -316,16 +323,16 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
             for (int64_t k = 0; k < n; ++k) {
                 some[0][k] = row->shift[k], some[1][k] = row->scale[k], some[2][k] = row->divisor[k];
                 some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
-                after[k] = row->after[k];
+                after[k] = row->after[k], factor[k] = row->factor[k], summand[k] = row->summand[k];
             }
-            mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after, 0};
+            mine = (Row){some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, row->bits, 0};
         }
         convert_row(level, a, b, few, result, least, &mine, each);
         memcpy(dst, result, (size_t)(n * to));
         return;
     }
     if (a->brief) {
-        level->brief[a->from == U8][a->to == U8][each](src, dst, n, row);
+        level->brief[a->bits > 0][a->from == U8][a->to == U8][each](src, dst, n, row);
         return;
     }
     if (a->from == F32 && a->to <= U8 && !each && n >= level->vector && *row->after < 1 << 14 && *row->after > -(1 << 14)) {

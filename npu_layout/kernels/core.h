@@ -53,17 +53,22 @@ typedef struct {
     int steps;   /* any of shift, scale, divisor does */
     int past;    /* the destination is PAST bytes or more */
     int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
+    int bits;    /* not 0: brief in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
     int64_t channels;
     const float *shift, *scale, *divisor; /* `channels` values each */
     const float *before, *low, *high;     /* integers only; low and high have `after` taken off */
     const int32_t *after;
+    const uint16_t *factor;
+    const int16_t *summand;
 } Arithmetic;
 
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
 typedef struct {
     const float *shift, *scale, *divisor, *before, *low, *high;
     const int32_t *after;
-    int past;
+    const uint16_t *factor;
+    const int16_t *summand;
+    int bits, past;
 } Row;
 
 typedef struct Move Move;
@@ -110,7 +115,7 @@ typedef struct {
     Fast fast[PATHS];
     Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
     Store *store[DTYPES][2];   /* [one value for each element] */
-    Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
+    Brief *brief[2][2][2][2];  /* [in 16 bits][from uint8][to uint8][one value for each element] */
     Brief *quantize[2];        /* float32 to [uint8], one value for all */
     Gray *gray[3];             /* uint8, uint16, float32 */
     Fence *fence;

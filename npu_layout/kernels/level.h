@@ -1246,6 +1246,18 @@ static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, co
     store_wide(1, src, dst, n, row);
 }
 
+/* Unpacking and packing work within lanes: so that elements of 16 bits come out in order, and go back. */
+#if VB == 64
+INLINE V in_halves(const uint8_t *p) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), whole(p)); }
+INLINE V halves_in_order(V v) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), v); }
+#elif VB == 32
+INLINE V in_halves(const uint8_t *p) { return _mm256_permute4x64_epi64(whole(p), 0xD8); }
+INLINE V halves_in_order(V v) { return _mm256_permute4x64_epi64(v, 0xD8); }
+#else
+INLINE V in_halves(const uint8_t *p) { return whole(p); }
+INLINE V halves_in_order(V v) { return v; }
+#endif
+
 /* Four vectors of integers into one of bytes, saturated. */
 #if VB == 64
 #define PACKS(name) _mm512_##name
@@ -1298,6 +1310,41 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
         if (i + VB >= n) return;
     }
 }
+/* The same in 16 bits, as far as that is exact. */
+INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    const uint16_t *factor = row->factor;
+    const int16_t *summand = row->summand;
+    const int bits = row->bits;
+#ifdef PACKS
+    const I top = PACKS(set1_epi8)((char)0x80), low = PACKS(set1_epi16)((int16_t)0x8000), zero = top ^ top;
+    const I factor0 = PACKS(set1_epi16)((int16_t)*factor), summand0 = PACKS(set1_epi16)(*summand);
+    const __m128i by = _mm_cvtsi32_si128(bits);
+    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+        I x = (I)in_halves(src + i), y[2];
+        if (!from_u8) x = x ^ top;
+        y[0] = PACKS(unpacklo_epi8)(zero, x), y[1] = PACKS(unpackhi_epi8)(zero, x);
+        for (int k = 0; k < 2; ++k) {
+            const int64_t at = i + k * (VB / 2);
+            const I times = each ? (I)whole((const uint8_t *)(factor + at)) : factor0;
+            const I plus = each ? (I)whole((const uint8_t *)(summand + at)) : summand0;
+            y[k] = PACKS(sra_epi16)(PACKS(adds_epi16)(PACKS(mulhi_epu16)(y[k], times) ^ low, plus), by);
+        }
+        x = (I)halves_in_order((V)PACKS(packs_epi16)(y[0], y[1]));
+        if (to_u8) x = x ^ top;
+        put(dst + i, (V)x);
+        if (i + VB >= n) return;
+    }
+#else
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = each ? i : 0;
+        const uint8_t u = from_u8 ? src[i] : src[i] ^ 0x80;
+        int32_t y = (int32_t)((uint32_t)u * factor[k] >> 8) - 32768 + summand[k];
+        y = (y < -32768 ? -32768 : y > 32767 ? 32767 : y) >> bits;
+        y = y < -128 ? -128 : y > 127 ? 127 : y;
+        dst[i] = (uint8_t)(to_u8 ? y + 128 : y);
+    }
+#endif
+}
 /* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
 INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     enum { STEP = VB };
@@ -1326,6 +1373,9 @@ QUANTIZE(u8, 1)
 #define BRIEF(from_u8, to_u8, each)                                                                                  \
     static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
         brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
+    }                                                                                                                \
+    static void HERE(short_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
+        short_brief(from_u8, to_u8, each, src, dst, n, row);                                                         \
     }
 BRIEF(0, 0, 0)
 BRIEF(0, 0, 1)
@@ -1491,8 +1541,10 @@ const Level HERE(level) = {
         {HERE(store_bf16), HERE(store_bf16)},
         {HERE(store_f32), HERE(store_f32)},
     },
-    {{{HERE(brief_000), HERE(brief_001)}, {HERE(brief_010), HERE(brief_011)}},
-     {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
+    {{{{HERE(brief_000), HERE(brief_001)}, {HERE(brief_010), HERE(brief_011)}},
+      {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
+     {{{HERE(short_000), HERE(short_001)}, {HERE(short_010), HERE(short_011)}},
+      {{HERE(short_100), HERE(short_101)}, {HERE(short_110), HERE(short_111)}}}},
     {HERE(quantize_i8), HERE(quantize_u8)},
     {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
     HERE(fence),

@@ -81,6 +81,13 @@ static void walk(const Box *box, int depth, int64_t s, int64_t d, int64_t size, 
         memcpy(expected + d, src + s, (size_t)size);
         return;
     }
+    if (a->bits) {
+        const int32_t u = src[s] ^ (a->from == I8 ? 0x80 : 0);
+        int32_t v = (u * *a->factor >> 8) - 32768 + *a->summand;
+        v = (v < -32768 ? -32768 : v > 32767 ? 32767 : v) >> a->bits;
+        expected[d] = (uint8_t)((v < -128 ? -128 : v > 127 ? 127 : v) + (a->to == U8 ? 128 : 0));
+        return;
+    }
     volatile float y = value(a->from, src + s) - *a->shift; /* volatile: one operation after the other */
     y = y * *a->scale;
     if (a->divides) y = y / *a->divisor;
@@ -198,8 +205,12 @@ int main(int count, char **arguments) {
         const int converts = (int)below(2);
         float shift = (float)(below(200) - 100), scale = (float)(1 + below(100)) / 64, divisor = (float)(1 + below(50)) / 16, before = 0, low, high;
         int32_t after = (int32_t)(below(200) - 100);
+        const uint16_t factor = (uint16_t)below(1 << 16);
+        const int16_t summand = (int16_t)(below(1 << 16) - (1 << 15));
         Arithmetic a = {.from = from[below(6)], .to = to[below(5)], .steps = 1, .divides = (int)below(2), .channels = 1,
-                        .shift = &shift, .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after};
+                        .shift = &shift, .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
+                        .factor = &factor, .summand = &summand};
+        if (a.from <= U8 && (a.to == I8 || a.to == U8) && below(2)) a.brief = 1, a.bits = 1 + (int)below(8);
         if (!a.divides) divisor = 1;
         const float least[] = {-128, 0, -32768, 0}, most[] = {127, 255, 32767, 65535};
         if (a.to < I32) low = least[a.to] - (float)after, high = most[a.to] - (float)after; else low = high = 0, after = 0;
