@@ -41,7 +41,7 @@ class Tensor(np.ndarray):
     many axes as the result counts; plain arrays have no say. With ``out=`` the array given stays what it is.
 
     All else gives plain arrays: transposes, reshapes, integer and array indices, reductions that drop axes, products
-    of matrices, results with more axes than any Tensor, a copy or astype for which another ``order`` is asked.
+    of matrices, results with more axes than any Tensor, copies for which another ``order`` or ``subok=False`` is asked.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Tensor(np.ndarray):
         result = func(*plain_args, **plain_kwargs)
         if id(result) in found:
             return found[id(result)]
-        if func.__name__ not in _KEEPING or _given(result, args, kwargs) or kwargs.get("order", "K") != "K":
+        if _given(result, args, kwargs) or not _may_keep(func.__name__, args, kwargs):
             return result
         return _carried(result, found.values())
 
@@ -228,6 +228,16 @@ def _given(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     return any(result is x for x in (*args, *kwargs.values()))
 
 
+def _may_keep(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether a function's result with as many axes as the Tensor has its axes, and may have its format."""
+    if name in _QUANTILES:
+        return bool(kwargs.get("keepdims"))
+    if name not in _ORDERED:
+        return name in _KEEPING
+    given = dict(zip(("order", "subok"), args[_ORDERED[name] :]), **kwargs)
+    return given.get("order", "K") in (None, "K") and bool(given.get("subok", True))
+
+
 def _without(x: Any, found: dict[int, Tensor]) -> Any:
     """`x`, its lists, tuples and dicts too, with plain arrays for Tensors; `found` tells which was which."""
     if isinstance(x, Tensor):
@@ -241,13 +251,14 @@ def _without(x: Any, found: dict[int, Tensor]) -> Any:
     return x
 
 
-# Results of these with as many axes as the Tensor have its axes.
 _REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
 _KEEPING = frozenset(
     f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
-    nanstd nansum nanvar argsort around astype clip copy cumprod cumsum flip fliplr flipud nan_to_num round sort where
-    empty_like full_like ones_like zeros_like""".split()
+    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud nan_to_num round sort
+    where""".split()
 )
+_QUANTILES = frozenset("percentile quantile nanpercentile nanquantile".split())  # several are one more axis
+_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}  # where order is, then subok
 _KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
 _PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
 searchsorted squeeze swapaxes take trace transpose"""

@@ -188,6 +188,8 @@ def _keys(x: np.ndarray, order: Order) -> np.ndarray:
     """Integers in the order of x, every NaN the largest, in new memory of that order; of int8 .. uint16 and of floats
     up to 32 bits none is the lowest of its dtype."""
     stored = x.transpose(order.stored)
+    if x.itemsize > 8:  # no integer is as wide
+        return np.unique(stored, return_inverse=True)[1].reshape(stored.shape).transpose(order.back)
     if x.dtype.kind != "f":
         wider: Any = {1: np.int16, 2: np.int32}.get(x.itemsize, x.dtype)
         integers: np.ndarray = stored.astype(wider, order="C")

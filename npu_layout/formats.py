@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .array_tensor import Tensor
-from .errors import NpuLayoutError
+from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike
 from .strided import arranged, array_of, empty, fitting_groups, letters_of, order_of, plain_array
@@ -79,7 +79,10 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
     array = plain_array(x)
     wanted = array.dtype if dtype is None else dtype
     if layout is None and not isinstance(x, Tensor):
-        return np.empty_like(array, wanted, order="K")
+        try:
+            return np.empty_like(array, wanted, order="K")
+        except (TypeError, ValueError) as error:
+            raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
     known = order_of(x.layout if layout is None else layout).layout
     result = empty(array.shape, wanted, known)
     return type(x).of(result, known) if isinstance(x, Tensor) else result

@@ -173,6 +173,8 @@ def test_clear_errors() -> None:
         (lambda: nl.strides(5, "NHWC"), "sequence of integers"),  # type: ignore[arg-type]
         (lambda: nl.strides((1, 2.5, 4, 4), "NHWC"), "sequence of integers"),  # type: ignore[list-item]
         (lambda: nl.empty((1 << 40, 1 << 40), "f8", "NC"), "empty array of layout NC"),
+        (lambda: nl.empty_like(x, "no dtype"), "empty_like: dtype 'no dtype'"),
+        (lambda: nl.empty_like(x, "no dtype", "NHWC"), "dtype 'no dtype'"),
         (lambda: nl.empty((2, 2), "no such dtype", "NC"), "empty array of layout NC"),
         (lambda: nl.asformat(x, "NCW"), "3 axes"),
         (lambda: nl.asformat(np.float32(3), "N"), "got a shape with 0"),

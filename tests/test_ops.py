@@ -442,6 +442,17 @@ def test_top_k(dtype: str, k: int) -> None:
         np.testing.assert_array_equal(out[1], channels, form)
 
 
+def test_floats_wider_than_any_integer() -> None:
+    values = filled("float64", (1, 5, 2, 3)).astype(np.longdouble)
+    values[0, :, 0, 0], values[0, :3, 1, 1] = (1, np.nan, 0, np.nan, np.inf), (-0.0, 0.0, -0.0)
+    channels = pixels(values, lambda row: ranked([float(v) for v in row], 4), "int64")
+    for form, lay in READ.items():
+        got = ops.top_k(lay(values), 4)
+        np.testing.assert_array_equal(got[1], channels, form)
+        np.testing.assert_array_equal(got[0], np.take_along_axis(values, channels, 1), form)
+        np.testing.assert_array_equal(ops.argmax_channels(lay(values)), channels[:, :1], form)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_concat_and_split(form: str) -> None:
     values = [filled("int16", (2, c, 3, 4), c) for c in (1, 4, 2)]
