@@ -121,12 +121,12 @@ def _wrappers() -> Iterator[tuple[Any, str, Any]]:
     """(owner, name, what stands there while a tracker is open)."""
     for name in _BYPASS:
         spelled = f"np.{name}({'x' if name not in ('array', 'require') else 'x, ...'})"
-        yield np, name, _watching(getattr(np, name), Function(spelled, name))
+        yield np, name, _Builtin(_watching(getattr(np, name), Function(spelled, name)))
     for module in [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == "cv2" and inspect.ismodule(m)]:
         for name, member in list(vars(module).items()):
             if isinstance(member, types.BuiltinFunctionType):
                 full = f"{module.__name__}.{name}"
-                yield module, name, _watching(member, Function(f"{full}(x, ...)", full, True))
+                yield module, name, _Builtin(_watching(member, Function(f"{full}(x, ...)", full, True)))
     for name in _METHODS:
         if hasattr(Tensor, name):
             known = Function(_SPELLED.get(name, f"x.{name}(...)"), name)
@@ -160,6 +160,19 @@ def _watching(original: Callable[..., Any], function: Function) -> Any:
     return wrapper
 
 
+class _Builtin:
+    """What stands in the place of a built-in function: as that, no method where a class has it among its attributes."""
+
+    def __init__(self, wrapper: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, wrapper)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined, no-any-return]
+
+
 def _watching_protocol(original: Callable[..., Any], told: Callable[..., tuple[Function, Any, Any]]) -> Any:
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -191,7 +204,8 @@ def _watched(
 ) -> Any:
     """The call, told to every report that is open; a call that fails is not."""
     reports = _reports
-    site = _site(sys._getframe(2))
+    caller = sys._getframe(2)
+    site = _site(caller.f_back if caller.f_code is _Builtin.__call__.__code__ else caller)
     if site is None:
         return original(*args, **kwargs)
     _here.busy, _here.repacked = True, 0

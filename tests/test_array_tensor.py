@@ -136,12 +136,12 @@ DROPS: dict[str, Callable[[Any], Any]] = {
     "iteration": lambda x: next(iter(x)),
     "ufunc in C order": lambda x: np.add(x, 1, order="C"),
     "ones_like in C order": lambda x: np.ones_like(x, order="C"),
-    "by position": lambda x: np.zeros_like(x, np.int8, "C"),
+    "zeros_like by position": lambda x: np.zeros_like(x, np.int8, "C"),
     "np.copy C": lambda x: np.copy(x, "C"),
     "zeros_like without subok": lambda x: np.zeros_like(x, subok=False),
     "full_like without subok": lambda x: np.full_like(x, 1, None, "K", False),
     "several quantiles": lambda x: np.quantile(x, [0.2, 0.5], axis=1),
-    "and keepdims": lambda x: np.percentile(x, [20, 50], axis=1, keepdims=True),
+    "several quantiles and keepdims": lambda x: np.percentile(x, [20, 50], axis=1, keepdims=True),
     "hidden": lambda x: np.concatenate(__import__("collections").deque([x, x])),
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import itertools
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -229,7 +231,7 @@ MOVES: dict[str, Callable[[Any], Any]] = {
     **{
         name: f
         for name, f in DROPS.items()
-        if not re.search("sum|max|reduce|matmul|outer|more|einsum|ufunc|like", name)
+        if not re.search("sum|max|reduce|matmul|outer|more|einsum|ufunc|like|quantile", name)
     },
     "slice": lambda x: x[:1, ..., ::2],
     "copy": lambda x: x.copy(),
@@ -365,6 +367,21 @@ def test_nothing_is_patched_outside_and_all_within() -> None:
     assert {*BYPASS, "resize", "blobFromImage", "__array_ufunc__", "reshape", "tobytes", "T", "arranged"} <= names
     assert same(before, touched()) and "tobytes" not in vars(nl.Tensor)
     assert all(value is before[key] for key, value in inside.items() if key not in changed)
+
+
+def test_what_stands_for_a_built_in_function_is_no_method() -> None:
+    image = np.zeros((4, 4), np.uint8)
+    with nl.track_layout() as report:
+
+        class Steps:
+            array, resize = np.asarray, cv2.resize
+
+        assert Steps().array([1, 2]).tolist() == [1, 2] and Steps().resize(image, (2, 2)).shape == (2, 2)
+        assert pickle.loads(pickle.dumps(np.asarray)) is np.asarray is copy.deepcopy(np.asarray)
+        x = nl.Tensor(np.zeros((1, 2, 3, 4)), "NHWC")
+        y, z = Steps.array(x), Steps().array(x)
+    assert np.shares_memory(x, y) and np.shares_memory(x, z)
+    assert [(call.file, call.call, call.times) for call in report.calls] == [(__file__, "np.asarray(x)", 2)]
 
 
 def test_after_an_exception_all_is_as_before() -> None:
@@ -581,8 +598,10 @@ def test_any_array_through_any_call(data: st.DataObject) -> None:
         t = t[tuple(slice(None, None, data.draw(st.sampled_from([1, 2, -1]))) for _ in x.shape)]
     functions = {**KEEPS, **DROPS, **MOVES, **{name: function for name, (function, *_) in LOST.items()}}
     functions = {
-        name: function for name, function in functions.items() if name not in ("out=", "copyto", "ones_like in C order")
-    }
+        name: function
+        for name, function in functions.items()
+        if name not in ("out=", "copyto", "ones_like in C order") and (t.size or not name.startswith("cv2"))
+    }  # nor what older OpenCVs make of no elements, which is not initialised
     kept = bits(t)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of complex numbers cast to real ones
