@@ -254,10 +254,10 @@ def _without(x: Any, found: dict[int, Tensor]) -> Any:
 _REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
 _KEEPING = frozenset(
     f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
-    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud nan_to_num round sort
-    where""".split()
+    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud
+    nan_to_num round sort where""".split()
 )
-_QUANTILES = frozenset("percentile quantile nanpercentile nanquantile".split())  # several are one more axis
+_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several are one more axis
 _ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}  # where order is, then subok
 _KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
 _PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
