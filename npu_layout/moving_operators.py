@@ -23,7 +23,8 @@ def whole(what: str, values: Any, count: int | None, least: int) -> Shape:
     except TypeError:
         numbers, fits = (), False
     if not fits or any(n < least for n in numbers):
-        raise NpuLayoutError(f"{what}: expected {count or ''} whole numbers of at least {least}, got {values!r}")
+        many = "" if count is None else f"{count} "
+        raise NpuLayoutError(f"{what}: expected {many}whole numbers of at least {least}, got {values!r}")
     return numbers
 
 
@@ -83,7 +84,8 @@ def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | 
     if out is None:
         return tuple(taken.result(part) for part in parts)
     if not isinstance(out, (tuple, list)) or len(out) != len(parts):
-        raise NpuLayoutError(f"out for split_channels: expected {len(parts)} arrays, one for each size, got {out!r}")
+        got = len(out) if isinstance(out, (tuple, list)) else type(out).__name__
+        raise NpuLayoutError(f"out for split_channels: expected {len(parts)} arrays, one for each size, got {got}")
     targets = [checked_out(taken, o, part.shape, part.dtype) for o, part in zip(out, parts)]
     if any(overlap(a, b) for i, a in enumerate(targets) for b in targets[:i]):
         raise NpuLayoutError("out for split_channels: expected arrays that share no memory")

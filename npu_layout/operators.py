@@ -16,7 +16,7 @@ from .layout import Layout, Shape
 from .quantization import Quantization
 from .repack import Affine, bind_array, check_out, overlap, plan
 from .storage import overlaps
-from .strided import Order, empty, moving_axes, order_of, plain_array
+from .strided import Order, array_of, empty, moving_axes, order_of, plain_array
 
 AXES = "NCHW"
 GENERIC = "generic"
@@ -138,6 +138,7 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
 
 def _format_of(x: np.ndarray) -> Layout | None:
     """memory_format of an array with the axes NCHW; what lies in C order is seen at a glance."""
+    x = array_of(x, "result_layout")
     return _LAYOUT if x.flags.c_contiguous and 1 not in x.shape[1:] and x.size else memory_format(x)
 
 

@@ -10,10 +10,13 @@ serves which format; where it says "generic" the answer is the same, and slower.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from .channel_operators import argmax_channels, softmax_channels, top_k
 from .element_operators import dequantize, normalize, quantize, sigmoid, to_gray
-from .errors import LayoutError
+from .errors import LayoutError, NpuLayoutError
 from .moving_operators import concat_channels, crop, flip, pad, split_channels
 from .operators import AXES, chosen, operators, result_layout, tag_of
 from .peaks_operator import peaks
@@ -51,22 +54,26 @@ class Table(dict[str, dict[str, str]]):
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dtype: str = "float32") -> Table:
+def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dtype: Any = "float32") -> Table:
     """Which kernel does each operator on arrays of each format and of a dtype: "generic" where none is made for it.
 
     formats: plain tags with the axes N, C, H and W. Returns a dict {operator: {format: kernel}} that prints as a table.
-    LayoutError on other axes.
+    LayoutError on other axes, NpuLayoutError on what is no dtype of numpy.
 
     >>> table(["NHWC", "NWHC"])["resize"]
     {'NHWC': 'cv2, image by image', 'NWHC': 'generic'}
     """
     orders = {f: order_of(f) for f in formats}
+    try:
+        kind = np.dtype(dtype).name
+    except TypeError as error:
+        raise NpuLayoutError(f"table: dtype {dtype!r}: {error}") from None
     for name, order in orders.items():
         if order.layout.axes != AXES:
             raise LayoutError(f"table: expected formats with the axes {AXES}, got {name!r}")
     return Table(
         {
-            name: {f: chosen(name, tag_of(order.stored), dtype).name for f, order in orders.items()}
+            name: {f: chosen(name, tag_of(order.stored), kind).name for f, order in orders.items()}
             for name in operators()
         }
     )

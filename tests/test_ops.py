@@ -554,6 +554,8 @@ def test_every_operator_and_format_has_a_kernel() -> None:
     assert ops.table()["resize"]["NWHC"] == "generic"
     assert "generic" not in ops.table(["NCHW", "NHWC", "CHWN", "NHCW"])["resize"].values()
     assert ops.table(dtype="float64")["argmax_channels"]["NHWC"] == "generic"
+    for dtype in ("f4", np.float32, np.dtype(">f4")):
+        assert ops.table(dtype=dtype) == ops.table()
     lines = str(ops.table()).splitlines()
     assert len(lines) == len(ops.table()) + 1
     assert lines[0].split() == ["NCHW", "NHWC", "CHWN", "NHCW", "NWHC"]
@@ -793,7 +795,8 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), [1, 2]), "1 or 5 numbers"),
     (lambda: ops.pad(np.zeros(SHAPE, np.int8), (1, 2, 3, 4), math.nan), "that int8 can hold"),
     (lambda: ops.split_channels(np.zeros(SHAPE), (2, 2)), "5 channels in all"),
-    (lambda: ops.split_channels(np.zeros(SHAPE), (2, 3), out=(np.zeros((2, 2, 4, 6)),)), "2 arrays"),
+    (lambda: ops.split_channels(np.zeros(SHAPE), (2, 3), out=(np.zeros((2, 2, 4, 6)),)), "2 arrays.*got 1$"),
+    (lambda: ops.split_channels(np.zeros(SHAPE), 3), "sizes: expected whole numbers"),  # type: ignore[arg-type]
     (lambda: ops.concat_channels([]), "one or more arrays"),
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros(SHAPE, "f4")]), "as the first array has"),
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros((2, 5, 4, 7))]), "as the first array has"),
@@ -805,6 +808,8 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.peaks(np.zeros(SHAPE), 0, refine="cubic"), "parabola, quarter or None"),
     (lambda: ops.peaks(np.zeros(SHAPE), 0, out=np.zeros((5, 4))), "expected shape"),
     (lambda: ops.table(["NCW"]), "axes NCHW"),
+    (lambda: ops.table(dtype="no dtype"), "table: dtype 'no dtype'"),
+    (lambda: ops.result_layout([1]), "result_layout: expected a numpy array, got list"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=np.zeros(SHAPE)), "expected dtype float32"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=np.zeros((2, 5, 4, 7), "f4")), "expected shape"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=[0]), "expected a numpy array"),  # type: ignore[arg-type]
