@@ -114,9 +114,9 @@ def _turned(x: np.ndarray, out: np.ndarray, order: Order, how: str, source: bool
 
 
 def _is_image(x: np.ndarray) -> bool:
-    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other."""
-    row = x.itemsize * math.prod(x.shape[1:])
-    return x[0].flags.c_contiguous and (x.shape[0] == 1 or x.strides[0] >= row)
+    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other, whole elements apart."""
+    row, pitch = x.itemsize * math.prod(x.shape[1:]), x.strides[0]
+    return x[0].flags.c_contiguous and (x.shape[0] == 1 or (pitch >= row and not pitch % x.itemsize))
 
 
 def _image(x: np.ndarray, out: np.ndarray, how: str) -> None:
