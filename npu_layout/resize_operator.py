@@ -114,9 +114,14 @@ def _turned(x: np.ndarray, out: np.ndarray, order: Order, how: str, source: bool
 
 
 def _is_image(x: np.ndarray) -> bool:
-    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other, whole elements apart."""
-    row, pitch = x.itemsize * math.prod(x.shape[1:]), x.strides[0]
-    return x[0].flags.c_contiguous and (x.shape[0] == 1 or (pitch >= row and not pitch % x.itemsize))
+    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other, whole elements apart. It looks
+    at the strides of axes of extent 1 too."""
+    row = x.itemsize
+    for extent, stride in zip(x.shape[:0:-1], x.strides[:0:-1]):
+        if stride != row:
+            return False
+        row *= extent
+    return x.shape[0] == 1 or (x.strides[0] >= row and not x.strides[0] % x.itemsize)
 
 
 def _image(x: np.ndarray, out: np.ndarray, how: str) -> None:
