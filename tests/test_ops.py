@@ -756,14 +756,15 @@ def test_resize_of_many_channels_and_larger_planes(shape: tuple[int, ...], size_
 @pytest.mark.parametrize("how", ["linear", "cubic"])
 def test_resize_with_strides_that_cv2_refuses(how: str) -> None:
     x = filled("int16", (1, 1, 4, 1))
-    records = np.zeros((1, 1, 3, 1), [("pad", "u1"), ("x", "i2")])
+    records = np.zeros((1, 1, 3, 1), [("pad", "u1"), ("x", "i2")])  # rows that are no whole elements apart
     expected = ops.resize(x, (1, 3), how)
     np.testing.assert_array_equal(ops.resize(field(x), (1, 3), how), expected)
     np.testing.assert_array_equal(ops.resize(x, (1, 3), how, out=records["x"]), expected)
     assert not records["pad"].any()
+    x = filled("int16", (1, 3, 4, 1))
     for tag in PLAIN:
-        out = ordered(np.zeros((1, 1, 3, 1), "int16"), tag)[..., ::-1]  # a negative stride that moves nothing
-        np.testing.assert_array_equal(ops.resize(x, (1, 3), how, out=out), expected)
+        out = ordered(np.zeros((1, 3, 3, 1), "int16"), tag)[..., ::-1]  # a negative stride that moves nothing
+        np.testing.assert_array_equal(ops.resize(ordered(x, tag), (1, 3), how, out=out), ops.resize(x, (1, 3), how))
 
 
 def test_integers_wider_than_a_double() -> None:
