@@ -72,7 +72,7 @@ class Tensor(np.ndarray):
     def __array_finalize__(self, obj: Any) -> None:
         layout = getattr(obj, "_layout", None)
         if layout is not None and (self.shape != obj.shape or self.strides != obj.strides):
-            layout = layout if self.shape == obj.shape and follows(np.asarray(self), order_of(layout)) else None
+            layout = layout if self.shape == obj.shape and follows(self, order_of(layout)) else None
         self._layout = layout
 
     @property
