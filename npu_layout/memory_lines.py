@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -179,24 +179,36 @@ def lines(storage: Storage, part: Part) -> list[Line]:
     turns = sorted({stride for stride, _ in dims if stride > 1} | {storage.size}, reverse=True)
     several = {s * k for s, n in dims for k in range(2, min(n, WIDEST // s + 1)) if n % k == 0}
 
-    def cuts(periods: Sequence[int]) -> Iterator[list[Line]]:
-        for period in periods:
-            cut = _cut(everything, lowest, period)
+    def cuts(spans: Iterable[tuple[int, int]]) -> Iterator[list[Line]]:
+        for period, within in spans:
+            cut = _cut(everything, lowest, period, within)
             if max(map(_width, cut)) <= WIDEST:
                 yield cut
 
-    whole = next(cuts([*turns, 16]), None) or _cut(everything, lowest, 8)
+    whole = next(cuts((t, t) for t in [*turns, 16]), None) or _cut(everything, lowest, 8, 8)
     fits = len(whole) <= WIDEST and any(token.kind == "skip" for token in everything)
     if fits or max(map(_width, whole)) >= WIDEST // 3:
         return whole
-    return next((cut for cut in cuts(sorted(several, reverse=True)) if len(cut) < len(whole)), whole)
+    fewer = [*((p, p) for p in sorted(several, reverse=True)), *_uneven(dims, turns)]
+    return next((cut for cut in cuts(fewer) if len(cut) < len(whole)), whole)
 
 
-def _cut(everything: Sequence[Token], lowest: int, period: int) -> list[Line]:
+def _uneven(dims: Sequence[tuple[int, int]], turns: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Lines of as many steps of a stride as fit, where no such number divides its extent (17 channels of 2 images): the
+    last one is shorter, and the next turn of the storage begins a line."""
+    for stride, extent in sorted(dims, reverse=True):
+        if stride <= WIDEST // 2 and extent > 1:
+            count, end = math.ceil(extent / (WIDEST // stride)), stride * extent
+            yield stride * math.ceil(extent / count), min((t for t in turns if t >= end), default=end)
+
+
+def _cut(everything: Sequence[Token], lowest: int, period: int, within: int) -> list[Line]:
+    """A new line after every `period` addresses, and after every `within`."""
     result: list[Line] = []
     key = None
     for token in everything:
-        turn = (token.address - lowest) // period
+        at = token.address - lowest
+        turn = at // within, at % within // period
         if result and turn == key:
             result[-1].append(token)
         elif result and token.kind == "skip" and _width(result[-1]) + SKIP <= WIDEST:

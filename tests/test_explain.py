@@ -172,6 +172,12 @@ def test_lines_hold_the_whole_buffer_in_address_order(spec: nl.TensorSpec) -> No
     assert sorted(shown) == sorted(wanted) and len(shown) <= 330
 
 
+def test_lines_are_long_where_no_number_divides_an_axis() -> None:
+    found = nl.explain("HWCN", (2, 17, 5, 4))
+    widths = [sum(token.kind == "cell" for token in line) for line in lines(found.spec.storage, found.part)]
+    assert widths == [18, 16] * 6  # 17 channels of 2 images are 9 and 8
+
+
 def rects(svg: str) -> dict[str, ET.Element]:
     """Rectangles by their notes."""
     found = {}
