@@ -36,6 +36,7 @@ SPECS = [
     nl.TensorSpec((18, 20), nl.Layout.named("FRACTAL_NZ")),
     nl.TensorSpec((1, 3, 5, 6), "NCHW", "uint8", **PITCHES),
     nl.TensorSpec((1, 3, 2, 4), "NHWC", storage_strides=(24, -12, 3, 1), storage_offset=12),
+    nl.TensorSpec((2, 17, 5, 4), "HWCN", "int16"),
     nl.TensorSpec((7,), "C"),
 ]
 EACH_SPEC = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.describe().replace(" ", "-"))
