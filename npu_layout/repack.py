@@ -214,9 +214,21 @@ def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np
     """The storage of `layout` as the array `x` really lies in memory, and that memory as a flat array (of a copy
     where its elements overlap)."""
     flat, start, strides = flat_memory(x)
-    if strides and overlaps(x.shape, strides) is not False:
-        flat, start, strides = np.ascontiguousarray(x).reshape(-1), 0, ()
-    return Storage.bind(layout, shape, x.shape, strides or None, start, flat.size), flat
+    storage = _storage(layout, shape, x.shape, strides, start, flat.size)
+    if storage is None:
+        flat = np.ascontiguousarray(x).reshape(-1)
+        storage = Storage.bind(layout, shape, x.shape, size=flat.size)
+    return storage, flat
+
+
+@lru_cache(maxsize=512)
+def _storage(
+    layout: Layout, shape: Shape, storage_shape: Shape, strides: Shape, start: int, size: int
+) -> Storage | None:
+    """Storage.bind, remembered; None where elements overlap."""
+    if strides and overlaps(storage_shape, strides) is not False:
+        return None
+    return Storage.bind(layout, shape, storage_shape, strides or None, start, size)
 
 
 def check_out(
