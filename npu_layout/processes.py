@@ -89,6 +89,10 @@ def _serve(pipe: Any) -> None:
     while True:
         try:
             function, argument = pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             return
-        pipe.send(function(argument))
+        answer = function(argument)
+        try:
+            pipe.send(answer)
+        except ConnectionError:
+            return
