@@ -242,12 +242,22 @@ static void deliver(const Reducers *loops, SoftmaxBench *b, const Reduction *r, 
     }
 }
 
+/* What the tile after this one reads: of floats whose channels or positions are neighbours. */
+static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
+    const int64_t step = r->from.loops[0].s, next = t->rows.n > 1 ? t->rows_n * t->rows.s : t->row_n * t->row.s;
+    if (r->type != F32 || r->from.count > 1) return (Ahead){NULL, 0, 0};
+    if (t->row.s == 4) return (Ahead){src + next, step, LINE};
+    if (step == 4 && t->row.s == 4 * r->channels) return (Ahead){src + next, LINE, LINE * r->channels};
+    return (Ahead){NULL, 0, 0};
+}
+
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Reducers *loops = reducers(level);
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
     const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
+    const Ahead none = {NULL, 0, 0};
     SoftmaxBench b;
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
@@ -261,7 +271,8 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                 if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, c, channels, rows, row, pitch);
                 if (pass == 0) loops->maxima(b.tile, pitch, channels, pitch, b.most, !c);
                 if (pass == 1 || (pass == 2 && all_channels > each))
-                    loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2);
+                    loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2,
+                                        all_channels > each ? none : ahead_of(r, &t, s));
                 if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch);
                 if (pass == 1 && c + each >= all_channels)
                     for (int64_t i = 0; i < pitch; ++i) b.factor[i] = (float)(1.0 / b.sums[i]);

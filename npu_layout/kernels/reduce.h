@@ -36,10 +36,17 @@ typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Inde
 typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
 enum { ACROSS = 9 };
 
+/* Cache lines to fetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or anything. */
+typedef struct {
+    const uint8_t *at;
+    int64_t channel, line;
+} Ahead;
+
 /* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
  * exponentials of what they lack to it, and their sums; then out = plane * factor for any n. */
 typedef void Maxima(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first);
-typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums, int first);
+typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums, int first,
+                          Ahead ahead);
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 

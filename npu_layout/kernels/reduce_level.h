@@ -280,8 +280,10 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
 
 /* Four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. */
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
-                               int first) {
+                               int first, Ahead ahead) {
     for (int64_t i = 0; i < n; i += WIDTH) {
+        const int fetches = ahead.at && i % 16 == 0;
+        const uint8_t *line = fetches ? ahead.at + i / 16 * ahead.line : NULL;
         const F m = floats(most + i);
         D sum[2] = {{0}, {0}};
         if (!first) memcpy(sum, sums + i, sizeof sum);
@@ -290,6 +292,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
             F e[4];
             for (int k = 0; k < 4; ++k) {
                 float *p = planes + (c + k) * pitch + i;
+                if (fetches) __builtin_prefetch(line + (c + k) * ahead.channel);
                 e[k] = exponential(floats(p), m);
                 memcpy(p, e + k, sizeof *e);
             }
@@ -299,6 +302,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
         F rest[4] = {{0}, {0}, {0}, {0}};
         for (int k = 0; c < channels; ++c, ++k) {
             float *p = planes + c * pitch + i;
+            if (fetches) __builtin_prefetch(line + c * ahead.channel);
             rest[k] = exponential(floats(p), m);
             memcpy(p, rest + k, sizeof *rest);
         }
