@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import kernels, specs
+from . import host, kernels, specs  # noqa: F401  (host first: it refuses where nothing else would load)
 from .array_tensor import Tensor
 from .conversion import Conversion, plan
 from .engines import OnnxRuntimeEngine, SimulatedNpu

@@ -12,7 +12,7 @@ HOUSE = Path(nl.__file__).parent
 
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
-    "errors markup names",
+    "errors host markup names",
     "elements layout geometry",
     "storage",
     "repack",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "_reduce.h"
+#include "_signals.h"
 #include "core.h"
 
 typedef struct {
@@ -13,7 +14,6 @@ typedef struct {
 } ProgramObject;
 
 enum { ARRAYS = 9 }; /* parameters of an arithmetic, 4 bytes for each channel */
-enum { UNLOCK = 1 << 14 }; /* bytes of destination from which on other threads may run meanwhile */
 
 static int add(int64_t *total, int64_t a, int64_t b) {
     int64_t product;
@@ -56,6 +56,11 @@ static int read_box(PyObject *from, Box *box, int64_t src_item, int64_t dst_item
     }
     if (wrong) PyErr_SetString(PyExc_ValueError, "loops that do not fit 64 bits, or an extent below 1");
     return !wrong;
+}
+
+static int64_t box_bytes(const Box *box, int64_t item) {
+    for (int i = 0; i < box->count; ++i) item *= box->loops[i].n;
+    return item;
 }
 
 static int read_parameters(PyObject *from, ProgramObject *self) {
@@ -158,7 +163,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         }
         job->size = (int)dst_item;
         if (job->is_fill)
-            job->move.box = box;
+            job->move.box = box, p->fill_bytes += box_bytes(&box, dst_item);
         else if (p->converts)
             convert_plan(&job->convert, &box, &p->arithmetic);
         else
@@ -186,6 +191,11 @@ typedef struct {
     const uint8_t *src;
     uint8_t *dst;
 } Call;
+
+static void fill_part(const void *context, int64_t part, int64_t parts) {
+    const Call *call = context;
+    program_fill(call->program, call->dst, part, parts);
+}
 
 static void program_part(const void *context, int64_t part, int64_t parts) {
     const Call *call = context;
@@ -221,12 +231,14 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
     } else {
         const Call call = {p, src.buf, dst.buf};
+        Stop *stop = signals_stop(src.len + dst.len);
         PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
-        if (part == 0) program_fill(p, dst.buf);
-        if (count == 2)
-            pool_run(program_part, &call, src.len + dst.len);
-        else
+        if (count == 4) {
+            if (part == 0) program_fill(p, dst.buf, 0, 1);
             program_part(&call, part, parts);
+        } else if (!p->fill_bytes || !pool_run(fill_part, &call, p->fill_bytes, stop, others)) {
+            pool_run(program_part, &call, src.len + dst.len, stop, others);
+        }
         if (others) PyEval_RestoreThread(others);
     }
     PyBuffer_Release(&dst);
@@ -329,9 +341,7 @@ static PyObject *native_gray(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "planes and result differ in shape, strides or dtype");
     } else if (views[3].len) {
         const GrayCall call = {level->gray[type], &box, views};
-        Py_BEGIN_ALLOW_THREADS
-        pool_run(gray_part, &call, 4 * views[3].len);
-        Py_END_ALLOW_THREADS
+        run_unlocked(gray_part, &call, 4 * views[3].len);
     }
 end:
     while (held--) PyBuffer_Release(views + held);

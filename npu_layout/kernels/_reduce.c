@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "_reduce.h"
+#include "_signals.h"
 #include "reduce.h"
-
-enum { UNLOCK = 1 << 14 }; /* bytes from which on other threads may run meanwhile */
 
 static const Level *level_named(const char *name) {
     for (int i = 0; i < level_count(); ++i)
@@ -58,12 +57,6 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
     c->run(c->level, c->reduction, c->src, c->dst, part, parts);
 }
 
-static void run(const Call *call, int64_t bytes) {
-    PyThreadState *others = bytes < UNLOCK ? NULL : PyEval_SaveThread();
-    pool_run(call_part, call, bytes);
-    if (others) PyEval_RestoreThread(others);
-}
-
 static PyObject *reduce(PyObject *args, int is_argmax) {
     const char *name;
     PyObject *arrays[2];
@@ -92,7 +85,7 @@ static PyObject *reduce(PyObject *args, int is_argmax) {
     } else if (src.len && dst.len) {
         reduction_plan(&r);
         const Call call = {is_argmax ? argmax_run : softmax_run, level, &r, src.buf, dst.buf};
-        run(&call, src.len + dst.len);
+        run_unlocked(call_part, &call, src.len + dst.len);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);

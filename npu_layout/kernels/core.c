@@ -445,22 +445,54 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     });
 }
 
-int box_cut(Box *box, int64_t part, int64_t parts) {
-    int best = 0;
-    for (int i = 1; i < box->count; ++i)
-        if (box->loops[best].n < 8 * parts && box->loops[i].n > box->loops[best].n) best = i;
-    Loop *k = box->loops + best;
-    const int64_t grain = k->n >= 64 * parts ? 64 : 1, grains = (k->n + grain - 1) / grain;
-    const int64_t begin = at_most(k->n, grains * part / parts * grain);
-    const int64_t end = at_most(k->n, grains * (part + 1) / parts * grain);
-    box->src += begin * k->s, box->dst += begin * k->d, box->param += begin * k->p;
-    k->n = end - begin;
-    return end > begin;
+enum { LINE = 64, HUGE_PAGE = 2 << 20, MANY_PAGES = 64 * HUGE_PAGE };
+
+/* Elements that a cut leaves together: neighbours on either side that share a cache line. */
+static int64_t grain_of(const Loop *k) {
+    const int64_t s = k->s ? size_of(k->s) : LINE, step = at_most(s, k->d ? size_of(k->d) : LINE);
+    return step < LINE ? (LINE - 1 + step) / step : 1;
+}
+static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_of(k); }
+
+/* The loop to cut: the first one that gives enough pieces, or the most. But one that goes from page to page of the
+ * destination comes first where its pages are so many that a part that is first to touch each of them takes too long. */
+static Loop *cut_of(Box *box, int64_t parts) {
+    Loop *best = box->loops;
+    for (Loop *k = box->loops; k < box->loops + box->count; ++k) {
+        if (pieces(k) > 1 && at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
+        if (pieces(best) < 8 * parts && pieces(k) > pieces(best)) best = k;
+    }
+    return best;
 }
 
-void program_fill(const Program *p, uint8_t *dst) {
-    for (int i = 0; i < p->jobs; ++i)
-        if (p->job[i].is_fill) fill_run(&p->job[i].move.box, p->job[i].size, dst);
+int box_cut(Box *box, int64_t part, int64_t parts) {
+    while (parts > 1) {
+        Loop *k = cut_of(box, parts);
+        if (!box->count || pieces(k) < 2) return part == 0;
+        const int64_t each = (parts - 1) / pieces(k) + 1; /* parts that one of its pieces is cut to in turn */
+        const int64_t cuts = (parts - 1) / each + 1, cut = part / each;
+        const int64_t grain = k->n >= 64 * cuts ? 64 : grain_of(k), grains = (k->n + grain - 1) / grain;
+        const int64_t begin = at_most(k->n, grains * cut / cuts * grain);
+        const int64_t end = at_most(k->n, grains * (cut + 1) / cuts * grain);
+        box->src += begin * k->s, box->dst += begin * k->d, box->param += begin * k->p;
+        k->n = end - begin;
+        if (end <= begin) return 0;
+        part -= cut * each, parts = at_most(each, parts - cut * each);
+    }
+    return 1;
+}
+
+void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
+    for (int i = 0; i < p->jobs; ++i) {
+        const Job *job = p->job + i;
+        if (!job->is_fill) continue;
+        if (parts == 1) {
+            fill_run(&job->move.box, job->size, dst);
+        } else {
+            Box box = job->move.box;
+            if (box_cut(&box, part, parts)) fill_run(&box, job->size, dst);
+        }
+    }
 }
 
 void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {

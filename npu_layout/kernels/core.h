@@ -40,7 +40,7 @@ typedef struct {
         }                                                                 \
     } while (0)
 
-/* Part `part` of `parts` of one loop: false where nothing is left of it. */
+/* Part `part` of `parts` of a box: false where nothing is left of it. Loops keep their order. */
 int box_cut(Box *box, int64_t part, int64_t parts);
 
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
@@ -147,7 +147,7 @@ typedef struct {
     const Level *level;
     int converts;
     Arithmetic arithmetic;
-    int64_t src_bytes, dst_bytes;
+    int64_t src_bytes, dst_bytes, fill_bytes;
     int jobs;
     Job *job;
 } Program;
@@ -159,15 +159,17 @@ void move_plan(Move *move, const Box *box, int size);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
 void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
-/* First all fills, then the parts, which together are the whole and may run at once. */
-void program_fill(const Program *program, uint8_t *dst);
+/* First all fills, then the moves; the parts of either are the whole and may run at once. */
+void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
 void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 
-/* Do a task in parts on up to so many threads, in one part where it moves too few bytes or the pool is busy. PART:
- * bytes of source and destination that are worth a part of their own. */
-enum { PART = 1 << 18 };
+/* Do a task in parts on up to so many threads, alone where it moves too few bytes or the pool is busy. PART: bytes of
+ * source and destination that are worth a part of their own. Between parts, SLICE bytes at most where it may be stopped,
+ * whoever called is asked every ASK nanoseconds whether to leave the rest. True: it said so. */
+enum { PART = 1 << 18, SLICE = 16 << 20, ASK = 20000000 };
 typedef void Task(const void *context, int64_t part, int64_t parts);
-void pool_run(Task *task, const void *context, int64_t bytes);
+typedef int Stop(void *whose);
+int pool_run(Task *task, const void *context, int64_t bytes, Stop *stop, void *whose);
 void pool_set_threads(int threads);
 int pool_threads(void);
 

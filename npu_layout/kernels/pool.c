@@ -1,5 +1,6 @@
 /* A pool of threads for one task at a time. Whoever calls works too and takes whatever part is left, so that a worker
- * that wakes too late costs nothing; workers wait awake for a moment, because waking one takes longer than most tasks. */
+ * that wakes too late costs nothing; workers wait awake for a moment, because waking one takes longer than most tasks.
+ * Who called can be told to stop: then parts that nobody has taken are left. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ static Task *task;                           /* these three stand still from lef
 static const void *context;
 static int64_t parts;
 static int started;
+static unsigned forks; /* that this process is the child of, since the first worker */
 static atomic_int wanted = 1;
 static _Atomic int64_t last_task; /* when it ended */
 
@@ -37,14 +39,39 @@ static void pause_a_moment(void) {
 #endif
 }
 
-/* Parts, one after the other, until none is left. */
-static void work(void) {
+/* Whom to ask whether to go on, when that was, and whether the answer was no. */
+typedef struct {
+    Stop *stop;
+    void *whose;
+    int64_t asked;
+    int stopped;
+} Asking;
+
+static int stops(Asking *a) {
+    if (!a->stop || now() - a->asked < ASK) return 0;
+    a->stopped = a->stop(a->whose);
+    a->asked = now();
+    return a->stopped;
+}
+
+/* Parts, one after the other, until none is left, or whoever is asked says so or forks. */
+static void work(Asking *asking) {
+    const unsigned before = forks;
     for (;;) {
         const int64_t mine = atomic_fetch_sub(&left, 1) - 1;
         if (mine < 0) return;
         task(context, mine, parts);
         atomic_fetch_add(&finished, 1);
+        if (asking && (stops(asking) || forks != before)) return;
     }
+}
+
+static int alone(Task *do_part, const void *its_context, int64_t count, Asking *asking) {
+    for (int64_t i = 0; i < count; ++i) {
+        do_part(its_context, i, count);
+        if (stops(asking)) return 1;
+    }
+    return 0;
 }
 
 static void *worker(void *unused) {
@@ -61,7 +88,7 @@ static void *worker(void *unused) {
             pthread_mutex_unlock(&sleep_lock);
         }
         seen = atomic_load(&tickets);
-        work();
+        work(NULL);
     }
     return NULL;
 }
@@ -75,6 +102,7 @@ static void forked(void) {
     atomic_store(&sleepers, 0);
     atomic_store(&left, 0);
     started = 0;
+    ++forks;
 }
 
 static void start(int workers) {
@@ -95,21 +123,23 @@ void pool_set_threads(int threads) { atomic_store(&wanted, threads < 1 ? 1 : thr
 
 int pool_threads(void) { return atomic_load(&wanted); }
 
-void pool_run(Task *do_part, const void *its_context, int64_t bytes) {
+int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, void *whose) {
     const int threads = pool_threads();
-    int64_t count = bytes / PART;
+    Asking asking = {stop, whose, stop ? now() : 0, 0};
+    int64_t slices = stop ? bytes / SLICE : 1, count = bytes / PART;
+    if (slices < 1) slices = 1;
+    if (slices > 1 << 16) slices = 1 << 16;
     if (count > 2 * threads) count = 2 * threads;
-    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) {
-        do_part(its_context, 0, 1);
-        return;
-    }
+    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return alone(do_part, its_context, slices, &asking);
     const int asleep = started < threads - 1 || atomic_load(&sleepers) > 0;
     if (asleep && bytes < WAKE && now() - atomic_load(&last_task) > RECENT) {
         do_part(its_context, 0, 1);
         atomic_store(&last_task, now());
         pthread_mutex_unlock(&in_use);
-        return;
+        return 0;
     }
+    if (count < slices) count = slices;
+    const unsigned before = forks;
     if (started < threads - 1) start(threads - 1);
     task = do_part, context = its_context, parts = count;
     atomic_store(&finished, 0);
@@ -120,8 +150,15 @@ void pool_run(Task *do_part, const void *its_context, int64_t bytes) {
         pthread_cond_broadcast(&awake);
         pthread_mutex_unlock(&sleep_lock);
     }
-    work();
+    work(&asking);
+    if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
+        return asking.stopped || alone(do_part, its_context, slices, &asking);
+    if (asking.stopped) {
+        const int64_t rest = atomic_exchange(&left, 0);
+        if (rest > 0) count -= rest;
+    }
     while (atomic_load(&finished) < count) pause_a_moment();
     atomic_store(&last_task, now());
     pthread_mutex_unlock(&in_use);
+    return asking.stopped;
 }
