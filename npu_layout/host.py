@@ -1,17 +1,26 @@
 """Where npu_layout does not run: refused at import, with a sentence."""
 
+from __future__ import annotations
+
 import sys
+
+
+def _is_main_interpreter() -> bool:
+    try:
+        import ctypes
+    except ImportError as error:  # Python 3.12 has none elsewhere
+        return "subinterpreters" not in str(error)
+    python = ctypes.PyDLL(None)
+    python.PyInterpreterState_Get.restype = ctypes.c_void_p
+    number = python.PyInterpreterState_GetID
+    number.argtypes, number.restype = [ctypes.c_void_p], ctypes.c_int64
+    return bool(number(python.PyInterpreterState_Get()) == 0)
+
 
 if sys.byteorder != "little":
     raise ImportError(
         "npu_layout does not run on a big-endian machine: it reads and writes accelerators' buffers as little-endian"
     )
-
-try:
-    import numpy  # noqa: F401
-except ImportError as error:
-    if not any(words in str(error) for words in ("subinterpreters", "once per process")):
-        raise
-    raise ImportError(
-        "npu_layout runs in the main interpreter only: numpy, which it needs, does not load in this sub-interpreter"
-    ) from error
+# numpy loads once in a process, and opencv-python waits for ever where it loads at all.
+if not _is_main_interpreter():
+    raise ImportError("npu_layout runs in the main interpreter only: numpy and opencv-python do not support others")

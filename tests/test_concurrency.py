@@ -1,0 +1,310 @@
+"""Threads, forks, signals, sub-interpreters, and memory that goes away: what each does to a kernel that runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import kernels
+
+NATIVE = kernels.active() != "numpy"
+only_native = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+
+LONG = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+import npu_layout as nl
+warnings.filterwarnings("ignore", "This process.*multi-threaded", DeprecationWarning)
+nl.set_num_threads(int(sys.argv[1]))
+x = np.resize(np.arange(1 << 20, dtype=np.uint32).view(np.uint8), (1, 5, int(sys.argv[2]) << 20, 2))
+out = np.full((1, 2, x.shape[2], 5), 77, np.uint8)
+def run(): nl.repack(x, "NCHW", "NWHC", out=out)
+def right(): return bool((out == x.transpose(0, 3, 2, 1)).all())
+"""  # single bytes from five planes: so slow that the kernel's time can be aimed at
+
+
+def script(code: str, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def printed(code: str, *arguments: object) -> list[str]:
+    ran = script(code, *arguments)
+    assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr
+    return ran.stdout.splitlines()
+
+
+# The time that one run takes, then what Ctrl-C leaves of one, a third of it later.
+INTERRUPTED = (
+    LONG
+    + """
+run()
+start = time.monotonic(); run(); whole = time.monotonic() - start
+latencies = []
+for _ in range(5):
+    out[...] = 77
+    at = time.monotonic() + whole / 3
+    def press(at=at):
+        time.sleep(max(0, at - time.monotonic()))
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=press).start()
+    try:
+        run()
+    except KeyboardInterrupt:
+        latencies.append(time.monotonic() - at)
+        assert not right() and (out == 77).any()
+run()
+assert right()
+print(len(latencies), sorted(latencies)[len(latencies) // 2], whole)
+"""
+)
+
+
+@only_native
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_answers_within_100_ms(threads: int) -> None:
+    """The median of five: what else runs on the machine may hold up one."""
+    caught, latency, whole = map(float, printed(INTERRUPTED, threads, 30)[0].split())
+    assert caught == 5, f"of 5, in runs of {whole:.3f} s"
+    assert latency < 0.1, f"{latency:.3f} s in runs of {whole:.3f} s"
+
+
+HANDLED = (
+    LONG
+    + """
+run()
+calls, children = [], []
+small = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+def handler(*_):
+    calls.append(running)
+    if sys.argv[3] == "kernels":
+        assert (nl.repack(small, "NCHW", "NHWC") == small.transpose(0, 2, 3, 1)).all()
+        nl.repack(x[:, :, : 1 << 20], "NCHW", "NHWC")
+    elif not children:
+        children.append(os.fork())
+signal.signal(signal.SIGALRM, handler)
+out[...] = 77
+running = True
+signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+run()
+running = False
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert True in calls, "no signal was seen while the kernel ran"
+assert right()
+if children and children[0]:
+    assert os.waitpid(children[0], 0)[1] == 0
+elif children:
+    run()
+    os._exit(0 if right() else 1)
+print("right")
+"""
+)
+
+
+@only_native
+@pytest.mark.parametrize("does", ["kernels", "fork"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_signal_handler_may_run_kernels_and_fork(threads: int, does: str) -> None:
+    assert printed(HANDLED, threads, 20, does) == ["right"]
+
+
+BUSY = (
+    LONG
+    + """
+def forever():
+    while not done: nl.repack(x, "NCHW", "NWHC")
+done = False
+threads = [threading.Thread(target=forever, daemon=True) for _ in range(3)]
+for thread in threads: thread.start()
+bad = 0
+for i in range(20):
+    time.sleep(0.003 * i)
+    child = os.fork()
+    if child == 0:
+        run()
+        os._exit(0 if right() else 1)
+    bad += os.waitpid(child, 0)[1] != 0
+done = True
+for thread in threads: thread.join()
+run()
+print(bad, right())
+"""
+)
+
+
+@only_native
+def test_the_child_of_a_busy_pool() -> None:
+    assert printed(BUSY, 3, 1) == ["0 True"]
+
+
+SHUTDOWN = (
+    LONG
+    + """
+from npu_layout import ops
+y = np.ones((1, 21, 256, 256), np.float32)
+def forever(f):
+    while True: f()
+for f in (run, lambda: nl.repack(x, "NCHW", "NHWC"), lambda: ops.softmax_channels(y), lambda: nl.to_gray(x, "NCHW")):
+    threading.Thread(target=forever, args=(f,), daemon=True).start()
+time.sleep(float(sys.argv[3]))
+print("leaving")
+"""
+)
+
+
+@only_native
+@pytest.mark.parametrize("after", [0.0, 0.05, 0.1])
+def test_the_interpreter_ends_while_daemon_threads_run_kernels(after: float) -> None:
+    """The compiled ones: a daemon thread within OpenCV aborts the process that ends."""
+    for _ in range(3):
+        assert printed(SHUTDOWN, 3, 1, after) == ["leaving"]
+
+
+SUB_INTERPRETER = """
+import sys, warnings
+code = '''
+import warnings
+warnings.simplefilter("ignore")
+try:
+    import npu_layout as nl
+except ImportError as error:
+    print(error)
+else:
+    import numpy as np
+    print("loaded")
+'''
+if "main" in sys.argv: exec(code)
+sys.stdout.flush()
+if "legacy" in sys.argv:
+    import _testcapi
+    assert _testcapi.run_in_subinterp(code) == 0
+else:
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    failed = interpreters.run_string(interpreters.create(), code)
+    assert not failed, failed
+"""
+
+
+@pytest.mark.parametrize("kind", ["legacy", "isolated"])
+@pytest.mark.parametrize("first", ["main", "sub"])
+def test_sub_interpreters_are_refused_with_a_sentence(first: str, kind: str) -> None:
+    """Of any kind: numpy loads in the first one, but opencv-python waits there for ever."""
+    ran = script(SUB_INTERPRETER, first, kind)
+    if "No module named" in ran.stderr:
+        pytest.skip(f"this Python was built without what makes one: {ran.stderr}")
+    assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr
+    lines = ran.stdout.splitlines()
+    assert first == "sub" or lines.pop(0) == "loaded"
+    assert len(lines) == 1 and lines[0].startswith("npu_layout runs in the main interpreter only: numpy"), lines
+
+
+@only_native
+def test_a_running_kernel_holds_its_buffers() -> None:
+    """Another thread cannot resize or close what a kernel reads or writes: Python refuses it until the kernel is done."""
+    size = 64 << 20
+    loops = ((8, size // 8, 1, 0), (size // 8, 1, 8, 0))
+    program = kernels.native._native.Program("base", size, 1, size, 1, (), ((loops, 0, 0, 0),), None)  # type: ignore[attr-defined]
+    source, target = bytearray(os.urandom(1 << 16)) * (size >> 16), bytearray(size)
+    started, done = threading.Event(), threading.Event()
+
+    def move() -> None:
+        started.set()
+        for _ in range(5):
+            program.run(source, target)
+        done.set()
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    started.wait()
+    refused = 0
+    while not done.is_set():
+        for buffer in (source, target):
+            try:
+                buffer.append(0)
+            except BufferError:
+                refused += 1
+            else:
+                del buffer[-1]  # between two runs
+        time.sleep(0.001)
+    thread.join()
+    assert refused
+    source.append(0)
+    expected = np.frombuffer(source, np.uint8, size).reshape(8, -1).T
+    np.testing.assert_array_equal(np.frombuffer(target, np.uint8).reshape(-1, 8), expected)
+
+
+MAPPED = """
+import mmap, os, sys
+import numpy as np
+import npu_layout as nl
+spec = nl.TensorSpec((1, 16, 256, 256), "NHWC", "uint8")
+with open(sys.argv[1], "w+b") as file:
+    file.truncate(spec.nbytes)
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    assert spec.unpack(mapped).shape == (1, 16, 256, 256)
+    if sys.argv[2] == "view":
+        view = spec.view(mapped)
+        try:
+            mapped.close()
+        except BufferError:
+            print("BufferError")
+    if sys.argv[2] == "truncate":
+        file.truncate(4096)
+        spec.unpack(mapped) if sys.argv[3] == "ours" else np.frombuffer(mapped, np.uint8).sum()
+        print("not reached")
+"""
+
+
+def test_a_mapped_file_cannot_be_closed_below_a_view(tmp_path: Path) -> None:
+    assert printed(MAPPED, tmp_path / "a", "view") == ["BufferError"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SIGBUS is what Linux sends")
+@pytest.mark.parametrize("who", ["ours", "numpy"])
+def test_a_mapped_file_truncated_underneath_ends_the_process(who: str, tmp_path: Path) -> None:
+    """As the README says; the same with numpy alone."""
+    ran = script(MAPPED, tmp_path / "a", "truncate", who)
+    assert ran.returncode == -signal.SIGBUS and not ran.stdout
+
+
+def test_big_endian_is_refused_at_import() -> None:
+    ran = script("import sys; sys.byteorder = 'big'; import npu_layout")
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == (
+        "ImportError: npu_layout does not run on a big-endian machine: "
+        "it reads and writes accelerators' buffers as little-endian"
+    )
+
+
+def test_threads_may_set_the_number_of_threads_while_others_run() -> None:
+    before = kernels.get_num_threads()
+    x = np.arange(1 << 20, dtype=np.float32).reshape(1, 64, 128, 128)
+    expected, wrong = nl.repack(x, "NCHW", "NHWC"), []
+
+    def work() -> None:
+        for _ in range(20):
+            if not np.array_equal(nl.repack(x, "NCHW", "NHWC"), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for n in range(60):
+        nl.set_num_threads(1 + n % 4)
+        time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    nl.set_num_threads(before)
+    assert not wrong
