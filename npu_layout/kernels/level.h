@@ -1285,6 +1285,13 @@ INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t a
     I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
     if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
     put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
+#elif defined(__aarch64__)
+    const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm takes the number */
+    int32x4_t q[4];
+    for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(bounded ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
+    int16x8_t low = vqmovn_high_s32(vqmovn_s32(q[0]), q[1]), high = vqmovn_high_s32(vqmovn_s32(q[2]), q[3]);
+    if (!bounded) low = vqaddq_s16(low, vdupq_n_s16(after)), high = vqaddq_s16(high, vdupq_n_s16(after));
+    put(p, to_u8 ? (V)vqmovun_high_s16(vqmovun_s16(low), high) : (V)vqmovn_high_s16(vqmovn_s16(low), high));
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
     for (int k = 0; k < 4; ++k) {
