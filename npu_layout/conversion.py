@@ -36,7 +36,8 @@ class Conversion:
         buffer: whatever ``source.flat`` takes. out: C-contiguous array of ``target.size`` elements of the target's
         stored dtype, any shape, apart from buffer. Returns `out`, or a new 1-D array.
 
-        Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written.
+        Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written. Ctrl-C
+        leaves `out` half written.
         """
         target, source = self.target, self.source
         flat = buffer if _is_flat(buffer, source) else source.flat(buffer)
@@ -44,8 +45,9 @@ class Conversion:
             try:
                 self._run(flat, out)
                 return out
-            except (ValueError, BufferError):
-                pass  # the checks below say why
+            except (ValueError, BufferError) as error:
+                if error.__traceback__ and error.__traceback__.tb_next:
+                    raise  # a signal's handler did, meanwhile; else the checks below say why
         if out is None:
             out = np.empty(target.size, target.stored)
             self._run(flat, out)

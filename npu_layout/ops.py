@@ -3,8 +3,8 @@
 They take plain arrays, with any strides, and Tensors. A result lies as the input does: in a Tensor's format, which it
 carries on, or for a plain array in the one that its strides tell (:func:`npu_layout.memory_format`), else in C order.
 With ``out=`` the result is written where `out` lies, whatever the input's format; a temporary array is used only where
-the kernel needs it, or `out` shares memory with the input. Inputs are never changed. :func:`table` says which kernel
-serves which format; where it says "generic" the answer is the same, and slower.
+the kernel needs it, or `out` shares memory with the input; Ctrl-C leaves it half written. Inputs are never changed.
+:func:`table` says which kernel serves which format; where it says "generic" the answer is the same, and slower.
 """
 
 from __future__ import annotations

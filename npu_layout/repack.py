@@ -277,7 +277,8 @@ def repack(
     shape
         Logical shape in the order of `src`'s axes. Without it every stored element is taken as real.
     out
-        Storage array of `dst` to write to; pad elements are set to zero.
+        Storage array of `dst` to write to; pad elements are set to zero. Ctrl-C while it is written to, or another
+        signal whose handler raises, leaves some of it written and some not.
 
     Returns
     -------

@@ -247,7 +247,7 @@ class TensorSpec:
             A float dtype of a quantised spec gives real values, an integer one that holds the stored one, stored
             values.
         out
-            Array to write to, of the result's shape and dtype.
+            Array to write to, of the result's shape and dtype. Ctrl-C leaves it half written.
         copy
             None: memory is shared where the buffer already is that array. False: NpuLayoutError (a ValueError) if
             a copy is needed. True: always a copy.
@@ -336,7 +336,7 @@ class TensorSpec:
             Quantization.quantize), and refused where it stores integers that are not; integers are taken as stored
             values, and refused where they do not fit.
         out
-            1-D array of the buffer's dtype and length to write to.
+            1-D array of the buffer's dtype and length to write to. Ctrl-C leaves it half written.
 
         Raises
         ------

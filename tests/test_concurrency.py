@@ -212,7 +212,7 @@ def test_sub_interpreters_are_refused_with_a_sentence(first: str, kind: str) -> 
 
 @only_native
 def test_a_running_kernel_holds_its_buffers() -> None:
-    """Another thread cannot resize or close what a kernel reads or writes: Python refuses it until the kernel is done."""
+    """Another thread cannot resize what a kernel reads or writes: Python refuses it until the kernel is done."""
     size = 64 << 20
     loops = ((8, size // 8, 1, 0), (size // 8, 1, 8, 0))
     program = kernels.native._native.Program("base", size, 1, size, 1, (), ((loops, 0, 0, 0),), None)  # type: ignore[attr-defined]

@@ -626,23 +626,46 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
 
 
 MACHINES = {"this machine": (["cc"], []), "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"])}
+NATIVE_TESTS = {"check": ["200000"], "threads": ["10", "5"]}
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", NATIVE_TESTS)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_core_without_python(machine: str, tmp_path: Path) -> None:
-    """tests/native/check.c: the loops alone, also where they run on an emulated machine."""
+def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> None:
+    """tests/native: the loops and the pool alone, also where they run on an emulated machine."""
     compiler, runner = MACHINES[machine]
     if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
-        pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))}")
+        pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
     kernels_at = Path(kernels.__file__).parent
-    sources = [Path(__file__).parent / "native" / "check.c", *kernels_at.glob("level_*.c")]
+    sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
     sources += [kernels_at / name for name in ("core.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
-    program = tmp_path / "check"
-    subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", str(program)], check=True)
-    ran = subprocess.run([*runner, str(program), "200000"], capture_output=True, text=True)
-    assert ran.returncode == 0 and "equal" in ran.stdout, ran.stdout + ran.stderr
+    program = str(tmp_path / name)
+    subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", program], check=True)
+    ran = subprocess.run([*runner, program, *NATIVE_TESTS[name]], capture_output=True, text=True)
+    assert ran.returncode == 0 and ("equal" in ran.stdout or " 0 wrong" in ran.stdout), ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
+def test_the_table_of_instructions_is_true() -> None:
+    """docs/instructions.md: within a tenth (compilers differ), and no loop beyond its rule without a reason."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
+    try:
+        import instructions
+    finally:
+        del sys.path[0]
+    if instructions.missing():
+        pytest.skip(instructions.missing())
+    found = instructions.measured()
+    assert not instructions.unexplained(found)
+    written = [line.split("|") for line in instructions.TABLE.read_text().splitlines() if line.startswith("| ")][1:]
+    assert [row[1].strip() for row in written] == list(found)
+    for _, case, *numbers, ratio, _ in written:
+        of = found[case.strip()]
+        expected = [*of["x86_64"], *of["aarch64"]]
+        np.testing.assert_allclose([float(x) for x in numbers], expected, rtol=0.1, atol=0.02, err_msg=case)
+        assert abs(float(ratio) - instructions.ratio(of)) < 0.15, case
 
 
 def chosen(**environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,123 @@
+/* One kernel on the baseline's loops (SSE2 or NEON), so that its instructions can be counted: the arguments are a case
+ * and how many elements. Without arguments: the names of all cases. Two sizes tell what one element takes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reduce.h"
+
+enum { ROOM = 1 << 22 };
+static uint8_t src[ROOM], dst[ROOM];
+static const float shift = 3, scale = 2, divisor = 1, before = 0.5f;
+static const int32_t after = 3;
+static float low, high;
+
+static const Level *level;
+
+static void move(Box box, int size) {
+    Move m;
+    move_plan(&m, &box, size);
+    move_run(level, &m, src, dst);
+}
+
+static void convert(Dtype from, Dtype to, int steps, int brief, int64_t n) {
+    const float lowest[] = {-128, 0, -32768, 0}, highest[] = {127, 255, 32767, 65535};
+    if (to < I32) low = lowest[to] - (float)after, high = highest[to] - (float)after;
+    const Arithmetic a = {.from = from, .to = to, .steps = steps, .brief = brief, .channels = 1, .shift = &shift,
+                          .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after};
+    const Box box = {1, {{n, dtype_size[from], dtype_size[to], 0}}, 0, 0, 0};
+    Convert c;
+    convert_plan(&c, &box, &a);
+    convert_run(level, &c, &a, src, dst);
+}
+
+/* 16 channels, as planes or as neighbours. */
+static void reduce(Dtype type, int planes, int is_softmax, int64_t n) {
+    const int64_t size = dtype_size[type], pitch = ROOM / 16 / 4;
+    const int64_t s = planes ? size : 16 * size, out = planes ? 4 : 64;
+    Reduction r = {.type = type, .channels = 16, .positions = {1, {{n / 16, s, is_softmax ? out : 8, 0}}, 0, 0, 0},
+                   .from = {1, {{16, planes ? pitch : size, 0, 0}}}, .to = {1, {{16, planes ? pitch : 4, 0, 0}}}, .scale = 1};
+    reduction_plan(&r);
+    (is_softmax ? softmax_run : argmax_run)(level, &r, src, dst, 0, 1);
+}
+
+static void peaks(Dtype type, int64_t n) {
+    int64_t codes[64];
+    Heatmaps maps = {.type = type, .height = n / 256, .width = 256, .y = 256 * dtype_size[type], .x = dtype_size[type],
+                     .radius = 1, .least = 127, .threshold = 1e30f, .y_bits = 16, .x_bits = 8, .planes = {1, {{1, 0, 0, 1}}, 0, 0, 0}};
+    Peaks found = {0, 64, 0, codes};
+    peaks_find(level, &maps, src, &found);
+}
+
+static void gray(int type, int64_t pixel, int64_t n) {
+    const int64_t size = (int64_t)1 << type, plane = pixel == 1 ? n * size : size;
+    const Box box = {1, {{n, pixel * size, size, 0}}, 0, 0, 0};
+    gray_run(level->gray[type], &box, src, src + plane, src + 2 * plane, dst, 0, 1);
+}
+
+#define BOX2(n0, s0, d0, n1, s1, d1) ((Box){2, {{n0, s0, d0, 0}, {n1, s1, d1, 0}}, 0, 0, 0})
+#define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z), z), z) /* 64 planes to neighbours */
+#define SPLIT(c, z) move(BOX2(c, z, n / (c) * (z), n / (c), (c) * (z), z), z)
+#define MERGE(c, z) move(BOX2(n / (c), z, (c) * (z), c, n / (c) * (z), z), z)
+#define CASES(CASE)                                                                                              \
+    CASE("copy, rows of 3072 bytes", move(BOX2(n / 3072, 3200, 3136, 3072, 1, 1), 1))                            \
+    CASE("transpose, 1 byte", TRANSPOSE(1))                                                                      \
+    CASE("transpose, 2 bytes", TRANSPOSE(2))                                                                     \
+    CASE("transpose, 4 bytes", TRANSPOSE(4))                                                                     \
+    CASE("transpose, 8 bytes", TRANSPOSE(8))                                                                     \
+    CASE("transpose, 16 bytes", TRANSPOSE(16))                                                                   \
+    CASE("split, 2 of 1 byte", SPLIT(2, 1))                                                                      \
+    CASE("split, 3 of 1 byte", SPLIT(3, 1))                                                                      \
+    CASE("split, 4 of 1 byte", SPLIT(4, 1))                                                                      \
+    CASE("split, 8 of 1 byte", SPLIT(8, 1))                                                                      \
+    CASE("split, 3 of 2 bytes", SPLIT(3, 2))                                                                     \
+    CASE("split, 3 of 4 bytes", SPLIT(3, 4))                                                                     \
+    CASE("split, 4 of 4 bytes", SPLIT(4, 4))                                                                     \
+    CASE("merge, 2 of 1 byte", MERGE(2, 1))                                                                      \
+    CASE("merge, 3 of 1 byte", MERGE(3, 1))                                                                      \
+    CASE("merge, 4 of 1 byte", MERGE(4, 1))                                                                      \
+    CASE("merge, 8 of 1 byte", MERGE(8, 1))                                                                      \
+    CASE("merge, 3 of 2 bytes", MERGE(3, 2))                                                                     \
+    CASE("merge, 3 of 4 bytes", MERGE(3, 4))                                                                     \
+    CASE("merge, 4 of 4 bytes", MERGE(4, 4))                                                                     \
+    CASE("pixels, 3 reversed", move((Box){2, {{n / 3, 3, 3, 0}, {3, -1, 1, 0}}, 2, 0, 0}, 1))                    \
+    CASE("pixels, 4 to 3", move(BOX2(n / 3, 4, 3, 3, 1, 1), 1))                                                  \
+    CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
+    CASE("strided, 4 bytes", move(BOX2(4, 262144, 300000, n / 4, 8, 12), 4))                                     \
+    CASE("uint8 to float32", convert(U8, F32, 1, 0, n))                                                          \
+    CASE("int16 to float32", convert(I16, F32, 1, 0, n))                                                         \
+    CASE("float16 to float32", convert(F16, F32, 1, 0, n))                                                       \
+    CASE("bfloat16 to float32", convert(BF16, F32, 1, 0, n))                                                     \
+    CASE("float32 to uint8", convert(F32, U8, 1, 0, n))                                                          \
+    CASE("float32 to int8", convert(F32, I8, 1, 0, n))                                                           \
+    CASE("float32 to int16", convert(F32, I16, 1, 0, n))                                                         \
+    CASE("float32 to float16", convert(F32, F16, 1, 0, n))                                                       \
+    CASE("float32 to bfloat16", convert(F32, BF16, 1, 0, n))                                                     \
+    CASE("uint8 to int8", convert(U8, I8, 1, 1, n))                                                              \
+    CASE("int8 to uint8", convert(I8, U8, 1, 1, n))                                                              \
+    CASE("gray, planes of uint8", gray(0, 1, n))                                                                 \
+    CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
+    CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \
+    CASE("gray, planes of float32", gray(2, 1, n))                                                               \
+    CASE("argmax, planes of uint8", reduce(U8, 1, 0, n))                                                         \
+    CASE("argmax, planes of float32", reduce(F32, 1, 0, n))                                                      \
+    CASE("argmax, neighbours of uint8", reduce(U8, 0, 0, n))                                                     \
+    CASE("argmax, neighbours of float32", reduce(F32, 0, 0, n))                                                  \
+    CASE("softmax, planes of float32", reduce(F32, 1, 1, n))                                                     \
+    CASE("peaks, uint8", peaks(U8, n))                                                                           \
+    CASE("peaks, float32", peaks(F32, n))
+
+int main(int count, char **arguments) {
+    const char *name = count > 1 ? arguments[1] : NULL;
+    const int64_t n = count > 2 ? atoll(arguments[2]) : 0;
+    level = level_at(0);
+    for (int i = 0; i < ROOM; i += 4) src[i] = (uint8_t)(i * 2654435761u >> 26); /* floats that are no odd ones */
+#define RUN(case_name, call)                   \
+    if (!name) puts(case_name);                \
+    else if (!strcmp(name, case_name)) {       \
+        call;                                  \
+        return 0;                              \
+    }
+    CASES(RUN)
+    return name != NULL;
+}

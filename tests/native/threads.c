@@ -1,0 +1,174 @@
+/* Threads that share plans and the pool, programs of every level, reductions and gray, some stopped halfway; and forks
+ * meanwhile, whose children do the same. For ThreadSanitizer, which sees what only happens to go well. Built as check.c
+ * is; the arguments are how many rounds each thread runs, how many forks there are, and whether their children start
+ * threads (1), which ThreadSanitizer does not survive, or use the caller's alone (0). */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "reduce.h"
+
+enum { THREADS = 8, C = 24, PIXELS = 1 << 14, ELEMENTS = C * PIXELS, BYTES = 4 * ELEMENTS };
+
+static float src[ELEMENTS];
+static uint8_t bytes[ELEMENTS], gray_expected[PIXELS];
+static float expected_move[ELEMENTS];
+static uint8_t expected_bytes[ELEMENTS];
+static int64_t expected_argmax[PIXELS];
+static float expected_softmax[ELEMENTS];
+static const float shift = 0, scale = 3, divisor = 1, before = 0, low = 0, high = 255;
+static const int32_t after = 0;
+static Program moves[8], converts[8];
+static Reduction largest, soft;
+static Box pixels;
+static int levels, resizes = 1;
+static atomic_long runs, stops, wrong;
+
+static const Level *level_of(int i) {
+    for (int k = 0; k < level_count(); ++k)
+        if (level_at(k) && !i--) return level_at(k);
+    return NULL;
+}
+
+/* C x PIXELS to PIXELS x C, floats and as bytes, after zeros everywhere. */
+static void plan(Program *p, const Level *level, int converting) {
+    const Arithmetic a = {.from = F32, .to = U8, .divides = 0, .steps = 1, .channels = 1, .shift = &shift, .scale = &scale,
+                          .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after};
+    const int64_t to = converting ? 1 : 4;
+    const Box box = {2, {{PIXELS, 4, C * to, 0}, {C, 4 * PIXELS, to, 0}}, 0, 0, 0};
+    *p = (Program){.level = level, .converts = converting, .arithmetic = a, .src_bytes = BYTES, .dst_bytes = ELEMENTS * to,
+                   .fill_bytes = ELEMENTS * to, .jobs = 2, .job = calloc(2, sizeof(Job))};
+    p->job[0].is_fill = 1, p->job[0].size = p->job[1].size = (int)to;
+    p->job[0].move.box = (Box){1, {{ELEMENTS, 0, to, 0}}, 0, 0, 0};
+    if (converting)
+        convert_plan(&p->job[1].convert, &box, &p->arithmetic);
+    else
+        move_plan(&p->job[1].move, &box, 4);
+}
+
+typedef struct {
+    const Program *program;
+    const Level *level;
+    uint8_t *dst;
+} Call;
+
+static void fill_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    program_fill(c->program, c->dst, part, parts);
+}
+static void move_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    program_move(c->program, (const uint8_t *)src, c->dst, part, parts);
+}
+static void argmax_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    argmax_run(c->level, &largest, (const uint8_t *)src, c->dst, part, parts);
+}
+static void softmax_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    softmax_run(c->level, &soft, (const uint8_t *)src, c->dst, part, parts);
+}
+static void gray_part(const void *context, int64_t part, int64_t parts) {
+    const Call *c = context;
+    gray_run(c->level->gray[0], &pixels, bytes, bytes + PIXELS, bytes + 2 * PIXELS, c->dst, part, parts);
+}
+static int stop(void *unused) {
+    (void)unused;
+    return 1;
+}
+
+static void check(const void *got, const void *expected, size_t size) {
+    atomic_fetch_add(&runs, 1);
+    if (memcmp(got, expected, size)) atomic_fetch_add(&wrong, 1);
+}
+
+static void one_round(unsigned *seed, uint8_t *room) {
+    const int at = rand_r(seed) % levels;
+    const Level *level = level_of(at);
+    for (int k = 0; k < 2; ++k) {
+        const Call call = {k ? converts + at : moves + at, level, room};
+        memset(room, 0xAB, BYTES);
+        pool_run(fill_part, &call, call.program->fill_bytes, NULL, NULL);
+        pool_run(move_part, &call, BYTES + call.program->dst_bytes, NULL, NULL);
+        check(room, k ? (const void *)expected_bytes : expected_move, (size_t)call.program->dst_bytes);
+    }
+    const Call call = {moves + at, level, room};
+    pool_run(argmax_part, &call, BYTES, NULL, NULL);
+    check(room, expected_argmax, sizeof expected_argmax);
+    pool_run(softmax_part, &call, 2 * BYTES, NULL, NULL);
+    check(room, expected_softmax, sizeof expected_softmax);
+    pool_run(gray_part, &call, BYTES, NULL, NULL);
+    check(room, gray_expected, sizeof gray_expected);
+    if (rand_r(seed) % 4 == 0) { /* as many bytes as take slices, so that there is something to leave */
+        if (pool_run(move_part, &call, (int64_t)64 * SLICE, stop, NULL)) atomic_fetch_add(&stops, 1);
+    }
+    if (resizes && rand_r(seed) % 4 == 0) pool_set_threads(1 + rand_r(seed) % 6);
+}
+
+static long rounds;
+static void *worker(void *number) {
+    unsigned seed = (unsigned)(size_t)number;
+    uint8_t *room = malloc(BYTES);
+    for (long i = 0; i < rounds; ++i) one_round(&seed, room);
+    free(room);
+    return NULL;
+}
+
+static void all_threads(void) {
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; ++i) pthread_create(threads + i, NULL, worker, (void *)(i + 1));
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+}
+
+int main(int count, char **arguments) {
+    rounds = count > 1 ? atol(arguments[1]) : 50;
+    const int forks = count > 2 ? atoi(arguments[2]) : 8, threaded = count > 3 ? atoi(arguments[3]) : 1;
+    for (int i = 0; i < ELEMENTS; ++i) src[i] = (float)(i * 2654435761u >> 26), bytes[i] = (uint8_t)(i * 2654435761u >> 24);
+    while (levels < 8 && level_of(levels)) ++levels;
+    for (int i = 0; i < levels; ++i) plan(moves + i, level_of(i), 0), plan(converts + i, level_of(i), 1);
+    pixels = (Box){1, {{PIXELS, 1, 1, 0}}, 0, 0, 0};
+    largest = (Reduction){.type = F32, .channels = C, .positions = {1, {{PIXELS, 4, 8, 0}}, 0, 0, 0},
+                          .from = {1, {{C, 4 * PIXELS, 0, 0}}}, .scale = 1};
+    soft = largest;
+    soft.positions.loops[0].d = 4, soft.to = soft.from;
+    reduction_plan(&largest), reduction_plan(&soft);
+    for (int i = 0; i < PIXELS; ++i)
+        for (int c = 0; c < C; ++c) {
+            const float x = src[c * PIXELS + i];
+            expected_move[i * C + c] = x;
+            expected_bytes[i * C + c] = (uint8_t)(x * 3);
+            if (x > src[expected_argmax[i] * PIXELS + i]) expected_argmax[i] = c;
+        }
+    softmax_run(level_of(0), &soft, (const uint8_t *)src, (uint8_t *)expected_softmax, 0, 1);
+    gray_run(level_of(0)->gray[0], &pixels, bytes, bytes + PIXELS, bytes + 2 * PIXELS, gray_expected, 0, 1);
+    pool_set_threads(4);
+    all_threads();
+
+    /* Children of a busy pool. */
+    pthread_t busy[2];
+    for (size_t i = 0; i < 2; ++i) pthread_create(busy + i, NULL, worker, (void *)(100 + i));
+    int failed = 0;
+    for (int i = 0; i < forks; ++i) {
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            atomic_store(&wrong, 0), rounds = 2;
+            pool_set_threads(threaded ? 4 : 1), resizes = threaded;
+            threaded ? all_threads() : (void)worker((void *)1);
+            _exit(atomic_load(&wrong) != 0);
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        failed += status != 0;
+    }
+    for (int i = 0; i < 2; ++i) pthread_join(busy[i], NULL);
+    printf("%d threads, %ld rounds each at %d level(s), %ld kernels and %ld stopped ones run, %d forks (children with%s threads): %ld wrong, %d children failed\n",
+           THREADS, rounds, levels, atomic_load(&runs), atomic_load(&stops), forks, threaded ? "" : "out", atomic_load(&wrong), failed);
+    return atomic_load(&wrong) || failed;
+}
