@@ -242,7 +242,7 @@ def test_parts_are_the_whole(backend: str) -> None:
                 program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
                 source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
                 expected = expected_of(loops(n), box, source, size, dst_size, 0x33)
-                for parts in (2, 3, 4, 7):
+                for parts in (2, 3, 4, 7, 100):
                     target = np.full(dst_size * size, 0x33, np.uint8)
                     for part in range(parts):
                         program.run(source, target, part, parts)
