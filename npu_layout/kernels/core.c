@@ -185,8 +185,9 @@ static int near_size(const Convert *c, const Arithmetic *a) { return dtype_size[
 
 /* Whether a tile of `rows` and `row` lies there without gaps. */
 static int joined(const Convert *c, int64_t row_n, int size) {
+    if (c->rows < 0) return 0;
     const Loop *row = c->box.loops + c->row, *rows = c->box.loops + c->rows;
-    if (c->rows < 0 || row_n != row->n || near(c, row) != size || near(c, rows) != row_n * size) return 0;
+    if (row_n != row->n || near(c, row) != size || near(c, rows) != row_n * size) return 0;
     return c->way != DIRECT || rows->s * row->d == rows->d * row->s;
 }
 
