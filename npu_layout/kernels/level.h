@@ -329,7 +329,7 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
     const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
     const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
-    const int64_t block = !by_destination ? across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
+    const int64_t block = !by_destination ? !across || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
                           : crowded       ? 1
                           : shared        ? COLUMNS / columns
                                           : inner;
