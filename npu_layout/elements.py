@@ -50,7 +50,7 @@ def element(dtype: Any) -> Element:
         return _SPECIAL[dtype]
     try:
         known = np.dtype(dtype)
-    except TypeError:
+    except Exception:  # dictionaries and text make numpy raise many kinds
         known = np.dtype(object)
     if known.name in _SPECIAL:  # the ml_dtypes package registers bfloat16 and int4
         return _SPECIAL[known.name]

@@ -17,7 +17,10 @@ Values = tuple[float, ...]
 
 
 def _values(what: str, given: Any, axis: int | None) -> Values:
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        array = np.empty(0, object)
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
         expected = "one number" if axis is None else "a number or a 1-D array of numbers"
         raise LayoutError(
@@ -69,7 +72,9 @@ class Quantization:
             raise LayoutError(f"quantization axis: expected an axis index or None, got {axis!r}") from None
         scales = _values("scale", scale, axis)
         zero_points = _values("zero_point", zero_point, axis)
-        if any(np.float32(s) <= 0 or not np.isfinite(np.float32(s)) for s in scales):
+        with np.errstate(over="ignore", under="ignore"):
+            held = np.asarray(scales, np.float32)
+        if not ((held > 0) & np.isfinite(held)).all():
             raise LayoutError(
                 f"quantization scale: expected positive numbers that float32 can hold, got {scale!r}; "
                 f"a tensor without scale is not quantised: leave quantization out"
@@ -120,7 +125,12 @@ class Quantization:
     @classmethod
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
         """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32)."""
-        return cls(np.ldexp(1.0, -np.asarray(fl, np.int64)), 0, axis)
+        try:
+            shifts = -np.asarray(fl, np.int64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise LayoutError(f"quantization fl: expected integers, got {fl!r} ({error})") from None
+        with np.errstate(over="ignore", under="ignore"):
+            return cls(np.ldexp(1.0, shifts), 0, axis)
 
     @classmethod
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
 from .errors import LayoutError, NpuLayoutError
-from .layout import Layout, c_strides
+from .layout import Layout, c_strides, check_extents
 from .names import BY_RANK
 from .quantization import Quantization
 from .tensor import TensorSpec
@@ -66,6 +67,33 @@ def _field(source: Any, name: str, default: Any = _MISSING) -> Any:
     return default
 
 
+def _read(source: Any, name: str, read: Callable[[Any], Any], default: Any = _MISSING) -> Any:
+    """A field as what it has to be."""
+    value = _field(source, name, default)
+    try:
+        return read(value)
+    except (TypeError, ValueError, OverflowError, AttributeError, SyntaxError) as error:
+        raise NpuLayoutError(f"metadata field {name!r}: got {value!r} ({error})") from None
+
+
+def _whole(source: Any, name: str, default: Any = _MISSING) -> int:
+    return int(_read(source, name, operator.index, default))
+
+
+def _extents(source: Any, name: str) -> list[int]:
+    extents: list[int] = _read(source, name, lambda given: [operator.index(n) for n in given])
+    return extents
+
+
+def _numbers(dtype: type) -> Callable[[Any], Any]:
+    return lambda given: np.asarray(given, dtype).reshape(-1)
+
+
+def _pair(given: Any) -> tuple[np.ndarray, np.ndarray]:
+    scale, zero_point = given
+    return np.array([float(scale)]), np.array([operator.index(zero_point)], np.int64)
+
+
 def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
     """The name behind an enum's number, or a name as vendors spell it, upper case and without prefix."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -77,8 +105,8 @@ def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
 
 
 def _dims(attr: Any) -> tuple[int, ...]:
-    dims = [int(n) for n in _field(attr, "dims")]
-    return tuple(dims[: int(_field(attr, "n_dims", len(dims)))])
+    dims = _extents(attr, "dims")
+    return check_extents("RKNN dims", dims[: _whole(attr, "n_dims", len(dims))])
 
 
 def _text(name: Any) -> str:
@@ -97,9 +125,9 @@ def _rknn_quantization(attr: Any, dtype: str) -> Quantization | None:
     if kind == "NONE" or "float" in dtype or dtype in ("bool", "int64"):
         return None
     if kind == "DFP":
-        return Quantization.from_dfp(int(_field(attr, "fl")))
+        return Quantization.from_dfp(_whole(attr, "fl"))
     if kind in ("AFFINE_ASYMMETRIC", "AFFINE"):
-        return Quantization(float(_field(attr, "scale")), int(_field(attr, "zp", 0)))
+        return Quantization(_read(attr, "scale", float), _whole(attr, "zp", 0))
     raise NpuLayoutError(f"RKNN qnt_type {kind!r}: expected NONE, DFP or AFFINE_ASYMMETRIC")
 
 
@@ -156,7 +184,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
     }
     extent = dict(zip(axes, dims))
-    nbytes = int(_field(source, "size_with_stride", 0))
+    nbytes = _whole(source, "size_with_stride", 0)
     itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
     size = nbytes // itemsize
     if native_attr is not None:
@@ -170,14 +198,14 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         if blocked:
             align = _atom(target, itemsize).align if target else native[4]
             return _blocks(dims, extent, common, native[4], size, align if size or target else native[4] * native[1])
-        return _rows(dims, extent, common, size, int(_field(native_attr, "w_stride", 0)), 1)
+        return _rows(dims, extent, common, size, _whole(native_attr, "w_stride", 0), 1)
     if target is not None:
         atom = _atom(target, itemsize)
         if axes == "NHWC" and extent["C"] == 3:
-            return _rows(dims, extent, common, size, int(_field(attr, "w_stride", 0)), atom.row)
+            return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), atom.row)
         return _blocks(dims, extent, common, atom.c2, 0, atom.align)
     if axes == "NHWC":
-        return _rows(dims, extent, common, size, int(_field(attr, "w_stride", 0)), 1)
+        return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), 1)
     return TensorSpec(dims, Layout.plain(axes), size=size or None, **common)
 
 
@@ -248,23 +276,22 @@ def from_tflite(details: Any) -> TensorSpec:
     >>> spec.axes, spec.quantization
     ('NHWC', Quantization(0.5, 128))
     """
-    shape = tuple(int(n) for n in _field(details, "shape"))
+    shape = tuple(_extents(details, "shape"))
     axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
     if not shape or len(axes) != len(shape):
         raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
-    dtype = np.dtype(_field(details, "dtype"))
+    dtype = _read(details, "dtype", np.dtype)
     parameters = _field(details, "quantization_parameters", {})
-    scales = np.asarray(_field(parameters, "scales", ()), np.float64).reshape(-1)
-    zero_points = np.asarray(_field(parameters, "zero_points", ()), np.int64).reshape(-1)
+    scales = _read(parameters, "scales", _numbers(np.float64), ())
+    zero_points = _read(parameters, "zero_points", _numbers(np.int64), ())
     if not scales.size:
-        scale, zero_point = _field(details, "quantization", (0.0, 0))
-        scales, zero_points = np.array([scale], np.float64), np.array([zero_point], np.int64)
+        scales, zero_points = _read(details, "quantization", _pair, (0.0, 0))
     quantization = None
     if dtype.kind in "iu" and scales.any():
         if scales.size == 1:
             quantization = Quantization(float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
         else:
-            axis = int(_field(parameters, "quantized_dimension", len(shape) - 1))
+            axis = _whole(parameters, "quantized_dimension", len(shape) - 1)
             quantization = Quantization(scales, zero_points if zero_points.size else 0, axis)
     name = _text(_field(details, "name", ""))
     return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)

@@ -38,7 +38,8 @@ def overlaps(extents: Shape, strides: Shape) -> bool | None:
         reach += stride * (extent - 1)
     else:
         return False
-    if math.prod(n for _, n in dims) > _ENUMERABLE:
+    furthest = sum(stride * (extent - 1) for stride, extent in dims)
+    if math.prod(n for _, n in dims) > _ENUMERABLE or furthest > np.iinfo(np.int64).max:
         return None
     offsets = np.zeros(1, np.int64)
     for stride, extent in dims:
@@ -117,13 +118,15 @@ class Storage:
                 f"storage_offset {start}, strides {strides}"
             )
         end = start + sum((n - 1) * s for n, s in zip(stored, strides) if s > 0) + 1
-        if size is None:
-            size = end
-        elif operator.index(size) < end:
+        try:
+            size = end if size is None else operator.index(size)
+        except TypeError:
+            raise LayoutError(f"size of layout {layout}: expected an integer, got {size!r}") from None
+        if size < end:
             raise LayoutError(f"size {size} is too small: layout {layout} of {logical} needs {end} elements")
         if size > np.iinfo(np.int64).max:
             raise LayoutError(f"layout {layout} of {logical} needs {size} elements, more than int64 can count")
-        return cls(layout, logical, stored, strides, start, operator.index(size))
+        return cls(layout, logical, stored, strides, start, size)
 
     @property
     def is_dense(self) -> bool:

@@ -104,6 +104,8 @@ class TensorSpec:
         storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
         if quantization is not None:
             _check_quantization(quantization, kind, storage)
+        if not isinstance(name, str):
+            raise LayoutError(f"{storage.describe()}: name: expected a string, got {name!r}")
         self.__dict__.update(
             shape=storage.shape,
             layout=order,

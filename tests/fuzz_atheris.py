@@ -1,0 +1,27 @@
+"""Run a target of fuzzing.py with atheris: ``fuzz_atheris.py TARGET [libFuzzer's own arguments]``; see scripts/fuzz."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import atheris
+
+with atheris.instrument_imports(include=["npu_layout", "zipfile"]):
+    import fuzzing
+
+
+def mutate(data: bytes, most: int, seed: int) -> bytes:
+    changed = fuzzing.mutated(data, seed) if seed % 4 else None
+    return changed[:most] if changed else atheris.Mutate(data, most)
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    target = fuzzing.TARGETS[sys.argv.pop(1)]
+    atheris.Setup(sys.argv, target, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
