@@ -77,8 +77,8 @@ def _exponentials(x: np.ndarray, most: np.ndarray) -> None:
     p *= s
     p += r
     p += one(1)
-    bits = p.view(np.uint32)
-    bits += t.view(np.uint32) << np.uint32(23)
+    power = (t.view(np.uint32) << np.uint32(23)) + np.uint32(0x3F800000)
+    p *= power.view(np.float32)
     p[d < one(-87.3)] = 0
     x[...] = p
 

@@ -267,7 +267,8 @@ INLINE F exponential(F x, F most) {
     const F middle = r * every(8.3334519073e-3f) + every(4.1665795894e-2f);
     const F lower = r * every(1.6666665459e-1f) + every(5.0000001201e-1f);
     const F p = (((upper * s + middle) * s + lower) * s + r) + every(1.0f);
-    return zero_below(d, every(-87.3f), (F)((U)p + ((U)t << 23)));
+    /* A product, though a sum of exponents would do for numbers: the bits of a NaN would be summed too. */
+    return zero_below(d, every(-87.3f), p * (F)(((U)t << 23) + (U)every(1.0f)));
 }
 
 static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first) {
