@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from typing import Any
+from collections import Counter
+from typing import Any, Callable
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 import npu_layout as nl
@@ -20,11 +22,26 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
 
+_RAN: Counter[str] = Counter()
+
+
+@pytest.fixture
+def ran() -> Callable[[int, str], None]:
+    """``ran(count, what)``: the summary says how many of what there were."""
+
+    def note(count: int, what: str) -> None:
+        _RAN[what] += count
+
+    return note
+
+
 def pytest_report_header() -> str:
     return f"npu_layout {nl.__version__}, kernels: {nl.kernels.active()}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for what, count in sorted(_RAN.items()):
+        terminalreporter.write_line(f"{count:,} {what}")
     if importlib.util.find_spec("torch") is None:
         terminalreporter.write_sep("=", "torch is not installed", yellow=True, bold=True)
         terminalreporter.write_line(

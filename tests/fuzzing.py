@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Callable
 
@@ -139,7 +139,7 @@ def folder_of(kind: str) -> Iterator[Path]:
         yield folder
 
 
-@lru_cache(maxsize=None)
+@cache
 def originals(kind: str) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / kind
@@ -177,7 +177,7 @@ def _bytes_of(found: nl.Recording) -> Any:
     return found.specs, found.meta, sides
 
 
-@lru_cache(maxsize=None)
+@cache
 def _original() -> Any:
     with folder_of("recording") as folder:
         return _bytes_of(nl.Recording.load(folder))
@@ -281,7 +281,9 @@ def seeds(target: str) -> Iterator[bytes]:
         tags = ["NCHW16c", "NHWC8h4w", "CHWN16n16c", "OIHW4i16o4i", "NM", "NCDHW", "KM16m16k/MK", "NHWC/NHWC"]
         yield from (f"{tag}\n\x01\x11\x05\x04".encode() for tag in [*tags, *(f"{name}//16" for name in NAMED)])
     elif target == "specs":
-        heat = dict(name="h", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE_ASYMMETRIC", zp=-3, scale=0.1)
+        heat = dict(
+            name="h", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE_ASYMMETRIC", zp=-3, scale=0.1
+        )
         native = dict(heat, dims=[1, 1, 3, 3, 16], fmt="NC1HWC2", size_with_stride=192, w_stride=0)
         image = dict(heat, dims=[1, 4, 5, 3], fmt="NHWC", type="UINT8", qnt_type="DFP", fl=4, w_stride=8, n_dims=4)
         quantised = dict(scales=[0.5, 1.0], zero_points=[0, 1], quantized_dimension=3)

@@ -32,12 +32,14 @@ def room(tag: str, extents: dict[str, int]) -> list[int]:
 
 def place(tag: str, stored: Sequence[int], index: dict[str, int], strides: Sequence[int] | None = None) -> int:
     """The element of one logical index: digits are peeled off each axis from the right of the tag, as in an
-    odometer, then weighted from the left (Horner), or by the strides given."""
+    odometer, the upper-case letters have what is left, wherever they stand, and all are weighted from the left
+    (Horner), or by the strides given."""
     rest = dict(index)
     digits = []
     for letter, block in reversed(parts(tag)):
-        digits.insert(0, rest[letter] % block if block else rest[letter])
-        rest[letter] = rest[letter] // block if block else 0
+        digits.insert(0, rest[letter] % block if block else 0)
+        rest[letter] = rest[letter] // block if block else rest[letter]
+    digits = [digit if block else rest[letter] for digit, (letter, block) in zip(digits, parts(tag))]
     if strides is not None:
         total = 0
         for digit, stride in zip(digits, strides):

@@ -8,7 +8,7 @@
 
 #include "reduce.h"
 
-enum { MOST = 1 << 18, ELEMENTS = 1 << 15 }; /* bytes of a buffer, elements of a walk */
+enum { MOST = 1 << 17, ELEMENTS = 20000 }; /* bytes of a buffer, elements of a walk */
 
 static const uint8_t *input;
 static size_t left;
