@@ -972,7 +972,8 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #if SHUFFLES
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
     const int64_t longest = pixel.s > pixel.d ? pixel.s : pixel.d, each = 16 / longest;
-    if (pixel.d == channel.n && pixel.s > 0 && pixel.s <= 8 && pixel.n >= 2 * each + 6) {
+    /* Of pixels one byte apart, a sliding window, the last ones have no 16 bytes. */
+    if (pixel.d == channel.n && pixel.s > 1 && pixel.s <= 8 && pixel.n >= 2 * each + 6) {
         uint8_t order[16];
         for (int64_t k = 0; k < 16; ++k) {
             const int64_t p = k / pixel.d, at = p * pixel.s + (k % pixel.d) * channel.s - lowest;
