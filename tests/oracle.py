@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 
+@cache
 def parts(tag: str) -> list[tuple[str, int]]:
     """``NCHW16c`` -> [("N", 0), ("C", 0), ("H", 0), ("W", 0), ("C", 16)]."""
     found, digits = [], ""

@@ -12,11 +12,13 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections import Counter
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 import pytest
-from damage import mutate
+from damage import damage, mutate
 
 import npu_layout as nl
 
@@ -193,9 +195,9 @@ def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
         "deep": (lambda f: (f / "recording.json").write_text("[" * 10**6), "recording.json"),
         "none": (lambda f: (f / "recording.json").unlink(), "recording.json: expected a file"),
     }
-    for name, (damage, says) in cases.items():
+    for name, (spoil, says) in cases.items():
         folder = changed(tmp_path / "run", name)
-        damage(folder)
+        spoil(folder)
         with pytest.raises(nl.RecordingError, match=says):
             nl.Recording.load(folder)
     with pytest.raises(nl.RecordingError, match="expected a recording's folder, got nothing"):
@@ -203,31 +205,42 @@ def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
     assert len(nl.Recording.load(tmp_path / "run")) == 3
 
 
-def mutations(tmp_path: Path, seed: int, count: int) -> int:
+def mutations(tmp_path: Path, seed: int, count: int) -> Counter[str]:
+    """How many came to each file, and how many were refused. A file's bytes, its JSON, or the file itself."""
     recorded(tmp_path / "run", frames=2)
     original = nl.Recording.load(tmp_path / "run")
     original = nl.Recording(original.specs, list(original), original.meta)
-    rng, refused = random.Random(seed), 0
+    outside, victim = tmp_path / "outside", tmp_path / "victim"
+    outside.write_bytes(bytes(64))
+    rng, found = random.Random(seed), Counter[str]()
     for _ in range(count):
-        file = tmp_path / "run" / rng.choice(["recording.json", "frame-000000.npz", "frame-000001.npz"])
-        kept = file.read_bytes()
-        file.write_bytes(mutate(rng, kept))
+        shutil.copytree(tmp_path / "run", victim)
+        file = rng.choice(sorted(victim.iterdir()))
+        done = f"bytes {file.name}"
+        if rng.random() < 0.5:
+            file.write_bytes(mutate(rng, file.read_bytes()))
+        else:
+            done = damage(rng, victim, outside)
+        found[done.split()[1]] += 1
         try:
-            assert same(nl.Recording.load(tmp_path / "run"), original), "it loaded, and it is another"
+            assert same(nl.Recording.load(victim), original), f"{done}: it loaded, and it is another"
         except nl.RecordingError as error:
-            assert str(tmp_path / "run") in str(error)
-            refused += 1
-        file.write_bytes(kept)
-    return refused
+            assert str(victim) in str(error), done
+            found["refused"] += 1
+        shutil.rmtree(victim)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(found) - {"refused"}
+    return found
 
 
-def test_no_mutation_loads_as_something_else(tmp_path: Path) -> None:
-    assert mutations(tmp_path, 1, 400) > 300
+def test_no_mutation_loads_as_something_else(tmp_path: Path, ran: Callable[[int, str], None]) -> None:
+    assert mutations(tmp_path, 1, 400)["refused"] > 300
+    ran(400, "mutations of a recording")
 
 
 @pytest.mark.slow
-def test_ten_thousand_mutations(tmp_path: Path) -> None:
-    assert mutations(tmp_path, 2, 10_000) > 8000
+def test_ten_thousand_mutations(tmp_path: Path, ran: Callable[[int, str], None]) -> None:
+    assert mutations(tmp_path, 2, 10_000)["refused"] > 8000
+    ran(10_000, "mutations of a recording")
 
 
 RUN = """

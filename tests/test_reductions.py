@@ -616,3 +616,32 @@ def test_any_view_in_any_digits(data: st.DataObject) -> None:
     assert soft is not None
     rows = real(plain, dtype).reshape(-1, channels, 1, 1)
     assert_softmax(soft.reshape(-1, channels, 1, 1), rows)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_nan_of_any_payload_is_nan(backend: str) -> None:
+    x = np.ones((40, 3), np.float32)
+    x[:, 1].view(np.uint32)[...] = np.random.default_rng(0).integers(0x7F800001, 0x80000000, 40)
+    for channels in (x, np.ascontiguousarray(x[:, ::-1]), np.asfortranarray(x)):
+        out = np.zeros_like(x)
+        kernels.softmax(channels, out, backend=backend)
+        assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_views_whose_elements_share_memory(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Broadcast arrays have steps of 0 and windows that slide overlap, up to the last byte."""
+    for dtype in ("uint8", "int16", "float32"):
+        row = np.arange(64).astype(dtype)
+        for shape in ((64, 64, 64), (3, 70, 64)):
+            found = np.empty(shape[:2], np.int64)
+            kernels.argmax(np.broadcast_to(row, shape), found, backend=backend)
+            assert (found == 63).all()
+    for n in range(4, 90):
+        planes = fences[0].last(2 * n).reshape(2, n)
+        planes[...] = np.random.default_rng(n).integers(0, 9, (2, n))
+        for width in (2, 3, 4):
+            windows = np.lib.stride_tricks.sliding_window_view(planes, width, axis=1)
+            found = np.empty(windows.shape[1:], np.int64)
+            kernels.argmax(windows.transpose(1, 2, 0), found, backend=backend)
+            assert (found == windows.argmax(0)).all()
