@@ -1,14 +1,9 @@
-"""Run a target of fuzzing.py with atheris; see scripts/fuzz.
-
-``fuzz_atheris.py TARGET --seeds FOLDER`` writes what to begin with; else come libFuzzer's own arguments.
-"""
+"""Run a target of fuzzing.py with atheris: ``fuzz_atheris.py TARGET [libFuzzer's own arguments]``; see scripts/fuzz."""
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import warnings
-from pathlib import Path
 
 import atheris
 
@@ -23,10 +18,6 @@ def mutate(data: bytes, most: int, seed: int) -> bytes:
 
 def main() -> None:
     name = sys.argv.pop(1)
-    if sys.argv[1:2] == ["--seeds"]:
-        for seed in fuzzing.seeds(name):
-            (Path(sys.argv[2]) / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
-        return
     warnings.simplefilter("error")
     atheris.Setup(sys.argv, fuzzing.TARGETS[name], custom_mutator=mutate)
     atheris.Fuzz()

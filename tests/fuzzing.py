@@ -1,7 +1,8 @@
 """What a fuzzer calls with bytes of its own: each target raises on a finding and returns on everything else.
 
-scripts/fuzz runs them with atheris, tests/test_fuzzing.py runs the corpora and findings again. A target's bytes are a
-choice, a line, and content; `seeds` gives some to begin with.
+scripts/fuzz runs them with atheris, tests/test_fuzzing.py runs the corpora (an input on each line, in hexadecimal) and
+findings again. A target's bytes are a choice, a line, and content; `seeds` gives some to begin with. ``fuzzing.py out
+TARGET FOLDER`` writes all inputs that there are to files, ``fuzzing.py keep TARGET FOLDER`` makes a corpus of files.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import itertools
 import json
 import random
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -326,3 +328,65 @@ def mutated(data: bytes, seed: int) -> bytes | None:
     except (ValueError, RecursionError, IndexError):
         return None
     return head + newline + changed + rest if newline else changed
+
+
+# corpora
+
+_HERE = Path(__file__).parent
+
+
+def kept(target: str) -> Iterator[tuple[str, bytes]]:
+    """(name, bytes) of the seeds, the corpus and the findings; "core" too."""
+    corpus = _HERE / "corpus" / f"{target}.txt"
+    lines = corpus.read_text("ascii").split() if corpus.exists() else []
+    if target in TARGETS:
+        yield from ((f"seed-{i}", seed) for i, seed in enumerate(seeds(target)))
+    yield from ((f"{target}-{i}", bytes.fromhex(line)) for i, line in enumerate(lines))
+    yield from ((file.name, file.read_bytes()) for file in sorted((_HERE / "findings" / target).glob("*")))
+
+
+def reached(target: str, data: bytes) -> set[tuple[str, int, int]]:
+    """The steps from line to line that the library takes."""
+    steps = set()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        name = frame.f_code.co_filename
+        if "npu_layout" not in name:
+            return None
+        before = 0
+
+        def line(frame: Any, event: str, _: Any) -> Any:
+            nonlocal before
+            steps.add((name, before, frame.f_lineno))
+            before = frame.f_lineno
+            return line
+
+        return line
+
+    sys.settrace(trace)
+    try:
+        TARGETS[target](data)
+    finally:
+        sys.settrace(None)
+    return steps
+
+
+def keep(target: str, inputs: list[bytes]) -> None:
+    """Make the corpus of those inputs that reach something new, the short ones first; of the core's, of all."""
+    chosen, seen = [], set()
+    for data in sorted(inputs, key=lambda data: (len(data), data)):
+        steps = reached(target, data) if target in TARGETS else {data}
+        if steps - seen:  # type: ignore[operator]
+            chosen.append(data)
+            seen |= steps  # type: ignore[arg-type]
+    (_HERE / "corpus").mkdir(exist_ok=True)
+    (_HERE / "corpus" / f"{target}.txt").write_text("".join(f"{data.hex()}\n" for data in chosen if data))
+
+
+if __name__ == "__main__":
+    verb, name, folder = sys.argv[1:]
+    if verb == "keep":
+        keep(name, [file.read_bytes() for file in Path(folder).iterdir()])
+    else:
+        for stem, data in kept(name):
+            (Path(folder) / stem).write_bytes(data)

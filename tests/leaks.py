@@ -232,7 +232,7 @@ def calls() -> Iterator[dict[str, Call]]:
             "exchange.save": anew(lambda: nl.exchange.save(recorded, made, form="polygraphy")),
             "find_recordings": lambda: list(nl.find_recordings(home)),
             "track_layout": lambda: tracked(x),
-            **with_a_model(),
+            **with_a_model(Path(home)),
         }
 
 
@@ -242,7 +242,7 @@ def tracked(x: np.ndarray) -> None:
     str(report)
 
 
-def with_a_model() -> dict[str, Call]:
+def with_a_model(home: Path) -> dict[str, Call]:
     """What runs an ONNX model: one Relu."""
     import onnx.helper as oh
     from onnx import TensorProto
@@ -255,12 +255,15 @@ def with_a_model() -> dict[str, Call]:
     npu = nl.SimulatedNpu(model, [spec])
     recorded = nl.Recording({"y": spec}, [({"x": x}, npu.infer(x))])
     report = nl.validate(recorded, model)
+    (home / "model.onnx").write_bytes(model)
+    recorded.save(home / "runs" / "one")
     return {
         "OnnxRuntimeEngine": lambda: nl.OnnxRuntimeEngine(model),
         "OnnxRuntimeEngine.infer": lambda: engine.infer(x),
         "SimulatedNpu": lambda: nl.SimulatedNpu(model, [spec]),
         "SimulatedNpu.infer": lambda: npu.infer(x),
         "validate": lambda: nl.validate(recorded, model),
+        "validate_many": lambda: nl.validate_many(home / "runs", home / "model.onnx"),
         "Report": lambda: (report.to_dict(), report.to_json(), str(report)),
     }
 

@@ -4,8 +4,10 @@ the library. ``python tests/test_volume.py COUNT SEED`` runs as many as one like
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
@@ -122,6 +124,15 @@ def test_random_cases_against_the_oracle(ran: Callable[[int, str], None]) -> Non
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_a_hundred_thousand_cases_against_the_oracle(seed: int, ran: Callable[[int, str], None]) -> None:
     ran(run(seed, 10_000), "random layouts, shapes, dtypes, strides and offsets against the scalar oracle")
+
+
+@pytest.mark.slow
+def test_memory_stays_as_it_is(ran: Callable[[int, str], None]) -> None:
+    """tests/leaks.py: each public function for 2 seconds, or a million times."""
+    script = Path(__file__).parent / "leaks.py"
+    done = subprocess.run([sys.executable, str(script), "1000000", "2"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran(int(done.stdout.splitlines()[-1].split()[0].replace(",", "")), "calls of public functions in flat memory")
 
 
 if __name__ == "__main__":
