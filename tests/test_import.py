@@ -15,10 +15,12 @@ files = {n.split(".")[0]: getattr(m, "__file__", None) or "" for n, m in sys.mod
 print(*sorted(n for n, f in files.items() if "site-packages" in f))
 """
 COST = """
-import time, numpy
+import time
 start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
 import npu_layout
-print(time.perf_counter() - start)
+print((time.perf_counter() - middle) / (middle - start))
 """
 
 
@@ -33,6 +35,6 @@ def test_numpy_alone_is_loaded() -> None:
     assert run(LOADED) == "numpy"
 
 
-def test_import_adds_under_30_ms(tmp_path: Path) -> None:
-    """As a user has it: compiled once, then read from the cache."""
-    assert min(float(run(COST, PYTHONPYCACHEPREFIX=str(tmp_path))) for _ in range(7)) < 0.030
+def test_import_adds_less_than_half_of_numpys(tmp_path: Path) -> None:
+    """As a user has it: compiled once, then read from the cache. Some 20 ms to numpy's 80."""
+    assert min(float(run(COST, PYTHONPYCACHEPREFIX=str(tmp_path))) for _ in range(7)) < 0.5

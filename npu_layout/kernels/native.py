@@ -167,7 +167,7 @@ def _in_16_bits(
     arithmetic to the last bit, with u and the result counted from the lowest value of their dtypes; None where there
     are none."""
     first, lowest = limits(a.src_dtype)[0], limits(a.dst_dtype)[0]
-    if not (np.isfinite(ratio).all() and np.isfinite(total).all() and 0 < ratio.min() and ratio.max() < 64):
+    if not (np.isfinite(ratio).all() and np.isfinite(total).all() and ratio.min() > 0 and ratio.max() < 64):
         return None
     bits = min(8, int(np.floor(8 - np.log2(ratio.max() * (1 + 2**-8)))))
     expected = exact - lowest - 128

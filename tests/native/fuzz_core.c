@@ -198,6 +198,14 @@ static void mark(void *context, int64_t s, int64_t d, int64_t p) {
 static void expect_converted(void *context, int64_t s, int64_t d, int64_t p) {
     Pass *w = context;
     const Arithmetic *a = w->a;
+    if (a->bits) {
+        const int64_t u = a->from == I8 ? (int8_t)w->src[s] + 128 : w->src[s];
+        int64_t v = u * a->factor[p] / 256 - 32768 + a->summand[p];
+        v = (v < -32768 ? -32768 : v > 32767 ? 32767 : v) >> a->bits;
+        v = (v < -128 ? -128 : v > 127 ? 127 : v) + (a->to == U8 ? 128 : 0);
+        if (w->got[d] != (uint8_t)v) wrong("conversion in 16 bits", w->level, "from, to, got", a->from, a->to, w->got[d]);
+        return;
+    }
     volatile float y = value(a->from, w->src + s); /* volatile: one operation after the other */
     if (!a->brief) {
         y = y - a->shift[p];
@@ -318,7 +326,7 @@ static void one_conversion(int planned) {
     const int shaped = (int)below(2), shift_src = (int)below(17), shift_dst = (int)below(17), whole_shift = (int)below(2);
     a.past = !below(6), a.divides = below(2) != 0, a.steps = a.divides || below(3);
     a.brief = a.from <= U8 && a.to <= U8 && below(2);
-    if (a.brief) a.divides = 0;
+    if (a.brief) a.divides = 0, a.bits = below(2) ? 1 + (int)below(8) : 0;
     Box box;
     int64_t reach[2];
     const int from = dtype_size[a.from], to = dtype_size[a.to];
@@ -337,6 +345,8 @@ static void one_conversion(int planned) {
     a.channels = channels;
     float *f[6];
     int32_t *after = malloc((size_t)channels * 4);
+    uint16_t *factor = malloc((size_t)channels * 2);
+    int16_t *summand = malloc((size_t)channels * 2);
     for (int i = 0; i < 6; ++i) f[i] = malloc((size_t)channels * 4);
     const int kinds[3] = {(int)below(4), (int)below(4), (int)below(4)}, floating = (int)below(2);
     const int64_t own = 1 + below(20); /* values that are read from the input */
@@ -344,7 +354,7 @@ static void one_conversion(int planned) {
         const int64_t same = c % own;
         if (c >= own) {
             for (int i = 0; i < 6; ++i) f[i][c] = f[i][same];
-            after[c] = after[same];
+            after[c] = after[same], factor[c] = factor[same], summand[c] = summand[same];
             continue;
         }
         f[0][c] = a.steps ? parameter(kinds[0]) : 0, f[1][c] = a.steps ? parameter(kinds[1]) : 1;
@@ -355,8 +365,10 @@ static void one_conversion(int planned) {
         f[3][c] = floating && a.to < F16 ? (float)zero / 16 : 0;
         f[4][c] = a.to < F16 ? (float)(limit[0] - after[c]) : 0, f[5][c] = a.to < F16 ? (float)(limit[1] - after[c]) : 0;
         if (a.brief) f[0][c] = 0, f[1][c] = ldexpf((float)(int16_t)take(2), -14), f[2][c] = 1, f[3][c] = (float)(int16_t)take(2) / 64, after[c] = 0;
+        factor[c] = a.bits ? (uint16_t)take(2) : 0, summand[c] = a.bits ? (int16_t)take(2) : 0;
     }
     a.shift = f[0], a.scale = f[1], a.divisor = f[2], a.before = f[3], a.low = f[4], a.high = f[5], a.after = after;
+    a.factor = factor, a.summand = summand;
     Job job = {.size = to};
     Program p = {.converts = 1, .arithmetic = a, .src_bytes = reach[0], .dst_bytes = a.past ? PAST : reach[1], .jobs = 1, .job = &job};
     convert_plan(&job.convert, &box, &a);
@@ -373,7 +385,7 @@ static void one_conversion(int planned) {
         free(dst.room);
     }
     for (int i = 0; i < 6; ++i) free(f[i]);
-    free(after), free(src.room);
+    free(after), free(factor), free(summand), free(src.room);
     ++work;
 }
 
