@@ -7,8 +7,6 @@
 #define LEVEL avx2
 #define VB 32
 #include "level.h"
-#include "reduce_level.h"
-#include "peaks_level.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -7,8 +7,6 @@
 #define LEVEL avx512
 #define VB 64
 #include "level.h"
-#include "reduce_level.h"
-#include "peaks_level.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

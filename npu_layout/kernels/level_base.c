@@ -2,5 +2,3 @@
 #define LEVEL base
 #define VB 16
 #include "level.h"
-#include "reduce_level.h"
-#include "peaks_level.h"

@@ -1,0 +1,414 @@
+/* Conversions of rows: every dtype to float32 and from it, bytes to bytes, float32 to bytes. */
+/* Arithmetic is done on WIDTH elements of 32 bits. What depends on the machine: to widen and to narrow integers (by
+ * their low bits), float16, and of two floats the larger (smaller), the second one where the first is NaN. */
+#define WIDTH (VB / 4)
+typedef float F __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
+typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
+
+INLINE F every(float x) { return (F){0} + x; }
+INLINE S every_int(int32_t x) { return (S){0} + x; }
+
+#if VB == 64
+INLINE S widen_i8(const uint8_t *p) { return (S)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_u8(const uint8_t *p) { return (S)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE S widen_u16(const uint8_t *p) { return (S)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void narrow_16(uint8_t *p, S v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16((__m512i)v)); }
+INLINE void narrow_8(uint8_t *p, S v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)v)); }
+INLINE F larger(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE F smaller(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
+INLINE F get_f16(const uint8_t *p) { return (F)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void put_f16(uint8_t *p, F v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)v, 0)); }
+#elif VB == 32
+INLINE S widen_i8(const uint8_t *p) { return (S)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+INLINE S widen_u8(const uint8_t *p) { return (S)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE S widen_u16(const uint8_t *p) { return (S)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+INLINE __m128i halves(S v) {
+    v &= 0xFFFF;
+    return _mm_packus_epi32(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+}
+INLINE void narrow_16(uint8_t *p, S v) { _mm_storeu_si128((__m128i *)p, halves(v)); }
+INLINE void narrow_8(uint8_t *p, S v) {
+    const __m128i h = halves(v & 0xFF);
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(h, h));
+}
+INLINE F larger(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
+INLINE F get_f16(const uint8_t *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
+#else
+INLINE B1 load4(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return (B1)(B4){v, 0, 0, 0};
+}
+INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
+INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
+INLINE S widen_u16(const uint8_t *p) { return (S)low2(load8(p), (B1){0}); }
+INLINE S widen_i16(const uint8_t *p) { return (S)low2((B1){0}, load8(p)) >> 16; }
+#if defined(__SSE2__)
+INLINE void narrow_16(uint8_t *p, S v) {
+    const __m128i signs = (__m128i)(v << 16 >> 16);
+    store8(p, (B1)_mm_packs_epi32(signs, signs), 0);
+}
+INLINE void narrow_8(uint8_t *p, S v) {
+    const __m128i low = (__m128i)(v & 0xFF), h = _mm_packs_epi32(low, low), b = _mm_packus_epi16(h, h);
+    memcpy(p, &b, 4);
+}
+#else
+INLINE void narrow_16(uint8_t *p, S v) { store8(p, (B1)SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6), 0); }
+INLINE void narrow_8(uint8_t *p, S v) {
+    const B2 h = SHUFFLE((B2)v, (B2)v, 0, 2, 4, 6, 0, 2, 4, 6);
+    const B1 b = SHUFFLE((B1)h, (B1)h, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
+    memcpy(p, &b, 4);
+}
+#endif
+INLINE F choose(U first, F a, F b) { return (F)((first & (U)a) | (~first & (U)b)); }
+#if defined(__SSE2__)
+INLINE F larger(F a, F b) { return (F)_mm_max_ps((__m128)a, (__m128)b); }
+INLINE F smaller(F a, F b) { return (F)_mm_min_ps((__m128)a, (__m128)b); }
+#else
+INLINE F larger(F a, F b) { return choose((U)(a > b), a, b); }
+INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
+#endif
+
+/* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
+INLINE F get_f16(const uint8_t *p) {
+    const U h = (U)widen_u16(p), sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
+    const U special = (U)((S)rest >= (0x7C00 << 13)), scaled = (U)((F)rest * every(0x1p112f));
+    return (F)(sign | (special & (rest | 0x7F800000)) | (~special & scaled));
+}
+/* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
+INLINE void put_f16(uint8_t *p, F v) {
+    const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
+    const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;
+    const U small = (U)((F)rest + every(0.5f)) - 0x3F000000u;
+    const S signed_rest = (S)rest; /* never negative, and SSE2 compares signed integers alone */
+    const U is_small = (U)(signed_rest < (113 << 23)), is_large = (U)(signed_rest >= 0x477FF000);
+    const U is_nan = (U)(signed_rest > 0x7F800000);
+    U h = (is_small & small) | (~is_small & normal);
+    h = (is_large & 0x7C00) | (~is_large & h);
+    h = (is_nan & (0x7E00 | ((rest >> 13) & 0x3FF))) | (~is_nan & h);
+    narrow_16(p, (S)(h | sign));
+}
+#endif
+
+INLINE F get_i8(const uint8_t *p) { return __builtin_convertvector(widen_i8(p), F); }
+INLINE F get_u8(const uint8_t *p) { return __builtin_convertvector(widen_u8(p), F); }
+INLINE F get_i16(const uint8_t *p) { return __builtin_convertvector(widen_i16(p), F); }
+INLINE F get_u16(const uint8_t *p) { return __builtin_convertvector(widen_u16(p), F); }
+INLINE F get_bf16(const uint8_t *p) { return (F)(widen_u16(p) << 16); }
+INLINE F get_i32(const uint8_t *p) {
+    S v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, F);
+}
+INLINE F get_f32(const uint8_t *p) {
+    F v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void put_f32(uint8_t *p, F v) { memcpy(p, &v, sizeof v); }
+INLINE void put_bf16(uint8_t *p, F v) {
+    const U bits = (U)v, nan = (U)(v != v);
+    const U rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+    narrow_16(p, (S)((nan & ((bits >> 16) | 0x40)) | (~nan & rounded)));
+}
+
+INLINE F floats(const float *p) {
+    F v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+INLINE S ints(const int32_t *p) {
+    S v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one where it begins at
+ * a cache line of `wide`, the side of 4 bytes. */
+#define WALK(wide, BODY)                                                                                    \
+    int64_t at = (uintptr_t)(wide) % 4 == 0 ? (int64_t)(-(uintptr_t)(wide) % VB) / 4 : 0;                   \
+    if (at) BODY(0);                                                                                        \
+    for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
+    if (at < n) BODY(n - WIDTH);
+
+#define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
+#define LOAD_TO(to, i)                                                                                            \
+    do {                                                                                                          \
+        F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0); \
+        if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);                                           \
+        put_f32(to, v);                                                                                           \
+    } while (0)
+#define LOAD_PAST(i)                                                                                              \
+    STREAM(dst + 4 * (i),                                                                                         \
+           (V)((get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0)))
+INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
+                 const Row *row) {
+    const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
+    const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
+    WALK(dst, LOAD_AT)
+}
+#ifdef STREAM
+/* The same past the caches. Nothing else is written to a line that goes there. */
+INLINE void load_past(F get(const uint8_t *), int bytes, int each, const uint8_t *from, uint8_t *dst, int64_t n,
+                      const Row *row) {
+    enum { divides = 0 };
+    const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
+    const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
+    const int64_t lead = (int64_t)(-(uintptr_t)dst % 64) / 4, lines = (n - lead) / 16 * 16, rest = n - lead - lines;
+    uint8_t ends[4 * WIDTH];
+    for (int64_t i = lead; i < lead + lines; i += WIDTH) LOAD_PAST(i);
+    for (int64_t done = 0; done < lead; done += WIDTH) {
+        const int64_t some = lead - done < WIDTH ? lead - done : WIDTH;
+        LOAD_TO(ends, done);
+        memcpy(dst + 4 * done, ends, (size_t)(4 * some));
+    }
+    for (int64_t done = 0; done < rest; done += WIDTH) {
+        const int64_t some = rest - done < WIDTH ? rest - done : WIDTH, at = n - rest + done;
+        LOAD_TO(ends, at + WIDTH <= n ? at : n - WIDTH);
+        memcpy(dst + 4 * at, ends + (at + WIDTH <= n ? 0 : 4 * (at + WIDTH - n)), (size_t)(4 * some));
+    }
+}
+#endif
+
+#ifdef STREAM
+#define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                  \
+    __attribute__((noinline)) static void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, \
+                                                                        const Row *row) {                         \
+        load_past(get_##name, bytes, each, src, dst, n, row);                                                     \
+    }
+#define TRY_PAST(name, suffix) \
+    if (row->past && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) HERE(load_past_##name##suffix)(src, dst, n, row); else
+#else
+#define LOAD_PAST_ONE(name, bytes, suffix, each)
+#define TRY_PAST(name, suffix)
+#endif
+#define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
+    static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
+        FIRST load(get_##name, bytes, each, divides, src, dst, n, row);                                           \
+    }
+#define LOAD(name, bytes)                                       \
+    LOAD_PAST_ONE(name, bytes, , 0)                             \
+    LOAD_PAST_ONE(name, bytes, _each, 1)                        \
+    LOAD_ONE(name, bytes, , 0, 0, TRY_PAST(name, ))             \
+    LOAD_ONE(name, bytes, _divided, 0, 1, )                     \
+    LOAD_ONE(name, bytes, _each, 1, 0, TRY_PAST(name, _each))   \
+    LOAD_ONE(name, bytes, _each_divided, 1, 1, )
+LOAD(i8, 1)
+LOAD(u8, 1)
+LOAD(i16, 2)
+LOAD(u16, 2)
+LOAD(i32, 4)
+LOAD(f16, 2)
+LOAD(bf16, 2)
+LOAD(f32, 4)
+
+/* rint of what the clamp has brought below 2**22, in the low bits of a sum. NaN becomes the lowest value. */
+#define STORE_AT(i)                                                                            \
+    do {                                                                                       \
+        F v = get_f32(src + 4 * (i)) + (each ? floats(before + (i)) : before0);                  \
+        v = smaller(larger(v, each ? floats(low + (i)) : low0), each ? floats(high + (i)) : high0);                     \
+        const S q = (S)(v + every(0x1.8p23f)) - every_int(0x4B400000);                         \
+        put(to + (i) * bytes, q + (each ? ints(after + (i)) : after0));                                  \
+    } while (0)
+INLINE void store(void put(uint8_t *, S), int bytes, int each, const uint8_t *src, uint8_t *to, int64_t n, const Row *row) {
+    const float *before = row->before, *low = row->low, *high = row->high;
+    const int32_t *after = row->after;
+    const F before0 = every(*before), low0 = every(*low), high0 = every(*high);
+    const S after0 = every_int(*after);
+    WALK(src, STORE_AT)
+}
+#define STORE(name, bytes, narrow)                                                                            \
+    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {               \
+        store(narrow, bytes, 0, src, dst, n, row);                                                     \
+    }                                                                                                      \
+    static void HERE(store_##name##_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {        \
+        store(narrow, bytes, 1, src, dst, n, row);                                                     \
+    }
+STORE(i8, 1, narrow_8)
+STORE(u8, 1, narrow_8)
+STORE(i16, 2, narrow_16)
+STORE(u16, 2, narrow_16)
+
+/* int32 reaches further than float32 counts: in double. */
+INLINE void store_wide(int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = each ? i : 0;
+        const double lowest = -2147483648.0, highest = 2147483647.0;
+        float x;
+        memcpy(&x, src + 4 * i, 4);
+        double v = (double)__builtin_rintf(x + row->before[k]) + row->after[k];
+        v = v > lowest ? v : lowest;
+        v = v < highest ? v : highest;
+        const int32_t q = (int32_t)v;
+        memcpy(dst + 4 * i, &q, 4);
+    }
+}
+static void HERE(store_i32)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { store_wide(0, src, dst, n, row); }
+static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    store_wide(1, src, dst, n, row);
+}
+
+/* Unpacking and packing work within lanes: so that elements of 16 bits come out in order, and go back. */
+#if VB == 64
+INLINE V in_halves(const uint8_t *p) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), whole(p)); }
+INLINE V halves_in_order(V v) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), v); }
+#elif VB == 32
+INLINE V in_halves(const uint8_t *p) { return _mm256_permute4x64_epi64(whole(p), 0xD8); }
+INLINE V halves_in_order(V v) { return _mm256_permute4x64_epi64(v, 0xD8); }
+#else
+INLINE V in_halves(const uint8_t *p) { return whole(p); }
+INLINE V halves_in_order(V v) { return v; }
+#endif
+
+/* Four vectors of integers into one of bytes, saturated. */
+#if VB == 64
+#define PACKS(name) _mm512_##name
+#define IN_ORDER(v) \
+    _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), v)
+typedef __m512i I;
+typedef __m512 FI;
+#elif VB == 32
+#define PACKS(name) _mm256_##name
+#define IN_ORDER(v) _mm256_permutevar8x32_epi32(v, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
+typedef __m256i I;
+typedef __m256 FI;
+#elif defined(__SSE2__)
+#define PACKS(name) _mm_##name
+#define IN_ORDER(v) (v)
+typedef __m128i I;
+typedef __m128 FI;
+#endif
+/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
+INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
+#ifdef PACKS
+    I q[4];
+    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(bounded ? v[k] : smaller(every(0x1p22f), v[k])));
+    const I more = PACKS(set1_epi16)(after);
+    I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
+    if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
+    put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
+#elif defined(__aarch64__)
+    const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm takes the number */
+    int32x4_t q[4];
+    for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(bounded ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
+    int16x8_t low = vqmovn_high_s32(vqmovn_s32(q[0]), q[1]), high = vqmovn_high_s32(vqmovn_s32(q[2]), q[3]);
+    if (!bounded) low = vqaddq_s16(low, vdupq_n_s16(after)), high = vqaddq_s16(high, vdupq_n_s16(after));
+    put(p, to_u8 ? (V)vqmovun_high_s16(vqmovun_s16(low), high) : (V)vqmovn_high_s16(vqmovn_s16(low), high));
+#else
+    const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
+    for (int k = 0; k < 4; ++k) {
+        const F near = bounded ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
+        S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
+        q = (q & (q > least)) | (least & ~(q > least));
+        q = (q & (q < most)) | (most & ~(q < most));
+        narrow_8(p + k * WIDTH, q);
+    }
+#endif
+}
+INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    const float *scale = row->scale, *before = row->before;
+    const F scale0 = every(*scale), before0 = every(*before);
+    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+        F v[4];
+        for (int k = 0; k < 4; ++k) {
+            const int64_t at = i + k * WIDTH;
+            v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
+                   (each ? floats(before + at) : before0);
+        }
+        saturate(to_u8, 1, dst + i, v, 0);
+        if (i + VB >= n) return;
+    }
+}
+/* The same in 16 bits, as far as that is exact. */
+INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    const uint16_t *factor = row->factor;
+    const int16_t *summand = row->summand;
+    const int bits = row->bits;
+#ifdef PACKS
+    const I top = PACKS(set1_epi8)((char)0x80), low = PACKS(set1_epi16)((int16_t)0x8000), zero = top ^ top;
+    const I factor0 = PACKS(set1_epi16)((int16_t)*factor), summand0 = PACKS(set1_epi16)(*summand);
+    const __m128i by = _mm_cvtsi32_si128(bits);
+    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+        I x = (I)in_halves(src + i), y[2];
+        if (!from_u8) x = x ^ top;
+        y[0] = PACKS(unpacklo_epi8)(zero, x), y[1] = PACKS(unpackhi_epi8)(zero, x);
+        for (int k = 0; k < 2; ++k) {
+            const int64_t at = i + k * (VB / 2);
+            const I times = each ? (I)whole((const uint8_t *)(factor + at)) : factor0;
+            const I plus = each ? (I)whole((const uint8_t *)(summand + at)) : summand0;
+            y[k] = PACKS(sra_epi16)(PACKS(adds_epi16)(PACKS(mulhi_epu16)(y[k], times) ^ low, plus), by);
+        }
+        x = (I)halves_in_order((V)PACKS(packs_epi16)(y[0], y[1]));
+        if (to_u8) x = x ^ top;
+        put(dst + i, (V)x);
+        if (i + VB >= n) return;
+    }
+#else
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = each ? i : 0;
+        const uint8_t u = from_u8 ? src[i] : src[i] ^ 0x80;
+        int32_t y = (int32_t)((uint32_t)u * factor[k] >> 8) - 32768 + summand[k];
+        y = (y < -32768 ? -32768 : y > 32767 ? 32767 : y) >> bits;
+        y = y < -128 ? -128 : y > 127 ? 127 : y;
+        dst[i] = (uint8_t)(to_u8 ? y + 128 : y);
+    }
+#endif
+}
+/* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
+INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    enum { STEP = VB };
+    const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
+    const F before = every(*row->before);
+    const int64_t lead = lead_of(1, src, 4);
+    AT_STEPS {
+        F v[4];
+        for (int k = 0; k < 4; ++k) {
+            v[k] = get_f32(src + 4 * (i + k * WIDTH));
+            v[k] = plain ? v[k] / divisor : (v[k] - shift) * scale / divisor + before;
+        }
+        saturate(to_u8, 0, dst + i, v, (int16_t)*row->after);
+        if (i + VB >= n) return;
+    }
+}
+#define QUANTIZE(name, to_u8)                                                                                  \
+    static void HERE(quantize_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {           \
+        if (*row->shift == 0 && *row->scale == 1 && *row->before == 0)                                         \
+            quantize(to_u8, 1, src, dst, n, row);                                                              \
+        else                                                                                                   \
+            quantize(to_u8, 0, src, dst, n, row);                                                              \
+    }
+QUANTIZE(i8, 0)
+QUANTIZE(u8, 1)
+#define BRIEF(from_u8, to_u8, each)                                                                                  \
+    static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
+        brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
+    }                                                                                                                \
+    static void HERE(short_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
+        short_brief(from_u8, to_u8, each, src, dst, n, row);                                                         \
+    }
+BRIEF(0, 0, 0)
+BRIEF(0, 0, 1)
+BRIEF(0, 1, 0)
+BRIEF(0, 1, 1)
+BRIEF(1, 0, 0)
+BRIEF(1, 0, 1)
+BRIEF(1, 1, 0)
+BRIEF(1, 1, 1)
+
+#define STORE_FLOAT(name)                                                                            \
+    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
+        (void)row;                                                                                   \
+        WALK(src, STORE_FLOAT_AT_##name)                                                                  \
+    }
+#define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))
+#define STORE_FLOAT_AT_bf16(i) put_bf16(dst + 2 * (i), get_f32(src + 4 * (i)))
+#define STORE_FLOAT_AT_f32(i) put_f32(dst + 4 * (i), get_f32(src + 4 * (i)))
+STORE_FLOAT(f16)
+STORE_FLOAT(bf16)
+STORE_FLOAT(f32)

@@ -1,0 +1,301 @@
+/* A few neighbouring channels: pixels to planes, planes to pixels, pixels to other pixels. */
+/* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
+ * line on; there have to be that many elements, and planes have to be alike. */
+#define AT_STEPS for (int64_t i = 0;; i = next(i, STEP, n, lead))
+INLINE int64_t next(int64_t i, int64_t step, int64_t n, int64_t lead) {
+    const int64_t to = i || !lead ? i + step : lead;
+    return to + step <= n ? to : n - step;
+}
+INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
+    return past && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
+}
+
+#if SHUFFLES
+/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
+ * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
+typedef struct {
+    V at[3], order[3];
+} Thirds;
+
+INLINE Thirds thirds(int size, int inverse) {
+    Thirds t;
+    for (int c = 0; c < 3; ++c) {
+        uint8_t at[16], order[16];
+        for (int i = 0; i < 16; ++i) {
+            const int e = i / size, n = 16 / size, from = inverse ? (inverse * (e - c + 3 * n)) % n : (3 * e + c) % n;
+            at[i] = e % 3 == c ? 0xFF : 0;
+            order[i] = (uint8_t)(from * size + i % size);
+        }
+        t.at[c] = broadcast(at);
+        t.order[c] = broadcast(order);
+    }
+    return t;
+}
+
+/* Three registers whose lanes follow each other: lane l of register r is piece 3 l + r. */
+INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
+#if VB == 64
+#define LANE_PAIRS(a, b, c, d) \
+    _mm512_set_epi64(2 * (d) + 1, 2 * (d), 2 * (c) + 1, 2 * (c), 2 * (b) + 1, 2 * (b), 2 * (a) + 1, 2 * (a))
+    /* Lane 4 + l is lane l of the second register. */
+    const V a = _mm512_permutex2var_epi64(x[0], LANE_PAIRS(0, 4, 0, 1), x[1]);
+    const V b = _mm512_permutex2var_epi64(x[1], LANE_PAIRS(1, 5, 0, 2), x[2]);
+    const V c = _mm512_permutex2var_epi64(x[2], LANE_PAIRS(2, 7, 0, 3), x[0]);
+    put_past(p, _mm512_permutex2var_epi64(a, LANE_PAIRS(0, 1, 4, 3), x[2]), past);
+    put_past(p + 64, _mm512_permutex2var_epi64(b, LANE_PAIRS(0, 1, 4 + 2, 3), x[0]), past);
+    put_past(p + 128, _mm512_permutex2var_epi64(c, LANE_PAIRS(0, 1, 4 + 3, 3), x[1]), past);
+#elif VB == 32
+    put_past(p, _mm256_permute2x128_si256(x[0], x[1], 0x20), past);
+    put_past(p + 32, _mm256_permute2x128_si256(x[2], x[0], 0x30), past);
+    put_past(p + 64, _mm256_permute2x128_si256(x[1], x[2], 0x31), past);
+#else
+    for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
+#endif
+}
+/* Pixels of 3 elements before the first one that begins at a vector's multiple: 3 divides 1 more than a power of four
+ * times two. */
+INLINE int64_t thirds_lead(const uint8_t *dst, int size) {
+    enum { INVERSE = 43 }; /* 3 * 43 is 1 more than 128 */
+    return (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size * INVERSE % (VB / size) : 0;
+}
+
+/* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
+#define SPLIT3(size, turn)                                                                                       \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        past = past && d % VB == 0;                                                                              \
+        const int64_t lead = lead_of(d % VB == 0, dst, size);                                                    \
+        const Thirds t = thirds(size, 0);                                                                        \
+        AT_STEPS {                                                                                               \
+            const uint8_t *s = src + 3 * size * i;                                                               \
+            const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
+            for (int c = 0; c < 3; ++c) {                                                                        \
+                const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
+                put_past(dst + c * d + i * size, shuffled(v, t.order[c]), past);                                 \
+            }                                                                                                    \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE3(size, turn, inverse)                                                                              \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = 0;                                                                                  \
+        const Thirds t = thirds(size, inverse);                                                                  \
+        AT_STEPS {                                                                                               \
+            V x[3];                                                                                              \
+            for (int c = 0; c < 3; ++c) x[c] = shuffled(whole(src + c * s + i * size), t.order[c]);              \
+            V y[3];                                                                                              \
+            for (int r = 0; r < 3; ++r)                                                                          \
+                y[r] = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
+            put_thirds(dst + 3 * size * i, y, past);                                                             \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+SPLIT3(1, 1)
+SPLIT3(2, 2)
+SPLIT3(4, 1)
+MERGE3(1, 1, 11)
+MERGE3(2, 2, 3)
+MERGE3(4, 1, 3)
+#else
+/* Without byte shuffles: 3 registers are 6 halves, and interleaving each half with the third one after it is a perfect
+ * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting takes as many rounds
+ * as make 2**rounds the elements of one register, merging as many the other way round. */
+#define SPLIT3(size, rounds)                                                                                     \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
+        enum { STEP = 16 / size };                                                                               \
+        if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = 0;                                                                                  \
+        (void)past;                                                                                              \
+        AT_STEPS {                                                                                               \
+            const uint8_t *s = src + 3 * size * i;                                                               \
+            B1 x[3] = {load16(s), load16(s + 16), load16(s + 32)};                                               \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                const B1 a = low##size(x[0], high8(x[1], x[1])), b = low##size(high8(x[0], x[0]), x[2]);         \
+                x[2] = low##size(x[1], high8(x[2], x[2]));                                                       \
+                x[0] = a, x[1] = b;                                                                              \
+            }                                                                                                    \
+            for (int c = 0; c < 3; ++c) store16(dst + c * d + i * size, x[c]);                                   \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE3(size, rounds)                                                                                     \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
+        enum { STEP = 16 / size };                                                                               \
+        if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = 0;                                                                                  \
+        (void)past;                                                                                              \
+        AT_STEPS {                                                                                               \
+            B1 x[3];                                                                                             \
+            for (int c = 0; c < 3; ++c) x[c] = load16(src + c * s + i * size);                                   \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                const B1 a = even##size(x[0], x[1]), b = low8(even##size(x[2], x[2]), odd##size(x[0], x[0]));    \
+                x[2] = odd##size(x[1], x[2]);                                                                    \
+                x[0] = a, x[1] = b;                                                                              \
+            }                                                                                                    \
+            for (int r = 0; r < 3; ++r) store16(dst + 3 * size * i + 16 * r, x[r]);                              \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+INLINE B1 even1(B1 a, B1 b) { return SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30); }
+INLINE B1 odd1(B1 a, B1 b) { return SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31); }
+INLINE B1 even2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 0, 2, 4, 6, 8, 10, 12, 14); }
+INLINE B1 odd2(B1 a, B1 b) { return (B1)SHUFFLE((B2)a, (B2)b, 1, 3, 5, 7, 9, 11, 13, 15); }
+INLINE B1 even4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 0, 2, 4, 6); }
+INLINE B1 odd4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 1, 3, 5, 7); }
+SPLIT3(1, 4)
+SPLIT3(2, 3)
+SPLIT3(4, 2)
+MERGE3(1, 4)
+MERGE3(2, 3)
+MERGE3(4, 2)
+#endif
+
+/* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
+#define SPLIT_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {     \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        past = past && d % VB == 0;                                                                              \
+        const int64_t lead = lead_of(count > 2 && d % VB == 0, dst, size);                                                    \
+        AT_STEPS {                                                                                               \
+            V x[count], y[count];                                                                                \
+            const uint8_t *s = src + count * size * i;                                                           \
+            for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            for (int r = 0; r < count; ++r) put_past(dst + r * d + i * size, SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r], past); \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+#define MERGE_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {     \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = lead_of(1, dst, count * size);                                                      \
+        AT_STEPS {                                                                                               \
+            V x[count], y[count];                                                                                \
+            for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + i * size);                                \
+            if (MERGE_TURNS(count, size))                                                                        \
+                for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            uint8_t *to = dst + count * size * i;                                                                \
+            for (int r = 0; r < count; ++r)                                                                      \
+                if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);                                             \
+                else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }
+SPLIT_EVEN(2, 1, 4)
+SPLIT_EVEN(2, 2, 3)
+SPLIT_EVEN(2, 4, 2)
+SPLIT_EVEN(4, 1, 4)
+SPLIT_EVEN(4, 2, 3)
+SPLIT_EVEN(4, 4, 2)
+SPLIT_EVEN(8, 1, 4)
+SPLIT_EVEN(8, 2, 3)
+SPLIT_EVEN(8, 4, 2)
+MERGE_EVEN(2, 1, 1)
+MERGE_EVEN(2, 2, 1)
+MERGE_EVEN(2, 4, 1)
+MERGE_EVEN(4, 1, 2)
+MERGE_EVEN(4, 2, 2)
+MERGE_EVEN(4, 4, 2)
+MERGE_EVEN(8, 1, 3)
+MERGE_EVEN(8, 2, 3)
+MERGE_EVEN(8, 4, 3)
+
+#define CHANNELS(count, size, CALL)                                              \
+    switch (10 * (count) + (size)) {                                             \
+        case 21: CALL(2, 1); break;                                              \
+        case 22: CALL(2, 2); break;                                              \
+        case 24: CALL(2, 4); break;                                              \
+        case 31: CALL(3, 1); break;                                              \
+        case 32: CALL(3, 2); break;                                              \
+        case 34: CALL(3, 4); break;                                              \
+        case 41: CALL(4, 1); break;                                              \
+        case 42: CALL(4, 2); break;                                              \
+        case 44: CALL(4, 4); break;                                              \
+        case 81: CALL(8, 1); break;                                              \
+        case 82: CALL(8, 2); break;                                              \
+        case 84: CALL(8, 4); break;                                              \
+    }
+
+/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes. */
+static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
+    int64_t done = 0;
+    if (m->past && channel.d % VB) { /* planes whose cache lines begin at different pixels */
+        enum { SOME = 1024 };
+        uint8_t planes[8][SOME] __attribute__((aligned(64)));
+        const int64_t most = SOME / m->size;
+        Move few = *m;
+        few.past = 0;
+        few.box.loops[m->box.count - 2].d = SOME;
+        for (int64_t i = 0; i < pixel.n; i += most) {
+            const int64_t n = pixel.n - i < most ? pixel.n - i : most;
+            few.box.loops[m->box.count - 1].n = n;
+            HERE(move_split)(&few, src + i * pixel.s, planes[0]);
+            for (int64_t c = 0; c < channel.n; ++c) copy_past(planes[c], dst + c * channel.d + i * m->size, n * m->size);
+        }
+        return;
+    }
+#define CALL(count, size) done = split##count##_##size(src, dst, channel.d, pixel.n, m->past)
+    CHANNELS(channel.n, m->size, CALL)
+#undef CALL
+    if (done < pixel.n)
+        for (int64_t c = 0; c < channel.n; ++c) {
+#define CALL(size) strided(size, src + c * channel.s, pixel.s, dst + c * channel.d, size, pixel.n)
+            BY_SIZE(m->size, CALL)
+#undef CALL
+        }
+}
+
+/* Planes into pixels of 2, 3, 4 or 8 neighbouring channels. */
+static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    int64_t done = 0;
+#define CALL(count, size) done = merge##count##_##size(src, channel.s, dst, pixel.n, m->past)
+    CHANNELS(channel.n, m->size, CALL)
+#undef CALL
+    if (done < pixel.n)
+        for (int64_t c = 0; c < channel.n; ++c) {
+#define CALL(size) strided(size, src + c * channel.s, size, dst + c * channel.d, pixel.d, pixel.n)
+            BY_SIZE(m->size, CALL)
+#undef CALL
+        }
+}
+
+/* Pixels of up to 4 single bytes into pixels of another order or length: one shuffle for each 16 bytes. */
+static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    int64_t i = 0;
+#if SHUFFLES
+    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
+    const int64_t longest = pixel.s > pixel.d ? pixel.s : pixel.d, each = 16 / longest;
+    /* Of pixels one byte apart, a sliding window, the last ones have no 16 bytes. */
+    if (pixel.d == channel.n && pixel.s > 1 && pixel.s <= 8 && pixel.n >= 2 * each + 6) {
+        uint8_t order[16];
+        for (int64_t k = 0; k < 16; ++k) {
+            const int64_t p = k / pixel.d, at = p * pixel.s + (k % pixel.d) * channel.s - lowest;
+            order[k] = p < each ? (uint8_t)at : 0x80;
+        }
+        const V to = broadcast(order);
+        /* Each store spoils bytes that the next one writes; 16 bytes are read from `lowest` on, so stop early. */
+        const int64_t last = pixel.n - each - 6;
+        for (; i + (LANES - 1) * each <= last; i += LANES * each) {
+            const V v = shuffled(lanes(src + i * pixel.s + lowest, each * pixel.s), to);
+            put_lanes(dst + i * pixel.d, each * pixel.d, v, 0);
+        }
+    }
+#endif
+    for (; i < pixel.n; ++i)
+        for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
+}

@@ -1,0 +1,465 @@
+/* Transposes: tiles, and the order in which they cover a matrix; rows that are copied as they are; everything else,
+ * element by element. */
+/* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
+#define ROW(r) (((r) < from ? src : later) + (r)*s)
+#define TILES(size, rounds)                                                                                   \
+    INLINE void tile##size##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                int64_t d, int past) {                                                        \
+        (void)past;                                                                                           \
+        B1 x[16 / size], y[16 / size];                                                                        \
+        for (int r = 0; r < 16 / size; ++r) x[r] = load16(ROW(first + r));                                    \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(B1, low##size, high##size, x, y, 16 / size)                                                 \
+            for (int r = 0; r < 16 / size; ++r) x[r] = y[r];                                                  \
+        }                                                                                                     \
+        for (int r = 0; r < 16 / size; ++r) store16(dst + r * d, x[r]);                                       \
+    }                                                                                                         \
+    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                \
+        tile##size##_of(0, src, src, 64, s, dst, d, past);                                                    \
+    }                                                                                                         \
+    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
+        enum { HALF = 8 / size };                                                                             \
+        B1 x[HALF], y[HALF];                                                                                  \
+        for (int r = 0; r < HALF; ++r) x[r] = low##size(load8(src + r * s), load8(src + (r + HALF) * s));     \
+        for (int k = 0; k < rounds - 1; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
+            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
+        }                                                                                                     \
+        for (int r = 0; r < HALF; ++r) store16(dst + r * d, x[r]);                                            \
+    }                                                                                                         \
+    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
+        enum { HALF = 8 / size };                                                                             \
+        B1 x[HALF], y[HALF];                                                                                  \
+        for (int r = 0; r < HALF; ++r) x[r] = load16(src + r * s);                                            \
+        for (int k = 0; k < rounds - 1; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
+            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
+        }                                                                                                     \
+        for (int r = 0; r < HALF; ++r) store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1); \
+    }                                                                                                         \
+    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past; \
+        enum { HALF = 8 / size, QUARTER = HALF / 2 };                                                         \
+        if (!QUARTER) {                                                                                       \
+            memcpy(dst, src, size);                                                                           \
+            return;                                                                                           \
+        }                                                                                                     \
+        B1 x[QUARTER + !QUARTER], y[QUARTER + !QUARTER];                                                      \
+        for (int r = 0; r < QUARTER; ++r)                                                                     \
+            x[r] = low##size(load8(src + r * s), load8(src + (r + QUARTER) * s));                             \
+        for (int k = 0; k < rounds - 2; ++k) {                                                                \
+            ROUND(B1, low##size, high##size, x, y, QUARTER)                                                   \
+            for (int r = 0; r < QUARTER; ++r) x[r] = y[r];                                                    \
+        }                                                                                                     \
+        for (int r = 0; r < QUARTER; ++r)                                                                     \
+            store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1);                         \
+    }
+TILES(1, 4)
+TILES(2, 3)
+TILES(4, 2)
+TILES(8, 1)
+
+/* TRY_MORE(size): cover by tiles that have more rows than one of 16 bytes, where there are so many. */
+#if VB >= 32
+/* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
+#define TWICE(name, count, rounds, epi)                                                                       \
+    INLINE void twice##name##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                 int64_t d, int past) {                                                       \
+        enum { COUNT = count };                                                                               \
+        __m256i x[COUNT], y[COUNT];                                                                           \
+        for (int r = 0; r < COUNT; ++r) x[r] = pair(ROW(first + r), ROW(first + r + COUNT));                  \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, COUNT)                         \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+        }                                                                                                     \
+        for (int r = 0; r < COUNT; ++r) put256(dst + r * d, x[r], past);                                      \
+    }                                                                                                         \
+    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
+        twice##name##_of(0, src, src, 64, s, dst, d, past);                                                   \
+    }
+TWICE(2, 8, 3, epi16)
+TWICE(4, 4, 2, epi32)
+TWICE(8, 2, 1, epi64)
+
+/* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
+INLINE void twice1_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst,
+                     int64_t d, int past) {
+    (void)past;
+    __m256i x[8], y[8];
+    for (int r = 0; r < 8; ++r) x[r] = pair(ROW(first + r), ROW(first + r + 8));
+    for (int k = 0; k < 3; ++k) {
+        ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
+        for (int r = 0; r < 8; ++r) x[r] = y[r];
+    }
+    for (int r = 0; r < 8; ++r) {
+        __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
+        _mm_storeu_si128((__m128i *)(dst + 2 * r * d), _mm256_castsi256_si128(v));
+        _mm_storeu_si128((__m128i *)(dst + (2 * r + 1) * d), _mm256_extracti128_si256(v, 1));
+    }
+}
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    twice1_of(0, src, src, 64, s, dst, d, past);
+}
+enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
+#define TRY_TWICE(size) \
+    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, NULL, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
+#endif
+
+/* As many elements as a cache line holds, in both directions, of tiles of so many rows: whole lines on both sides. */
+#define SQUARE(size, name, rows)                                                                              \
+    INLINE void square##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
+                                  int past) {                                                                 \
+        for (int c = 0; c < 4; ++c)                                                                           \
+            for (int r = 0; r < 64 / size; r += rows)                                                         \
+                name##_of(r, src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d + r * size, d, past); \
+    }                                                                                                         \
+    INLINE void square##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {              \
+        square##size##_of(src, src, 64, s, dst, d, past);                                                     \
+    }
+#define TRY_SQUARE(size) \
+    if (a >= 64 / size && b >= 64 / size) cover(square##size, square##size##_of, 64 / size, 64 / size, size, src, sa, a, dst, db, b, past); else
+#if VB == 32
+SQUARE(2, twice2, 16)
+SQUARE(4, twice4, 8)
+#elif VB == 16
+SQUARE(1, tile1, 16)
+SQUARE(2, tile2, 8)
+SQUARE(4, tile4, 4)
+#endif
+
+#if VB == 64
+/* Four times as many rows: what is stored is a whole cache line. */
+#define FOURFOLD(size, rounds, epi)                                                                           \
+    INLINE void fourfold##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
+        enum { COUNT = 16 / size };                                                                           \
+        __m512i x[COUNT], y[COUNT];                                                                           \
+        for (int r = 0; r < COUNT; ++r) x[r] = quad(src + r * s, COUNT * s);                                  \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(__m512i, _mm512_unpacklo_##epi, _mm512_unpackhi_##epi, x, y, COUNT)                         \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+        }                                                                                                     \
+        for (int r = 0; r < COUNT; ++r) put512(dst + r * d, x[r], past);                                      \
+    }
+FOURFOLD(1, 4, epi8)
+/* Between both: with 32 registers 16 vectors of 32 bytes fit. */
+TWICE(long1, 16, 4, epi8)
+FOURFOLD(2, 3, epi16)
+FOURFOLD(4, 2, epi32)
+FOURFOLD(8, 1, epi64)
+/* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
+ * drive each other out. The last two rounds turn the lanes. */
+INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
+    __m512i x[16], y[16];
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512((r < from ? src : later) + r * s);
+    for (int g = 0; g < 16; g += 4) {
+        for (int r = 0; r < 2; ++r) {
+            y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
+            y[g + 2 + r] = _mm512_unpackhi_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
+        }
+        for (int h = 0; h < 2; ++h) {
+            x[g + 2 * h] = _mm512_unpacklo_epi64(y[g + 2 * h], y[g + 2 * h + 1]);
+            x[g + 2 * h + 1] = _mm512_unpackhi_epi64(y[g + 2 * h], y[g + 2 * h + 1]);
+        }
+    }
+    /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, a lane each. */
+    for (int c = 0; c < 4; ++c) {
+        const __m512i a = _mm512_shuffle_i32x4(x[c], x[c + 4], 0x88), b = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0x88);
+        const __m512i e = _mm512_shuffle_i32x4(x[c], x[c + 4], 0xDD), f = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0xDD);
+        put512(dst + c * d, _mm512_shuffle_i32x4(a, b, 0x88), past);
+        put512(dst + (c + 8) * d, _mm512_shuffle_i32x4(a, b, 0xDD), past);
+        put512(dst + (c + 4) * d, _mm512_shuffle_i32x4(e, f, 0x88), past);
+        put512(dst + (c + 12) * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
+    }
+}
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    square4_of(src, src, 16, s, dst, d, past);
+}
+#define TRY_MORE(size)                                                                                        \
+    if (size == 4 && a >= 16 && b >= 16) cover(square4, square4_of, 16, 16, 4, src, sa, a, dst, db, b, past);             \
+    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, NULL, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
+    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, NULL, 32, 16, 1, src, sa, a, dst, db, b, past);           \
+    else TRY_TWICE(size)
+#elif VB == 32
+#define TRY_8(size) TRY_TWICE(size)
+#define TRY_1(size) TRY_TWICE(size)
+#define TRY_2(size) TRY_SQUARE(size) TRY_TWICE(size)
+#define TRY_4(size) TRY_SQUARE(size) TRY_TWICE(size)
+#define TRY_MORE(size) TRY_##size(size)
+#else
+#define TRY_8(size)
+#define TRY_1(size) TRY_SQUARE(size)
+#define TRY_2(size) TRY_SQUARE(size)
+#define TRY_4(size) TRY_SQUARE(size)
+#define TRY_MORE(size) TRY_##size(size)
+#endif
+
+typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
+/* The same of rows that lie apart: those before `from` at `src`, the rest at `rest`. */
+typedef void Joint(const uint8_t *src, const uint8_t *rest, int from, int64_t s, uint8_t *dst, int64_t d, int past);
+
+/* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
+INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
+    int64_t at = i < leads ? i * step : lead + (i - leads) * step;
+    return at < n - step ? at : n - step;
+}
+
+/* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
+ * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
+ * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
+ * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
+ * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
+ * which on few rows share a page, and the walk along them is given up. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128 };
+INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
+                  uint8_t *dst, int64_t db, int64_t b, int past) {
+    const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
+    const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
+    int64_t lead = 0, leads = 0, skip = 0;
+    /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
+    const int gapless = joint && db == a * size;
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size)) {
+        lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
+        leads = (lead + rows - 1) / rows;
+    }
+    const int joins = gapless && lead;
+    const int64_t early = rows - lead; /* elements of the row before */
+    if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
+        skip = (int64_t)(-(uintptr_t)src % 64) / size;
+    const int64_t as = joins ? a / rows : leads + (a - lead + rows - 1) / rows;
+    const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
+    const int large = a * b * size > LARGE;
+    const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
+    const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
+    const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
+    /* What goes past the caches fills whole lines one after the other: not where rows of the result are the short ones,
+     * which took up to twice as long. */
+    const int lines = past && across < down && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
+    const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
+    /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
+    const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
+    const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
+    const int64_t block = !by_destination ? !across || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
+                          : crowded       ? 1
+                          : shared        ? COLUMNS / columns
+                                          : inner;
+    for (int64_t l0 = 0; l0 < inner; l0 += block) {
+        const int64_t l1 = l0 + block < inner ? l0 + block : inner;
+        for (int64_t k0 = 0; k0 < outer;) {
+            int64_t k1 = by_destination && k0 < leads ? leads : k0 + strip;
+            if (k1 > outer) k1 = outer;
+            for (int64_t m0 = l0, m1; m0 < l1; m0 = m1) {
+                m1 = past && !by_destination && m0 < leads ? leads : m0 + (past ? line : 1);
+                if (past && m1 > l1) m1 = l1;
+                for (int64_t k = k0; k < k1; ++k)
+                    for (int64_t l = m0; l < m1; ++l) {
+                        const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
+                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skip > 0);
+                        const uint8_t *from = src + q * size;
+                        uint8_t *to = dst + q * db;
+                        if (!joins || p) {
+                            tile(from + p * sa, sa, to + p * size, db, past && lines);
+                            continue;
+                        }
+                        if (q)
+                            joint(from - size + (a - early) * sa, from - early * sa, (int)early, sa, to - early * size, db,
+                                  past && lines);
+                        else
+                            tile(from, sa, to, db, 0);
+                        if (!q || q == b - columns) tile(from + (a - rows) * sa, sa, to + (a - rows) * size, db, 0);
+                    }
+            }
+            k0 = k1;
+        }
+    }
+}
+
+INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
+    switch (size) {
+        case 1: *dst = *src; break;
+        case 2: memcpy(dst, src, 2); break;
+        case 4: memcpy(dst, src, 4); break;
+        case 8: memcpy(dst, src, 8); break;
+        case 16: memcpy(dst, src, 16); break;
+        default: memcpy(dst, src, (size_t)size);
+    }
+}
+
+INLINE void strided(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) element(size, src + i * s, dst + i * d);
+}
+
+#define BY_SIZE(size, CALL) \
+    switch (size) {         \
+        case 1: CALL(1); break;   \
+        case 2: CALL(2); break;   \
+        case 4: CALL(4); break;   \
+        case 8: CALL(8); break;   \
+        case 16: CALL(16); break; \
+        default: CALL(size);      \
+    }
+
+/* In blocks, so that a cache line of the source serves all elements of it that are wanted. */
+static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop near = m->box.loops[m->box.count - 2], k = m->box.loops[m->box.count - 1];
+    const int64_t most = near.n > 1 && llabs(near.s) < llabs(k.s) ? 32 : k.n;
+    for (int64_t i = 0; i < k.n; i += most) {
+        const int64_t n = k.n - i < most ? k.n - i : most;
+        for (int64_t j = 0; j < near.n; ++j) {
+            const uint8_t *s = src + i * k.s + j * near.s;
+            uint8_t *d = dst + i * k.d + j * near.d;
+#define CALL(size) strided(size, s, k.s, d, k.d, n)
+            BY_SIZE(m->size, CALL)
+#undef CALL
+        }
+    }
+}
+
+#define TRANSPOSE(size)                                                                                       \
+    INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,   \
+                                int past) {                                                                   \
+        enum { FULL = 16 / size, HALF = 8 / size };                                                           \
+        TRY_MORE(size)                                                                                        \
+        if (a >= FULL && b >= FULL)                                                                      \
+            cover(tile##size, NULL, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
+        else if (a >= FULL && b >= HALF)                                                                      \
+            cover(tile##size##_few_columns, NULL, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
+        else if (a >= HALF && b >= FULL)                                                                      \
+            cover(tile##size##_few_rows, NULL, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
+        else if (a >= HALF && b >= HALF)                                                                      \
+            cover(tile##size##_few, NULL, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
+        else if (a >= b)                                                                                      \
+            for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
+        else                                                                                                  \
+            for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);         \
+    }
+TRANSPOSE(1)
+TRANSPOSE(2)
+TRANSPOSE(4)
+TRANSPOSE(8)
+
+/* 4 x 4 elements of 16 bytes: a cache line on both sides. */
+INLINE void tile16(const uint8_t *src, int64_t sa, uint8_t *dst, int64_t db) {
+    for (int l = 0; l < 4; l += LANES)
+        for (int k = 0; k < 4; ++k) put(dst + k * db + l * 16, lanes(src + l * sa + k * 16, sa));
+}
+INLINE void loose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    for (int64_t j = 0; j < b; ++j)
+        for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
+}
+/* Rows of the source that lie further apart than those of the result are read from end to end, four at a time, as far as
+ * the part of the result stays in L1. */
+INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    const int64_t down = llabs(db), as = a & ~3, bs = b & ~3;
+    if (llabs(sa) > down) {
+        const int64_t most = down > 4096 ? 4 : down < 256 ? 64 : 16384 / down & ~3;
+        for (int64_t j0 = 0; j0 < bs; j0 += most)
+            for (int64_t i = 0; i < as; i += 4)
+                for (int64_t j = j0; j < j0 + most && j < bs; j += 4)
+                    tile16(src + i * sa + j * 16, sa, dst + j * db + i * 16, db);
+    } else {
+        for (int64_t j = 0; j < bs; j += 4)
+            for (int64_t i = 0; i < as; i += 4) tile16(src + i * sa + j * 16, sa, dst + j * db + i * 16, db);
+    }
+    loose16(src + as * sa, sa, a - as, dst + as * 16, db, bs);
+    loose16(src + bs * 16, sa, a, dst + bs * db, db, b - bs);
+}
+
+/* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
+INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    if (bytes >= VB) {
+        for (int64_t at = 0; at < bytes - VB; at += VB) put(d + at, whole(s + at));
+        put(d + bytes - VB, whole(s + bytes - VB));
+    } else if (bytes >= 16) {
+        for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
+        store16(d + bytes - 16, load16(s + bytes - 16));
+    } else if (bytes >= 8) {
+        element(8, s, d);
+        element(8, s + bytes - 8, d + bytes - 8);
+    } else if (bytes >= 4) {
+        element(4, s, d);
+        element(4, s + bytes - 4, d + bytes - 4);
+    } else {
+        for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
+    }
+}
+
+/* Whole cache lines past the caches, what is before and behind them not. */
+INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    int64_t i = (int64_t)(-(uintptr_t)d % 64);
+    if (i > bytes) i = bytes;
+    copy_row(s, d, i);
+    for (; i + 64 <= bytes; i += 64)
+        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
+    copy_row(s + i, d + i, bytes - i);
+}
+
+static __attribute__((noinline)) void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
+                                                     int64_t db, int64_t b, int past) {
+    past = VB > 16 && past;
+    switch (size) {
+        case 1: if (past) transpose1(src, sa, a, dst, db, b, 1); else transpose1(src, sa, a, dst, db, b, 0); break;
+        case 2: if (past) transpose2(src, sa, a, dst, db, b, 1); else transpose2(src, sa, a, dst, db, b, 0); break;
+        case 4: if (past) transpose4(src, sa, a, dst, db, b, 1); else transpose4(src, sa, a, dst, db, b, 0); break;
+        case 8: if (past) transpose8(src, sa, a, dst, db, b, 1); else transpose8(src, sa, a, dst, db, b, 0); break;
+        default: transpose16(src, sa, a, dst, db, b);
+    }
+}
+
+/* Rows whose distance is a multiple of CROWD share so few sets of L1 that they drive each other out. They go by a bench
+ * in L1: of the result always, but for what goes past the caches; of the source where it lies in L2, since what comes
+ * from further away wants to be read from end to end. */
+enum { CROWD = 2048, BENCH = 16384, NEAR = 1 << 20, RUN = 512 };
+
+static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
+    enum { COLUMNS_AT_ONCE = BENCH / 64 };
+    uint8_t bench[BENCH + 64 * 64] __attribute__((aligned(64)));
+    const int64_t rows = 64 / size, pitch = COLUMNS_AT_ONCE * size + 64;
+    for (int64_t j = 0; j < b.n; j += rows) {
+        const int64_t bs = b.n - j < rows ? b.n - j : rows;
+        for (int64_t i = 0; i < a.n; i += COLUMNS_AT_ONCE) {
+            const int64_t as = a.n - i < COLUMNS_AT_ONCE ? a.n - i : COLUMNS_AT_ONCE;
+            HERE(transpose)(size, src + i * a.s + j * size, a.s, as, bench, pitch, bs, 0);
+            for (int64_t k = 0; k < bs; ++k) {
+                uint8_t *row = dst + (j + k) * b.d + i * size;
+                if (past) copy_past(bench + k * pitch, row, as * size);
+                else copy_row(bench + k * pitch, row, as * size);
+            }
+        }
+    }
+}
+
+static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
+    enum { ROWS = BENCH / RUN, PITCH = RUN + 64 };
+    uint8_t bench[ROWS * PITCH] __attribute__((aligned(64)));
+    const int64_t run = RUN / size;
+    for (int64_t i = 0; i < a.n; i += ROWS) {
+        const int64_t as = a.n - i < ROWS ? a.n - i : ROWS;
+        for (int64_t j = 0; j < b.n; j += run) {
+            const int64_t bs = b.n - j < run ? b.n - j : run;
+            for (int64_t k = 0; k < as; ++k) copy_row(src + (i + k) * a.s + j * size, bench + k * PITCH, bs * size);
+            HERE(transpose)(size, bench, PITCH, as, dst + i * size + j * b.d, b.d, bs, past);
+        }
+    }
+}
+
+static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    const int size = m->size, many = size < 16 && a.n * size >= 64 && b.n * size >= 64;
+    if (many && b.d % CROWD == 0 && !(VB > 16 && m->past))
+        HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
+    else if (many && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
+        HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
+    else
+        HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
+}
+
+static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
+    const int64_t bytes = row.n * m->size;
+    if (bytes <= 2048)
+        for (int64_t i = 0; i < rows.n; ++i) copy_row(src + i * rows.s, dst + i * rows.d, bytes);
+    else
+        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
+}
