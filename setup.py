@@ -1,3 +1,6 @@
+import sys
+import sysconfig
+
 from setuptools import Extension, setup
 
 KERNELS = "npu_layout/kernels/"
@@ -5,7 +8,11 @@ SOURCES = "_native.c _reduce.c _signals.c core.c pool.c reduce.c peaks.c "
 SOURCES += "level_base.c level_sse4.c level_avx2.c level_avx512.c"
 HEADERS = "_reduce.h _signals.h core.h reduce.h level.h "
 HEADERS += "vector_level.h transpose_level.h channels_level.h arithmetic_level.h gray_level.h reduce_level.h peaks_level.h"
-FLAGS = ("-std=c11", "-O3", "-fvisibility=hidden", "-Wno-psabi", "-pthread")
+FLAGS = ("-std=c11", "-O3", "-g0", "-fvisibility=hidden", "-Wno-psabi", "-pthread")
+
+# The stable ABI has buffers since 3.11: from there on one binary serves every version that has the lock.
+LOCKED = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+STABLE = LOCKED and sys.version_info >= (3, 11)
 
 setup(
     ext_modules=[
@@ -16,7 +23,10 @@ setup(
             # No fused multiply-add: every backend gives the same bits.
             extra_compile_args=[*FLAGS, "-ffp-contract=off"],
             extra_link_args=["-pthread"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            py_limited_api=STABLE,
             optional=True,
         )
-    ]
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )
