@@ -30,7 +30,7 @@ make_venv() {
     if command -v flock >/dev/null; then flock 9; fi
     if [ ! -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
         printf 'Preparing %s (once) ...\n' "$folder"
-        rm -rf "$folder"
+        rm -rf "$folder" "$root"/npu_layout/kernels/_native.*.so # one of an older build would be found first
         "$interpreter" -m venv "$folder" || die "Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv"
         "$python" -m pip install --quiet --disable-pip-version-check "pip>=21.3" && # the first with PEP 660
             "$python" -m pip install --quiet --disable-pip-version-check -e "$root$extras" "$@" || die "pip could not install npu_layout and what it needs; see above"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections import Counter
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -36,7 +37,7 @@ def ran() -> Callable[[int, str], None]:
 
 
 def pytest_report_header() -> str:
-    return f"npu_layout {nl.__version__}, kernels: {nl.kernels.active()}"
+    return f"npu_layout {nl.__version__} in {Path(nl.__file__).parent}, kernels: {nl.kernels.active()}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -641,7 +641,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
     compiler, runner = MACHINES[machine]
     if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
-    kernels_at = Path(kernels.__file__).parent
+    kernels_at = Path(__file__).parent.parent / "npu_layout" / "kernels"
     sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
     sources += [kernels_at / name for name in ("core.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]

@@ -46,7 +46,8 @@ if _WANTED != "numpy":
         if _WANTED == "native":
             raise ImportError(
                 "NPU_LAYOUT_KERNELS=native, but npu_layout was installed without its compiled kernels; install it "
-                "again where a C compiler and Python's headers are (Debian and Ubuntu: apt install gcc python3-dev)"
+                "again, with pip's --no-cache-dir, where a C compiler and Python's headers are (Debian and Ubuntu: "
+                "apt install gcc python3-dev)"
             ) from error
 
 
