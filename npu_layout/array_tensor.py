@@ -64,7 +64,8 @@ class Tensor(np.ndarray):
 
     @classmethod
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
-        """A view of a plain array as a Tensor; the caller knows that the array lies so."""
+        """A view of a plain `array`, any dtype and axes as many as the layout's, as a Tensor. Raises nothing: that the
+        array lies so is the caller's to know."""
         result = np.ndarray.view(array, cls)
         result._layout = layout
         return result

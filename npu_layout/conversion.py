@@ -14,12 +14,14 @@ from .tensor import TensorSpec
 
 
 class Conversion:
-    """A conversion between two stored tensors; made by :func:`plan`. May be shared by threads.
+    """A conversion between two stored tensors; made by `plan`. May be shared by threads.
 
     Attributes
     ----------
     source, target
         The TensorSpecs.
+    move
+        The loops that it runs.
     """
 
     __slots__ = ("_run", "move", "source", "target")

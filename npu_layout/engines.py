@@ -86,7 +86,14 @@ class OnnxRuntimeEngine:
     ------
     NpuLayoutError
         Where the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it.
+
+    Attributes
+    ----------
+    model
+        What messages call it: "model" and its path.
     """
+
+    model: str
 
     def __init__(
         self,
@@ -211,9 +218,14 @@ class SimulatedNpu:
 
     Attributes
     ----------
+    engine
+        The OnnxRuntimeEngine that runs it.
     last_float
         {name: array}: what the model itself gave in the last infer, before quantisation and packing.
     """
+
+    engine: OnnxRuntimeEngine
+    last_float: Arrays
 
     def __init__(
         self,
@@ -227,7 +239,7 @@ class SimulatedNpu:
         where = self.engine.model
         self._outputs = _match(f"{where}: output", self.engine.output_shapes, outputs)
         self._inputs = None if inputs is None else _match(f"{where}: input", self.engine.input_shapes, inputs)
-        self.last_float: Arrays = {}
+        self.last_float = {}
 
     @property
     def input_specs(self) -> list[TensorSpec]:

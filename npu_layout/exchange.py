@@ -1,4 +1,4 @@
-"""Recordings from elsewhere, and for elsewhere: one table of forms, and load and save, which go by it."""
+"""Recordings from elsewhere, and for elsewhere: FORMS, one table of forms, and load and save, which go by it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,23 @@ from .recording import Recording
 from .recording_files import PathLike, new_folder
 from .tensor import TensorSpec
 
+__all__ = ["FORMS", "Form", "load", "save"]
+
 
 class Form(NamedTuple):
-    """How recordings of one form are read and written (None: they are not), told from others, and called."""
+    """How recordings of one form are read and written, told from others, and called: a row of FORMS.
+
+    Attributes
+    ----------
+    importer
+        What `load` calls with the path and those of its options that this form has.
+    exporter
+        What `save` calls with the recording and the path; None: this form is not written.
+    recognises
+        Whether a path looks like this form.
+    help
+        What the form is, in a line.
+    """
 
     importer: Callable[..., Recording]
     exporter: Callable[[Recording, Path], None] | None

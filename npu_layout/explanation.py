@@ -51,7 +51,8 @@ class Explanation:
         return self._sum(lambda axis, step, block: digit(letters[axis], step, block))
 
     def place(self, *index: int) -> str:
-        """The formula with one element's numbers in it, and their sum."""
+        """The formula with one element's numbers in it, and their sum, in elements. index: an int for each logical
+        axis; IndexError where it lies outside."""
         offset = self.spec.offset(*index)
         numbers = dict(zip(self.spec.axes, index))
 
@@ -125,18 +126,23 @@ class Explanation:
         ]
 
     def to_svg(self, width: float = 1400) -> str:
-        """The picture as SVG text, about `width` pixels wide at most where panels can be placed below each other."""
+        """The picture as SVG text, about `width` pixels wide at most where panels can be placed below each other; a
+        panel is never narrower than it must be. Raises nothing."""
         return draw(self.views(), self.part, width).to_svg()
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
-        """The picture as a PNG file's bytes, `scale` times as large. Needs OpenCV."""
+        """The picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`. Needs OpenCV.
+        NpuLayoutError where scale is not above 0."""
+        if not scale > 0:
+            raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
         return draw(self.views(), self.part, width).to_png(scale)
 
     def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
-        """Write the picture to a file that ends in .svg or .png. NpuLayoutError on another ending."""
+        """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
+        NpuLayoutError on another ending, OSError where it cannot be written."""
         target = Path(path)
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
         if target.suffix.lower() not in writers:
@@ -145,7 +151,7 @@ class Explanation:
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """The text and, in `depth` bits of colour (24, 8, or 0 for none), planes and memory; side by side where
-        `columns` characters suffice."""
+        `columns` characters suffice. Raises nothing."""
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
 
 

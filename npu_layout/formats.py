@@ -58,7 +58,8 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
 def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     """A copy of `x`, dense, in `layout`, or in the order in which `x` lies (a Tensor: in its layout).
 
-    As asformat(x, layout, copy=True), with its errors: a Tensor for a Tensor, else a plain array.
+    As `asformat` with copy=True, with its errors: of the same shape and dtype, a Tensor for a Tensor, else a plain
+    array.
 
     >>> clone(np.zeros((2, 8, 3, 3))[:, ::2], "NHWC").strides
     (288, 8, 96, 32)
@@ -98,7 +99,7 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     Parameters
     ----------
     x
-        Any array.
+        An array of any dtype.
     axes
         The letters of its axes, where they are not N, NC, NCW, NCHW, NCDHW by rank: "CHW" for an image.
 

@@ -72,6 +72,12 @@ class Preprocessor:
     ((1, 1, 4, 4, 4), [[114, 114, 114, 0], [7, 7, 7, 0], [7, 7, 7, 0], [114, 114, 114, 0]], (0, 1, 0, 1))
     """
 
+    target: TensorSpec
+    resize: str
+    interpolation: str
+    source: str
+    color: str
+
     def __init__(
         self,
         target: TensorSpec,
@@ -166,7 +172,11 @@ class Preprocessor:
         return buffer, geometries[0]
 
     def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
-        """As many frames as `target` has N -> (buffer, a Geometry for each); frames may differ in size."""
+        """As many frames as `target` has N -> (buffer, a Geometry for each); frames may differ in size.
+
+        frames, out and errors: as for a single frame, uint8 images and the storage array of `target`. NpuLayoutError
+        also where there are more or fewer frames than N.
+        """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
         if len(frames) != self._batch:

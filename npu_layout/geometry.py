@@ -94,6 +94,8 @@ class Geometry:
         nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
         and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
+        frame_wh, input_wh: width and height in pixels. NpuLayoutError where they are not whole numbers of at least 1.
+
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
         """
@@ -108,7 +110,7 @@ class Geometry:
 
     @classmethod
     def stretch(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
-        """The whole frame, resized to the whole input whatever the aspect.
+        """The whole frame, resized to the whole input whatever the aspect; arguments and errors as for `letterbox`.
 
         >>> Geometry.stretch((640, 480), (300, 300)).boxes_to_frame([0, 0, 300, 300]).tolist()
         [0.0, 0.0, 640.0, 480.0]
@@ -121,7 +123,8 @@ class Geometry:
         """The largest centred part of the frame with the input's aspect, resized to the whole input.
 
         One side is the frame's, the other the most whole frame pixels (at least 1) that do not exceed the aspect. Of
-        an odd number of pixels left out, the larger part is at the right and bottom.
+        an odd number of pixels left out, the larger part is at the right and bottom. Arguments and errors as for
+        `letterbox`.
 
         >>> Geometry.crop((1920, 1080), (224, 224)).crop_xyxy
         (420, 0, 1500, 1080)
@@ -155,7 +158,7 @@ class Geometry:
         return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False)
 
     def points_to_input(self, points_xy: Any) -> np.ndarray:
-        """Pixel centres of the frame -> pixel centres of the input; else as points_to_frame, its inverse."""
+        """Pixel centres of the frame -> pixel centres of the input; else as `points_to_frame`, its inverse."""
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
 
     def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
@@ -180,7 +183,7 @@ class Geometry:
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
-        """Edges in the frame -> edges in the input (clip: to the input); the inverse of boxes_to_frame."""
+        """Edges in the frame -> edges in the input (clip: to the input); else as `boxes_to_frame`, its inverse."""
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
@@ -214,7 +217,7 @@ class Geometry:
         return self._resampled(mask, interpolation, to_frame=True)
 
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """A mask over the whole frame -> the input, 0 in the padding; else as mask_to_frame.
+        """A mask over the whole frame -> the input, 0 in the padding; else as `mask_to_frame`.
 
         "linear" leaves out the mask's cells whose centre lies outside crop_xyxy.
         """

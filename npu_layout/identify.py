@@ -30,7 +30,7 @@ _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16
 
 
 class Hypothesis(NamedTuple):
-    """A reading of the bytes, and how much of them the reference explains.
+    """A reading of the bytes that `identify` tried, and how much of them the reference explains.
 
     Attributes
     ----------
@@ -56,6 +56,10 @@ class Identification:
     why
         The evidence, in words.
     """
+
+    ranking: tuple[Hypothesis, ...]
+    spec: TensorSpec | None
+    why: str
 
     def __init__(self, ranking: Sequence[Hypothesis], spec: TensorSpec | None, why: str) -> None:
         self.ranking, self.spec, self.why = tuple(ranking), spec, why

@@ -138,7 +138,8 @@ class Layout:
 
     @classmethod
     def plain(cls, axes: str) -> Layout:
-        """The C-order layout of a tensor whose logical axes are `axes`, outermost first, whatever they spell."""
+        """The C-order layout of a tensor whose logical axes are `axes`, outermost first, whatever they spell. Raises
+        nothing: that the letters differ is the caller's to know."""
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
         object.__setattr__(layout, "axes", axes)
@@ -149,9 +150,13 @@ class Layout:
     def of_rank(cls, rank: int) -> Layout:
         """The C-order layout of a tensor whose axes nobody named: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond.
 
+        LayoutError where `rank` is not 0 to 26.
+
         >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
         ('NCW', 'ABCDEF')
         """
+        if not 0 <= operator.index(rank) <= 26:
+            raise LayoutError(f"layout of {rank} axes: expected 0 to 26")
         return cls.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
 
     def __str__(self) -> str:
@@ -189,7 +194,7 @@ class Layout:
         return checked
 
     def storage_shape(self, shape: Sequence[int]) -> Shape:
-        """Shape of the C array that holds a tensor of logical `shape`, padding included.
+        """Shape of the C array that holds a tensor of logical `shape`, padding included. LayoutError on a bad shape.
 
         >>> Layout("NHCW8w").storage_shape((1, 3, 5, 13))
         (1, 5, 3, 2, 8)
@@ -198,7 +203,8 @@ class Layout:
         return tuple(dim.block or -(-checked[dim.axis] // dim.step) for dim in self.dims)
 
     def size(self, shape: Sequence[int]) -> int:
-        """Elements of that C array, padding included."""
+        """Elements of the C array that holds a tensor of logical `shape`, padding included; errors as
+        `storage_shape`."""
         return math.prod(self.storage_shape(shape))
 
     def offset(self, shape: Sequence[int], *index: Any) -> Any:

@@ -31,7 +31,7 @@ _AT_ONCE = 256  # jobs that an executor holds: enough for a cluster, little enou
 
 class Reports(Mapping[str, Union[Report, str]]):
     """What `validate_many` found: ``{path: Report}``, in order, with a text in place of the Report where a recording
-    could not be judged. True where there is at least one and every one matches."""
+    could not be judged. True where there is at least one and every one matches. results: the mapping itself."""
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
         self._results = dict(results)
@@ -74,7 +74,7 @@ class Reports(Mapping[str, Union[Report, str]]):
         }
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """The reports as JSON text, written to `path` too where one is given."""
+        """The reports as JSON text, written to `path` too where one is given: OSError where it cannot be."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")

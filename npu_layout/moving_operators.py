@@ -38,8 +38,8 @@ def _view(taken: Given, part: np.ndarray, out: np.ndarray | None) -> np.ndarray:
 def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.ndarray:
     """The rectangle of w x h pixels from column x and row y on: a view, or a copy in `out`.
 
-    x: (N,C,H,W); xywh: whole numbers, within the image. LayoutError where the rectangle is not, NpuLayoutError on what
-    else does not fit.
+    x: (N,C,H,W), bool, integers or floats; xywh: whole numbers of pixels, within the image. LayoutError where the
+    rectangle is not, NpuLayoutError on what else does not fit.
 
     >>> crop(np.arange(12).reshape(1, 1, 3, 4), (1, 2, 2, 1)).tolist()
     [[[[9, 10]]]]
@@ -55,7 +55,7 @@ def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.nd
 def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """Left-right: the columns in reverse, a view, or a copy in `out` (x itself too).
 
-    x: (N,C,H,W). NpuLayoutError on what does not fit.
+    x: (N,C,H,W), bool, integers or floats. NpuLayoutError on what does not fit.
 
     >>> flip(np.arange(3).reshape(1, 1, 1, 3)).tolist()
     [[[[2, 1, 0]]]]
@@ -67,8 +67,8 @@ def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
 def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
     """Runs of `sizes` channels: views, or copies in the arrays of `out`, one for each.
 
-    x: (N,C,H,W); sizes: whole numbers, C in all. LayoutError where they are not, NpuLayoutError on what else does not
-    fit; then nothing has been written.
+    x: (N,C,H,W), bool, integers or floats; sizes: whole numbers, C in all. LayoutError where they are not,
+    NpuLayoutError on what else does not fit; then nothing has been written.
 
     >>> heat, fields = split_channels(np.zeros((1, 57, 46, 46)), (19, 38))
     >>> heat.shape, fields.shape

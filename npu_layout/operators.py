@@ -121,7 +121,7 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
 
     Equal formats are kept. Else Tensors decide, the first one, or, for operators with `windows` (resize, pad), channels
     last where any of them has it, as PyTorch decides for convolutions and pooling. Plain arrays have a say where there
-    is no Tensor: the format in which all lie whose strides tell. None: C order.
+    is no Tensor: the format in which all lie whose strides tell. None: C order. NpuLayoutError on what is no array.
 
     >>> x, y = (Tensor(np.zeros((1, 3, 4, 5)), order) for order in ("CHWN", "NHWC"))
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)

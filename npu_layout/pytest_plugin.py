@@ -23,6 +23,8 @@ from .recording_frames import FRAME
 from .report import Report
 from .validation import Tolerance, validate
 
+__all__ = ["Recordings", "assert_matches"]
+
 PathLike = Union[str, "os.PathLike[str]"]
 Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
 
@@ -58,13 +60,22 @@ def assert_matches(
 
 
 class Recordings:
-    """The fixture ``npu_recording``.
+    """The fixture ``npu_recording``, which pytest makes of its `config`, the file of the `test`, and what was
+    `recorded` with which `engines` before.
 
     Recordings lie in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
     file. A plain run reads them and writes nothing. ``--npu-record`` records those that are missing, ``--npu-update``
     all that the tests ask for, with the engine of ``npu_engine``, ``package.module:factory`` (see
     npu_layout.factories.engine_named); where the factory says that its accelerator is not here, the test is skipped.
+    What goes wrong (NpuLayoutError) fails the test with its sentence.
+
+    Attributes
+    ----------
+    folder
+        Where the recordings lie.
     """
+
+    folder: Path
 
     def __init__(self, config: Any, test: Path, recorded: dict[str, int], engines: dict[str, Any]) -> None:
         self._config, self._recorded, self._engines = config, recorded, engines
@@ -84,7 +95,8 @@ class Recordings:
 
         inputs: what is recorded, a frame each: an array, or {name: array} ("frame": the camera's); a function that
         gives them is called only when they are needed. None: an update runs the recorded inputs again. engine: in place
-        of npu_engine. about: what Recorder takes beside engine and folder (preprocess, model, note, ...).
+        of npu_engine. about: what `Recorder` takes beside engine and folder (preprocess, model, note, ...). Errors are
+        those of `Recorder` and `Recording.load`, as failures of the test.
         """
         __tracebackhide__ = True
         import pytest

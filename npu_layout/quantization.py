@@ -124,30 +124,37 @@ class Quantization:
 
     @classmethod
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
-        """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32)."""
-        try:
-            shifts = -np.asarray(fl, np.int64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise LayoutError(f"quantization fl: expected integers, got {fl!r} ({error})") from None
-        with np.errstate(over="ignore", under="ignore"):
-            return cls(np.ldexp(1.0, shifts), 0, axis)
+        """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32).
+
+        fl, and axis where there are several, as `Quantization` has scale and axis. LayoutError where fl is not whole,
+        or 2**-fl is beyond float32.
+        """
+        bits = np.asarray(_values("fl", fl, axis))
+        if (bits != np.rint(bits)).any():
+            raise LayoutError(f"quantization fl: expected whole numbers, got {fl!r}")
+        scale = np.ldexp(1.0, -np.clip(bits, -1000, 1000).astype(np.int64))
+        return cls(scale if axis is not None else scale[0], 0, axis)
 
     @classmethod
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
-        """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point."""
+        """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point.
+        Arguments and LayoutError as for `Quantization`."""
+        _values("offset", offset, axis)
         given = np.asarray(offset)
         return cls(scale, -(given.astype(np.int64) if given.dtype.kind in "iu" else given), axis)
 
     @classmethod
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
-        """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is 0."""
-        multiplier = np.asarray(m, np.float64)
+        """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is
+        not positive or not a number; m and axis as `Quantization` has scale and axis."""
+        multiplier = np.asarray(_values("multiplier", m, axis), np.float64)
         if not (multiplier > 0).all():
             raise LayoutError(f"quantization multiplier: expected positive numbers, got {m!r}")
-        return cls(1.0 / multiplier, 0, axis)
+        return cls(1.0 / (multiplier if axis is not None else multiplier[0]), 0, axis)
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
-        """The kernel's arithmetic: to stored integers, or to real values; `axis` is the letter of self.axis."""
+        """The kernel's arithmetic: to stored integers, or to real values with `to_stored` False; `axis` is the letter
+        of self.axis. Raises nothing."""
         fractional = any(float(z) != int(z) for z in self._zero_points)
         if to_stored:
             return Affine(axis, None, None, self._scales, self._zero_points, fractional)

@@ -93,8 +93,8 @@ class Recording:
 
     @classmethod
     def load(cls, path: PathLike) -> Recording:
-        """The recording in a folder: every frame is read once and checked, and read again from disk whenever it is
-        asked for, so that memory holds one frame. The folder is never written to.
+        """The recording in the folder `path`: every frame is read once and checked, and read again from disk whenever
+        it is asked for, so that memory holds one frame. The folder is never written to.
 
         Raises RecordingError, naming file and field, on anything that is missing, damaged, renamed, swapped, not of
         this format, larger than it says, or a link that leaves the folder.
@@ -129,7 +129,18 @@ class Recorder:
     Every frame is on disk when `infer` returns, whole even if the process is killed while it writes the next. Arrays
     are copied by being written. Memory does not grow. Use it in a with statement, or call close(): the number of frames
     is then noted too, so that a lost last one is missed.
+
+    Attributes
+    ----------
+    engine, folder
+        As given, the folder as a Path.
+    count
+        Frames recorded so far.
     """
+
+    engine: Any
+    folder: Path
+    count: int
 
     def __init__(
         self,
@@ -176,9 +187,10 @@ class Recorder:
         return self.engine.output_specs
 
     def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
-        """The engine's answer, after it was recorded, with the camera's `frame` (recorded as input "frame") where one
-        is given: `validate` can then tell whether it was letterboxed, stretched or cropped. Raises RecordingError, and
-        records nothing, where an output has no spec or does not fit it."""
+        """The engine's answer to `inputs` (an array, or {name: array}), after both were recorded, with the camera's
+        `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
+        whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
+        has no spec or does not fit it."""
         outputs = self.engine.infer(inputs)
         given = inputs if isinstance(inputs, Mapping) else {next(iter(self._input_names()), "input"): inputs}
         seen = given if frame is None else {**given, FRAME: frame}

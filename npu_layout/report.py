@@ -48,7 +48,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class OutputReport:
-    """What is known of one output.
+    """What `validate` knows of one output.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as JSON text, written to `path` too where one is given."""
+        """The report as JSON text, written to `path` too where one is given: OSError where it cannot be."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
@@ -223,9 +223,9 @@ class Report:
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file that needs nothing else, to be read by people and attached to an issue: the
-        verdict and its fix, figures, the error over channels and positions, histograms, and a contact sheet, on which
-        the same buffer is read under the best explanations beside what the model says.
+        """Write the report to `path` as one HTML file that needs nothing else, to be read by people and attached to an
+        issue: the verdict and its fix, figures, the error over channels and positions, histograms, and a contact sheet,
+        on which the same buffer is read under the best explanations beside what the model says.
 
         The file appears whole or not at all. NpuLayoutError where it cannot be written.
         """

@@ -14,6 +14,8 @@ from .names import BY_RANK
 from .quantization import Quantization
 from .tensor import TensorSpec
 
+__all__ = ["from_rknn", "from_tflite"]
+
 _MISSING = object()
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number

@@ -299,6 +299,9 @@ def test_bad_input() -> None:
         nl.explain("NCHW", shape, at=(0, 3, 0, 0))
     with pytest.raises(nl.NpuLayoutError, match=r"\.svg or \.png"):
         nl.explain("NCHW", shape).save("picture.gif")
+    for scale in (0, -1, float("nan")):
+        with pytest.raises(nl.NpuLayoutError, match="above 0"):
+            nl.explain("NCHW", shape).to_png(scale=scale)
 
 
 class Terminal(io.StringIO):

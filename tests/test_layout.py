@@ -182,6 +182,13 @@ def test_layout_is_what_the_tag_says(tag: str, data: st.DataObject) -> None:
     assert hash(layout) == hash(nl.Layout(tag, axes))
 
 
+def test_ranks_that_letters_can_name() -> None:
+    assert [len(nl.Layout.of_rank(rank).axes) for rank in range(27)] == list(range(27))
+    for rank in (-1, 27):
+        with pytest.raises(nl.LayoutError, match="expected 0 to 26"):
+            nl.Layout.of_rank(rank)
+
+
 @given(st.text("NCHWchw0123456789_ -é", max_size=8))
 def test_any_text_is_a_layout_or_a_layout_error(text: str) -> None:
     try:

@@ -539,6 +539,8 @@ def test_several_inputs() -> None:
         result = ops.concat_channels(inputs)
         assert nl.is_contiguous(result, element_wise or "NCHW")
         assert isinstance(result, nl.Tensor) == any(isinstance(x, nl.Tensor) for x in inputs)
+    with pytest.raises(nl.NpuLayoutError):
+        ops.result_layout([1, 2])
 
 
 # -- the registry

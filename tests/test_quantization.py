@@ -75,9 +75,17 @@ def test_conventions() -> None:
     assert nl.Quantization.from_offset(0.5, np.uint8(2)).dequantize(codes).tolist() == [-1, 1, 3.5]
     assert nl.Quantization.from_multiplier(4).dequantize(codes).tolist() == [-1, 0, 1.25]
     assert nl.Quantization.from_dfp([1, 2, 3], 0).dequantize(codes).tolist() == [-2, 0, 0.625]
-    for bad in (0, -1, np.inf):
-        with pytest.raises(nl.NpuLayoutError):
+    for bad in (0, -1, np.inf, "x", None):
+        with pytest.raises(nl.LayoutError):
             nl.Quantization.from_multiplier(bad)
+    for bad in (1.5, 2000, -2000, "x", None, [1, 2]):
+        with pytest.raises(nl.LayoutError):
+            nl.Quantization.from_dfp(bad)
+    with pytest.raises(nl.LayoutError):
+        nl.Quantization(1e300)
+    for bad in (np.nan, "x", None, [1, 2]):
+        with pytest.raises(nl.LayoutError):
+            nl.Quantization.from_offset(1, bad)
     with pytest.raises(nl.NpuLayoutError, match="3 scales along axis 0"):
         nl.Quantization([1, 2, 3], 0, 0).dequantize(np.zeros(4, np.int8))
     with pytest.raises(nl.NpuLayoutError, match="integers"):

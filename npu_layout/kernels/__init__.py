@@ -1,7 +1,8 @@
 """The one door to the kernels: whoever moves elements asks here for a program and runs it.
 
 ``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default: compiled where that was built), ``native`` (ImportError where it
-was not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``.
+was not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function takes
+`backend`, a name of `backends`, to use another kind than the active one.
 """
 
 from __future__ import annotations
@@ -14,25 +15,22 @@ from typing import Any
 import numpy as np
 
 from . import _numpy, _numpy_reduce
-from ._numpy import Program as Twin
-from .box import Arithmetic, Box
+from .box import Arithmetic as Arithmetic
+from .box import Box as Box
 from .reductions import checked_argmax, checked_peaks, checked_softmax, checked_tops
 
 __all__ = [
-    "Arithmetic",
-    "Box",
-    "Twin",
     "active",
     "argmax",
     "backends",
     "get_num_threads",
-    "gray",
     "peaks",
-    "program",
     "set_num_threads",
     "softmax",
     "tops",
 ]
+
+Twin = _numpy.Program
 
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
 if _WANTED not in ("auto", "native", "numpy"):
@@ -156,7 +154,8 @@ def tops(
     x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
 ) -> None:
     """Where peaks are between pixels: of `x` (N, C, H, W), any strides, and `rows` of n, c, y, x, as `peaks` gives
-    them, to float64 `out` (count, 5): n, c, x, y, value; see `_numpy_reduce.tops`. ValueError on what does not fit."""
+    them, to float64 `out` (count, 5): n, c, x, y, value; see `_numpy_reduce.tops`. refine: "parabola", "quarter" or
+    None. ValueError on what does not fit."""
     checked_tops(x, rows, out, refine)
     native = _BACKENDS[backend or _ACTIVE] is not None
     if not native or not _core.tops(x, rows, out, x.dtype.name, refine):
