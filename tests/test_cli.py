@@ -535,7 +535,13 @@ def test_ctrl_c(here: Path, board: Board) -> None:
     for i in range(40):
         board.recording().save(f"many/{i}")
     command = [*COMMAND, "validate", "many", "model.onnx", "--workers", "2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored by what runs in the background
+    ) as process:
         assert process.stderr is not None and process.stderr.readline().startswith("npu-layout validate")
         try:
             process.wait(timeout=1.5)

@@ -12,7 +12,7 @@ import sys, sysconfig
 before = set(sys.modules)
 import npu_layout
 files = {n.split(".")[0]: getattr(m, "__file__", None) or "" for n, m in sys.modules.items() if n not in before}
-print(*sorted(n for n, f in files.items() if "site-packages" in f))
+print(*sorted(n for n, f in files.items() if "site-packages" in f and n != "npu_layout"))
 """
 COST = """
 import time

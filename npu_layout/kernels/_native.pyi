@@ -1,8 +1,9 @@
-from typing import Any
+from typing import Any, final
 
 LEVELS: list[tuple[str, int]]
 FAST: list[tuple[str, str, str, int]]
 
+@final
 class Program:
     def __new__(
         cls,

@@ -1,0 +1,236 @@
+"""What a user may write, checked by mypy --strict and run by test_typed.py: python typed_script.py MODEL FOLDER."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import npu_layout as nl
+from npu_layout import exchange, kernels, ops, specs
+from npu_layout.pytest_plugin import Recordings, assert_matches
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(value, kind):
+        return value
+
+
+def layouts() -> None:
+    layout = nl.Layout("NCHW16c", axes="NCHW")
+    assert_type((layout.tag, layout.axes, layout.letters, layout.is_blocked), tuple[str, str, str, bool])
+    assert_type(layout.storage_shape([1, 17, 2, 2]), tuple[int, ...])
+    assert_type(layout.size(layout.check_shape((1, 17, 2, 2))), int)
+    assert_type([dim.axis for dim in layout.dims], list[int])
+    layout.offset((1, 17, 2, 2), 0, 16, 1, np.array([0, 1]))
+    assert [nl.Layout.named("5HD", block=16), nl.Layout.of_rank(4), nl.Layout.plain("NCHW")][0] == layout
+
+
+def quantizations() -> None:
+    q = nl.Quantization([0.5, 0.25], zero_point=3, axis=1)
+    assert_type(q.scale, "float | np.ndarray")
+    assert_type((q.axis, q.count), "tuple[int | None, int]")
+    assert_type(q.dequantize(q.quantize(np.zeros((1, 2)), "int8")), np.ndarray)
+    nl.Quantization(**q.to_dict())
+    q.affine("C", to_stored=True)
+    for same in (nl.Quantization.from_dfp(1), nl.Quantization.from_offset(0.5, 0), nl.Quantization.from_multiplier(2)):
+        assert same.zero_point == 0
+
+
+def tensors(quantized: nl.TensorSpec) -> np.ndarray:
+    spec = nl.TensorSpec.from_dict(quantized.to_dict())
+    assert_type((spec.name, spec.axes, spec.dtype, spec.layout), tuple[str, str, str, nl.Layout])
+    assert_type((spec.size, spec.nbytes, spec.storage_offset), tuple[int, int, int])
+    assert_type(spec.shape + spec.storage_shape + spec.storage_strides, tuple[int, ...])
+    assert_type(spec.quantization, "nl.Quantization | None")
+    spec.storage, spec.element, spec.stored, spec.describe(), spec.offset(0, 0, 0, 0)
+    flat = spec.pack(np.zeros(spec.shape, np.float32), out=None)
+    assert_type(spec.unpack(bytes(flat), to="NHWC", dtype=np.float32, out=None, copy=None), np.ndarray)
+    assert_type(spec.flat(flat), np.ndarray)
+    plain = nl.TensorSpec(spec.shape, dtype="int8")
+    assert_type(plain.view(plain.pack(np.zeros(spec.shape, np.int8))), np.ndarray)
+    convert = nl.plan(spec, nl.TensorSpec(spec.shape, "NHWC", "float32"))
+    assert isinstance(convert, nl.Conversion) and convert.source == spec and convert.move is not None
+    assert_type(convert(flat, out=None), np.ndarray)
+    assert_type(convert.target, nl.TensorSpec)
+    try:
+        spec.unpack(b"")
+    except nl.BufferSizeError as error:
+        assert_type(error, nl.BufferSizeError)
+    for kind in (nl.LayoutError, nl.NoDeviceError, nl.RecordingError, nl.BufferSizeError):
+        assert issubclass(kind, nl.NpuLayoutError)
+    return flat
+
+
+def formats(x: np.ndarray) -> None:
+    last = nl.asformat(x, "NHWC", copy=True)
+    assert_type(nl.memory_format(last, axes="NCHW"), "nl.Layout | None")
+    assert_type(nl.fitting_formats(last), tuple[nl.Layout, ...])
+    assert_type(nl.is_contiguous(nl.clone(last, "NHWC"), "NHWC"), bool)
+    assert_type(nl.strides(x.shape, nl.Layout("NHWC")), tuple[int, ...])
+    assert_type(nl.empty_like(nl.empty(x.shape, np.uint8, "NHWC"), layout="NCHW"), np.ndarray)
+    assert_type(nl.repack(x, "NCHW", "NCHW4c", out=None), np.ndarray)
+    assert_type(nl.why_copy(last, (1, -1)), str)
+    assert_type(nl.to_gray(x.astype(np.uint8), "NCHW", order="RGB", to="NHWC"), np.ndarray)
+    tensor = nl.Tensor(x, "NHWC")
+    assert_type(tensor.layout, nl.Layout)
+    assert_type(nl.Tensor.of(x, nl.Layout("NCHW")), nl.Tensor)
+    with nl.track_layout() as report:
+        tensor.mean(axis=1)
+    assert_type(str(report), str)
+
+
+def operators(x: np.ndarray) -> None:
+    q = nl.Quantization(0.1)
+    stored = ops.quantize(x, q, "int8")
+    for result in (
+        ops.argmax_channels(stored, quantization=q),
+        ops.concat_channels([x, x]),
+        ops.crop(x, (0, 0, 2, 2)),
+        ops.dequantize(stored, q),
+        ops.flip(x, out=None),
+        ops.normalize(x, mean=0, std=[1, 2, 3]),
+        ops.pad(x, (1, 1, 1, 1), value=0),
+        ops.peaks(x, 0.5, radius=1, refine=None),
+        ops.resize(x, (4, 4), "nearest"),
+        ops.sigmoid(x),
+        ops.softmax_channels(x),
+        ops.to_gray(x, order="RGB"),
+    ):
+        assert_type(result, np.ndarray)
+    assert_type(ops.split_channels(x, [1, 2]), tuple[np.ndarray, ...])
+    assert_type(ops.top_k(x, 2), tuple[np.ndarray, np.ndarray])
+    assert_type(ops.result_layout(x, x, windows=True), "nl.Layout | None")
+    assert_type(ops.table(["NHWC"], dtype="uint8")["flip"], dict[str, str])
+
+
+def cores() -> None:
+    assert_type([kernels.active(), *kernels.backends()], list[str])
+    nl.set_num_threads(kernels.get_num_threads())
+    kernels.set_num_threads(1)
+    x, out = np.zeros((1, 2, 4, 4), np.float32), np.empty((1, 2, 4, 4), np.float32)
+    kernels.argmax(x, np.empty((1, 2, 4), np.int64), backend="numpy")
+    kernels.softmax(x, out, positions=3, channels=None, scale=1.0)
+    rows = kernels.peaks(x, 0.5, radius=1)
+    kernels.tops(x, rows, np.empty((len(rows), 5)), refine="quarter")
+
+
+def metadata() -> None:
+    tflite: dict[str, Any] = {"name": "x", "shape": [1, 2, 2, 3], "dtype": np.float32, "quantization": (0.0, 0)}
+    rknn = {"name": "y", "dims": [1, 3, 2, 2], "fmt": "NCHW", "type": "FP32", "qnt_type": "NONE"}
+    assert_type([specs.from_tflite(tflite), specs.from_rknn(rknn, None, target=None)], list[nl.TensorSpec])
+
+
+def preprocessing(frame: np.ndarray) -> None:
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), resize="crop", pad_value=0)
+    assert_type(preprocess(frame), tuple[np.ndarray, nl.Geometry])
+    assert_type(preprocess.batch([frame], out=None), tuple[np.ndarray, list[nl.Geometry]])
+    assert_type(preprocess.resize + preprocess.interpolation + preprocess.source + preprocess.color, str)
+    assert preprocess.plan is not None and preprocess.target.name == ""
+    for g in (f((8, 6), (4, 4)) for f in (nl.Geometry.letterbox, nl.Geometry.stretch, nl.Geometry.crop)):
+        assert_type(g.frame_wh + g.input_wh + g.resized_wh, "tuple[int, int, int, int, int, int]")
+        assert_type((g.pad_ltrb, g.crop_xyxy), "tuple[tuple[int, int, int, int], tuple[int, int, int, int]]")
+        assert_type(g.points_to_frame(g.points_to_input([[1, 2]])), np.ndarray)
+        assert_type(g.boxes_to_frame(g.boxes_to_input([0, 0, 1, 1]), clip=True), np.ndarray)
+        assert_type(g.mask_to_frame(g.mask_to_input(frame), interpolation="linear"), np.ndarray)
+
+
+def explanations(spec: nl.TensorSpec, folder: Path) -> None:
+    found = nl.explain(spec, at=(0, 0, 0, 0), window=(3, 3), gray=True, compare=["NCHW"])
+    assert_type(found, nl.Explanation)
+    assert_type((found.formula, found.place(0, 0, 0, 0), found.to_svg(), found.terminal(0)), tuple[str, str, str, str])
+    assert_type((found.padding, found.padding_bytes, found.padding_percent), tuple[int, int, float])
+    assert_type(found.to_png(width=400, scale=1), bytes)
+    assert_type(found.compared, tuple[nl.Explanation, ...])
+    found.save(folder / "picture.svg")
+    found.facts(), found.views(), found.at, found.part, [str(r) for r in found.reads], found.spec
+
+
+def engines(model: str, spec: nl.TensorSpec, folder: Path) -> nl.Recording:
+    engine = nl.OnnxRuntimeEngine(model, threads=1)
+    assert_type((engine.model, engine.input_specs), tuple[str, list[nl.TensorSpec]])
+    assert engine.input_shapes and engine.output_shapes and engine.output_specs
+    npu = nl.SimulatedNpu(engine, [spec])
+    x = np.random.default_rng(0).normal(size=engine.input_specs[0].shape).astype(np.float32)
+    assert_type(npu.output_specs + npu.input_specs, list[nl.TensorSpec])
+    with nl.Recorder(npu, folder / "recorded", preprocess={"resize": "crop"}, model=model, note="a test") as recorder:
+        recorder.infer(x)
+        assert_type(npu.infer({engine.input_specs[0].name: x}), dict[str, np.ndarray])
+    recorder.close()
+    assert_type(npu.last_float, dict[str, np.ndarray])
+    assert_type((recorder.count, recorder.folder), tuple[int, Path])
+    assert recorder.engine is npu and npu.engine is engine and recorder.input_specs and recorder.output_specs
+    recording = nl.Recording.load(folder / "recorded")
+    recording.save(folder / "saved")
+    assert_type(recording.outputs, tuple[str, ...])
+    assert len(recording) == len(recording.frames) == len([frame.inputs for frame in recording])
+    return nl.Recording(recording.specs, recording.frames, recording.meta)
+
+
+def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
+    report = nl.validate(recording, model, min_snr_db=10, max_steps={"y": 1.0}, progress=False)
+    assert_type(assert_matches(recording, model, max_abs=None, min_cosine=0.9), nl.Report)
+    assert_type((report.verdict, report.model, report.note, report.frames), tuple[str, str, str, int])
+    report.to_html(folder / "report.html")
+    report.to_json(folder / "report.json")
+    report.to_dict(), report.meta
+    for name, output in report.outputs.items():
+        assert_type(output, nl.OutputReport)
+        assert_type((output.verdict, output.why, output.against, name), tuple[str, str, str, str])
+        assert_type(output.worst_channel, "int | None")
+        assert bool(output) and output.name == name and output.fix is None and output.exhibit is not None
+        seen = (output.figures, output.channels, output.dead, output.passing, output.tolerances, output.ranking)
+        assert seen and output.to_dict() and output.spec.name == name
+    reports = nl.validate_many(nl.find_recordings(folder), model, workers=1, progress=False)
+    assert_type(reports.counts, dict[str, int])
+    assert_type([str(found) for found in reports.values() if isinstance(found, nl.Report)], list[str])
+    assert isinstance(reports, nl.Reports) and reports.to_dict() and reports.to_json()
+
+
+def identification(flat: np.ndarray, tensor: np.ndarray) -> None:
+    found = nl.identify(flat.tobytes(), tensor, axes="NCHW")
+    assert_type(found, nl.Identification)
+    assert_type((found.spec, found.why), "tuple[nl.TensorSpec | None, str]")
+    for hypothesis in found.ranking:
+        assert_type(hypothesis, nl.Hypothesis)
+        assert_type((hypothesis.spec, hypothesis.score), tuple[nl.TensorSpec, float])
+
+
+def foreign(recording: nl.Recording, folder: Path) -> None:
+    exchange.save(recording, folder / "raw", form="raw")
+    assert_type(exchange.load(folder / "raw", form=None, specs=None, description=None), nl.Recording)
+    for form in exchange.FORMS.values():
+        assert_type(form, exchange.Form)
+        assert_type((form.help, form.recognises(folder / "raw")), tuple[str, bool])
+        assert callable(form.importer) and (form.exporter is None or callable(form.exporter))
+
+
+def test_in_a_users_suite(npu_recording: Recordings) -> None:
+    assert npu_recording.folder.name
+    assert_type(npu_recording("name", [np.zeros((1, 3))], engine=None, note=""), nl.Recording)
+
+
+def main(model: str, folder: Path) -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), "NCHW4c", "int8", quantization=nl.Quantization(0.05), name="y")
+    flat = tensors(spec)
+    layouts()
+    quantizations()
+    cores()
+    metadata()
+    formats(np.zeros((1, 3, 4, 5), np.float32))
+    operators(np.random.default_rng(0).random((1, 3, 4, 5)).astype(np.float32))
+    preprocessing(np.zeros((6, 8, 3), np.uint8))
+    explanations(spec, folder)
+    recording = engines(model, spec, folder)
+    proofs(model, recording, folder)
+    identification(flat, spec.unpack(flat))
+    foreign(recording, folder)
+    print("typed and run")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
