@@ -72,6 +72,26 @@ def formulas() -> dict[str, Formula]:
             3 * 5 * 20 * 16,
             lambda n, c, h, w: ((((n * h_ + h) * cd(c_, 4) + c // 4) * cd(w_, 8) + w // 8) * 8 + w % 8) * 4 + c % 4,
         ),
+        # The same, for n, h/4, c/8, w/4, then 4h, 4w, 8c
+        "NHCW_4H4W8C": (
+            named("NHCW_4H4W8C"),
+            shape,
+            3 * 2 * 3 * 4 * 128,
+            lambda n, c, h, w: (((n * 2 + h // 4) * 3 + c // 8) * 4 + w // 4) * 128 + h % 4 * 32 + w % 4 * 8 + c % 8,
+        ),
+        "NHCW_16W16C": (
+            named("NHCW_16W16C"),
+            shape,
+            3 * 5 * 2 * 256,
+            lambda n, c, h, w: ((n * 5 + h) * 2 + c // 16) * 256 + w * 16 + c % 16,
+        ),
+        # oneDNN OIhw4i16o4i: 16 o by 16 i in a block of 256
+        "OIHW4i16o4i": (
+            named("OIHW4i16o4i"),
+            shape,
+            2 * 65 * 256,
+            lambda o, i, h, w: ((i // 16 * 5 + h) * 13 + w) * 256 + i % 16 // 4 * 64 + o * 4 + i % 4,
+        ),
         # TVM NHWC8h4w: [N][H/8][W/4][C][8][4]
         "NHWC8h4w": (
             nl.Layout("NHWC8h4w"),
@@ -116,7 +136,25 @@ def formulas() -> dict[str, Formula]:
     def mnn(b: int) -> Callable[..., int]:
         return lambda n, c, h, w: (((c // b * n_ + n) * h_ + h) * w_ + w) * b + c % b
 
+    def rows(b: int) -> Callable[..., int]:
+        return lambda n, c, h, w: (((n * h_ + h) * cd(c_, b) + c // b) * w_ + w) * b + c % b
+
+    for b in (8, 16):  # weights, 3 outputs and 17 inputs
+        table[f"OIHW{b}o"] = (
+            named(f"OIHW{b}o"),
+            shape,
+            17 * 65 * b,
+            lambda o, i, h, w, b=b: ((i * 5 + h) * 13 + w) * b + o,
+        )
+        table[f"OIHW{b}i{b}o"] = (
+            named(f"OIHW{b}i{b}o"),
+            shape,
+            cd(17, b) * 65 * b * b,
+            lambda o, i, h, w, b=b: ((i // b * 5 + h) * 13 + w) * b * b + i % b * b + o,
+        )
     for b in (2, 4, 8, 16, 32):
+        if b in (8, 32):
+            table[f"NHCW_{b}C"] = (named(f"NHCW_{b}C"), shape, 3 * 5 * cd(17, b) * 13 * b, rows(b))
         for name in ("NC1HWC2", "NC1HWC0", "5HD"):
             table[f"{name}:{b}"] = (named(name, b), shape, 3 * cd(17, b) * b * 65, major(b))
         if b != 8:
@@ -141,6 +179,12 @@ def test_published_formulas(name: str) -> None:
     for index in oracle.indices(shape):
         assert offsets[index] == formula(*index), (name, index)
     assert layout.offset(shape, *(n - 1 for n in shape)) == formula(*(n - 1 for n in shape))
+
+
+def test_every_name_has_a_published_formula() -> None:
+    known = {name.partition(":")[0].replace("_", "").upper() for name in formulas()}
+    missing = nl.layout.NAMED.keys() - known
+    assert not missing, f"no row in formulas() for {sorted(missing)}: write down the vendor's own formula"
 
 
 def test_help_says_how_each_name_lies_in_memory() -> None:
