@@ -148,8 +148,15 @@ class Case:
         what = f"{kind} {source}" if kind in REDUCTIONS else f"{source} -> {target}"
         self.title = f"{what} {'x'.join(numbers)}" + (" strided" if strides else "")
         self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
+        back = sum((n - 1) * -s for n, s in zip(extents.values(), strides or ()) if s < 0)
         self.source = TensorSpec(
-            list(extents.values()), from_layout, from_dtype, axes=axes, quantization=given, storage_strides=strides
+            list(extents.values()),
+            from_layout,
+            from_dtype,
+            axes=axes,
+            quantization=given,
+            storage_strides=strides,
+            storage_offset=back,
         )
         if kind in ("gray", "argmax"):
             extents["C"] = 1
