@@ -156,7 +156,7 @@ class Layout:
         ('NCW', 'ABCDEF')
         """
         if not 0 <= operator.index(rank) <= 26:
-            raise LayoutError(f"layout of {rank} axes: expected 0 to 26")
+            raise LayoutError(f"layout of {rank} axes: expected 0 to 26, one letter for each axis")
         return cls.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
 
     def __str__(self) -> str:
