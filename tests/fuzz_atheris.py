@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 
-import atheris
-
-with atheris.instrument_imports(include=["npu_layout", "zipfile"]):
-    import fuzzing
-
-
-def mutate(data: bytes, most: int, seed: int) -> bytes:
-    changed = fuzzing.mutated(data, seed) if seed % 4 else None
-    return changed[:most] if changed else atheris.Mutate(data, most)
-
 
 def main() -> None:
+    import atheris  # here, because the suite's doctests import this module without it
+
+    with atheris.instrument_imports(include=["npu_layout", "zipfile"]):
+        import fuzzing
+
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        changed = fuzzing.mutated(data, seed) if seed % 4 else None
+        return changed[:most] if changed else bytes(atheris.Mutate(data, most))
+
     name = sys.argv.pop(1)
     warnings.simplefilter("error")
     atheris.Setup(sys.argv, fuzzing.TARGETS[name], custom_mutator=mutate)
