@@ -370,6 +370,15 @@ typedef struct {
     Row row;
 } Work;
 
+/* Neighbours to every `step` bytes. A memcpy of a size that is not known is a call. */
+static void spread(const uint8_t *src, uint8_t *dst, int64_t step, int64_t n, int size) {
+    switch (size) {
+        case 1: for (int64_t i = 0; i < n; ++i) dst[i * step] = src[i]; break;
+        case 2: for (int64_t i = 0; i < n; ++i) memcpy(dst + i * step, src + 2 * i, 2); break;
+        default: for (int64_t i = 0; i < n; ++i) memcpy(dst + i * step, src + 4 * i, 4);
+    }
+}
+
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
     const Convert *c = w->c;
     const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : (Loop){1, 0, 0, 0};
@@ -420,8 +429,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
                 Row part = each ? row_at(&here, i) : here;
                 part.past = 0;
                 convert_row(w->level, w->a, &w->bench, src + r * src_step + i * from, w->bench.out, some, &part, each);
-                for (int64_t k = 0; k < some; ++k)
-                    memcpy(dst + r * rows.d + (i + k) * row.d, w->bench.out + k * to, (size_t)to);
+                spread(w->bench.out, dst + r * rows.d + i * row.d, row.d, some, to);
             }
         }
     }
