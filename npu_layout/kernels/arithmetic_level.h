@@ -349,6 +349,26 @@ INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, ui
         put(dst + i, (V)x);
         if (i + VB >= n) return;
     }
+#elif defined(__aarch64__)
+    const uint16x8_t factor0 = vdupq_n_u16(*factor), low = vdupq_n_u16(0x8000);
+    const int16x8_t summand0 = vdupq_n_s16(*summand), by = vdupq_n_s16((int16_t)-bits);
+    const uint8x16_t top = vdupq_n_u8(0x80);
+    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
+        uint8x16_t x = vld1q_u8(src + i);
+        if (!from_u8) x = veorq_u8(x, top);
+        const uint16x8_t u[2] = {vmovl_u8(vget_low_u8(x)), vmovl_high_u8(x)};
+        int16x8_t y[2];
+        for (int k = 0; k < 2; ++k) {
+            const uint16x8_t times = each ? vld1q_u16(factor + i + 8 * k) : factor0;
+            const int16x8_t plus = each ? vld1q_s16(summand + i + 8 * k) : summand0;
+            const uint32x4_t first = vmull_u16(vget_low_u16(u[k]), vget_low_u16(times));
+            const uint16x8_t t = vshrn_high_n_u32(vshrn_n_u32(first, 8), vmull_high_u16(u[k], times), 8);
+            y[k] = vshlq_s16(vqaddq_s16(vreinterpretq_s16_u16(veorq_u16(t, low)), plus), by);
+        }
+        x = vreinterpretq_u8_s8(vqmovn_high_s16(vqmovn_s16(y[0]), y[1]));
+        vst1q_u8(dst + i, to_u8 ? veorq_u8(x, top) : x);
+        if (i + VB >= n) return;
+    }
 #else
     for (int64_t i = 0; i < n; ++i) {
         const int64_t k = each ? i : 0;

@@ -10,6 +10,8 @@ enum { ROOM = 1 << 22 };
 static uint8_t src[ROOM], dst[ROOM];
 static const float shift = 3, scale = 2, divisor = 1, before = 0.5f;
 static const int32_t after = 3;
+static const uint16_t factor = 56000;
+static const int16_t summand = 5000;
 static float low, high;
 
 static const Level *level;
@@ -20,11 +22,12 @@ static void move(Box box, int size) {
     move_run(level, &m, src, dst);
 }
 
-static void convert(Dtype from, Dtype to, int steps, int brief, int64_t n) {
+static void convert(Dtype from, Dtype to, int steps, int bits, int64_t n) {
     const float lowest[] = {-128, 0, -32768, 0}, highest[] = {127, 255, 32767, 65535};
     if (to < I32) low = lowest[to] - (float)after, high = highest[to] - (float)after;
-    const Arithmetic a = {.from = from, .to = to, .steps = steps, .brief = brief, .channels = 1, .shift = &shift,
-                          .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after};
+    const Arithmetic a = {.from = from, .to = to, .steps = steps, .brief = bits >= 0, .bits = bits > 0 ? bits : 0, .channels = 1, .shift = &shift,
+                          .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
+                          .factor = &factor, .summand = &summand};
     const Box box = {1, {{n, dtype_size[from], dtype_size[to], 0}}, 0, 0, 0};
     Convert c;
     convert_plan(&c, &box, &a);
@@ -56,7 +59,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
 }
 
 #define BOX2(n0, s0, d0, n1, s1, d1) ((Box){2, {{n0, s0, d0, 0}, {n1, s1, d1, 0}}, 0, 0, 0})
-#define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z), z), z) /* 64 planes to neighbours */
+#define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z) + 64, z), z) /* 64 planes to neighbours */
 #define SPLIT(c, z) move(BOX2(c, z, n / (c) * (z), n / (c), (c) * (z), z), z)
 #define MERGE(c, z) move(BOX2(n / (c), z, (c) * (z), c, n / (c) * (z), z), z)
 #define CASES(CASE)                                                                                              \
@@ -84,17 +87,19 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("pixels, 4 to 3", move(BOX2(n / 3, 4, 3, 3, 1, 1), 1))                                                  \
     CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
     CASE("strided, 4 bytes", move(BOX2(4, 262144, 300000, n / 4, 8, 12), 4))                                     \
-    CASE("uint8 to float32", convert(U8, F32, 1, 0, n))                                                          \
-    CASE("int16 to float32", convert(I16, F32, 1, 0, n))                                                         \
-    CASE("float16 to float32", convert(F16, F32, 1, 0, n))                                                       \
-    CASE("bfloat16 to float32", convert(BF16, F32, 1, 0, n))                                                     \
-    CASE("float32 to uint8", convert(F32, U8, 1, 0, n))                                                          \
-    CASE("float32 to int8", convert(F32, I8, 1, 0, n))                                                           \
-    CASE("float32 to int16", convert(F32, I16, 1, 0, n))                                                         \
-    CASE("float32 to float16", convert(F32, F16, 1, 0, n))                                                       \
-    CASE("float32 to bfloat16", convert(F32, BF16, 1, 0, n))                                                     \
-    CASE("uint8 to int8", convert(U8, I8, 1, 1, n))                                                              \
-    CASE("int8 to uint8", convert(I8, U8, 1, 1, n))                                                              \
+    CASE("uint8 to float32", convert(U8, F32, 1, -1, n))                                                         \
+    CASE("int16 to float32", convert(I16, F32, 1, -1, n))                                                        \
+    CASE("float16 to float32", convert(F16, F32, 1, -1, n))                                                      \
+    CASE("bfloat16 to float32", convert(BF16, F32, 1, -1, n))                                                    \
+    CASE("float32 to uint8", convert(F32, U8, 1, -1, n))                                                         \
+    CASE("float32 to int8", convert(F32, I8, 1, -1, n))                                                          \
+    CASE("float32 to int16", convert(F32, I16, 1, -1, n))                                                        \
+    CASE("float32 to float16", convert(F32, F16, 1, -1, n))                                                      \
+    CASE("float32 to bfloat16", convert(F32, BF16, 1, -1, n))                                                    \
+    CASE("uint8 to int8", convert(U8, I8, 1, 0, n))                                                              \
+    CASE("int8 to uint8", convert(I8, U8, 1, 0, n))                                                              \
+    CASE("uint8 to int8, in 16 bits", convert(U8, I8, 1, 8, n))                                                  \
+    CASE("int8 to uint8, in 16 bits", convert(I8, U8, 1, 8, n))                                                  \
     CASE("gray, planes of uint8", gray(0, 1, n))                                                                 \
     CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
     CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \
