@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from browser import Browser
@@ -160,4 +161,4 @@ def test_the_pages_in_a_browser(built: Path, tmp_path: Path) -> None:
         if address in ids:
             assert not fragment or fragment in ids[address], link
         else:
-            assert Path(address[len("file://") :]).is_file(), link
+            assert Path(unquote(address[len("file://") :])).is_file(), link
