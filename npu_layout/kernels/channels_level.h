@@ -52,10 +52,9 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
     for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
 #endif
 }
-/* Pixels of 3 elements before the first one that begins at a vector's multiple: 3 divides 1 more than a power of four
- * times two. */
+/* Pixels of 3 elements before the first one that begins at a vector's multiple. */
 INLINE int64_t thirds_lead(const uint8_t *dst, int size) {
-    enum { INVERSE = 43 }; /* 3 * 43 is 1 more than 128 */
+    enum { INVERSE = 43 }; /* 3 * 43 leaves 1 when divided by 64 and by what divides that */
     return (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size * INVERSE % (VB / size) : 0;
 }
 
