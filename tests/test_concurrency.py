@@ -47,6 +47,7 @@ def printed(code: str, *arguments: object) -> list[str]:
 INTERRUPTED = (
     LONG
     + """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in the background
 run()
 start = time.monotonic(); run(); whole = time.monotonic() - start
 latencies = []

@@ -31,7 +31,7 @@ def test_what_the_fuzzers_found(target: str, ran: Callable[[int, str], None]) ->
 
 def replay(tmp_path: Path, *flags: str) -> int:
     """tests/native/fuzz_core.c, built with these flags, on all inputs of the core; how many there were."""
-    at, program = Path(kernels.__file__).parent, tmp_path / "replay"
+    at, program = HERE.parent / "npu_layout" / "kernels", tmp_path / "replay"
     sources = [HERE / "native" / "fuzz_core.c", *(file for file in at.glob("*.c") if not file.name.startswith("_"))]
     options = ["-std=c11", "-ffp-contract=off", "-Wno-psabi", "-pthread", "-DREPLAY", f"-I{at}", *flags]
     subprocess.run(["cc", *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
