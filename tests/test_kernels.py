@@ -494,6 +494,42 @@ def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
     assert found >= 5
 
 
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("source, target", [("uint8", "int8"), ("int8", "uint8")])
+def test_pixels_converted_of_every_width_between_fences(
+    source: str, target: str, backend: str, fences: tuple[Fenced, Fenced]
+) -> None:
+    """Channels in another order, or out of more, each with parameters of its own."""
+    first, level = (0 if source == "uint8" else -128), kernels._BACKENDS[backend]
+    for s, d, step in (
+        (3, 3, -1),
+        (3, 3, 1),
+        (4, 3, 1),
+        (4, 3, -1),
+        (8, 3, -1),
+        (4, 4, -1),
+        (8, 2, 1),
+        (2, 2, -1),
+        (5, 3, 1),
+    ):
+        mean = np.array([123.675, 116.28, 103.53, 110.1])[:d] + first
+        std = np.array([58.395, 57.12, 57.375, 58.1])[:d]
+        points = np.full(d, -10.0 if target == "int8" else 118.0)
+        a = Arithmetic(source, target, np.float32(mean), np.float32(1 / std), np.full(d, 0.02, np.float32), points)
+        told = native._told(a)
+        assert told is not None and told[5]
+        for n, at_end in itertools.product((*range(1, 150), 1023, 1026, 2051), (False, True)):
+            box, src_size, dst_size = boxed([(n, s, d), (d, step, 1)])
+            loops = tuple((*loop[:3], int(loop[0] == d and loop[2] == 1)) for loop in box.loops)
+            x, got = ((f.last if at_end else f.first)(size) for f, size in zip(fences, (src_size, dst_size)))
+            x[:], got[:] = np.random.default_rng(n).integers(0, 256, src_size, np.uint8), 0x77
+            program = native._native.Program(level, src_size, 1, dst_size, 1, (), ((loops, box.src, box.dst, 0),), told)
+            program.run(x.view(source), got.view(target))
+            given = x.view(source)[walked([(n, s, d), (d, step, 1)], 0, box.src)]
+            expected = converted(given, a, np.tile(np.arange(d), n)).astype(target)
+            assert same(got.view(target), expected, target), f"{s} {d} {step} {n}"
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_gray_of_every_width_between_fences(dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:

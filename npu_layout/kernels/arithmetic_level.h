@@ -325,60 +325,59 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
         if (i + VB >= n) return;
     }
 }
-/* The same in 16 bits, as far as that is exact. */
+/* The same in 16 bits, as far as that is exact: of bytes counted from their lowest value, (u * times / 256 - 32768 + plus)
+ * >> bits. The first 8 bytes of each lane have the parameters times[0] and plus[0], the others times[1] and plus[1]. */
+INLINE V in_16_bits(int from_u8, int to_u8, V x, const V times[2], const V plus[2], int bits) {
+#ifdef PACKS
+    const I top = PACKS(set1_epi8)((char)0x80), low = PACKS(set1_epi16)((int16_t)0x8000), zero = top ^ top;
+    const __m128i by = _mm_cvtsi32_si128(bits);
+    const I u = (I)x ^ (from_u8 ? zero : top);
+    I y[2] = {PACKS(unpacklo_epi8)(zero, u), PACKS(unpackhi_epi8)(zero, u)};
+    for (int k = 0; k < 2; ++k)
+        y[k] = PACKS(sra_epi16)(PACKS(adds_epi16)(PACKS(mulhi_epu16)(y[k], (I)times[k]) ^ low, (I)plus[k]), by);
+    const I q = PACKS(packs_epi16)(y[0], y[1]);
+    return (V)(q ^ (to_u8 ? top : zero));
+#elif defined(__aarch64__)
+    const uint16x8_t low = vdupq_n_u16(0x8000);
+    const int16x8_t by = vdupq_n_s16((int16_t)-bits);
+    const uint8x16_t top = vdupq_n_u8(0x80), from = from_u8 ? (uint8x16_t)x : veorq_u8((uint8x16_t)x, top);
+    const uint16x8_t u[2] = {vmovl_u8(vget_low_u8(from)), vmovl_high_u8(from)};
+    int16x8_t y[2];
+    for (int k = 0; k < 2; ++k) {
+        const uint32x4_t first = vmull_u16(vget_low_u16(u[k]), vget_low_u16((uint16x8_t)times[k]));
+        const uint16x8_t t = vshrn_high_n_u32(vshrn_n_u32(first, 8), vmull_high_u16(u[k], (uint16x8_t)times[k]), 8);
+        y[k] = vshlq_s16(vqaddq_s16(vreinterpretq_s16_u16(veorq_u16(t, low)), (int16x8_t)plus[k]), by);
+    }
+    const uint8x16_t q = vreinterpretq_u8_s8(vqmovn_high_s16(vqmovn_s16(y[0]), y[1]));
+    return (V)(to_u8 ? veorq_u8(q, top) : q);
+#else
+    for (int i = 0; i < VB; ++i) {
+        const uint32_t u = from_u8 ? x[i] : x[i] ^ 0x80;
+        int32_t y = (int32_t)(u * ((B2)times[i / 8])[i % 8] >> 8) - 32768 + (int16_t)((B2)plus[i / 8])[i % 8];
+        y = (y < -32768 ? -32768 : y > 32767 ? 32767 : y) >> bits;
+        y = y < -128 ? -128 : y > 127 ? 127 : y;
+        x[i] = (uint8_t)(to_u8 ? y + 128 : y);
+    }
+    return x;
+#endif
+}
 INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const uint16_t *factor = row->factor;
     const int16_t *summand = row->summand;
     const int bits = row->bits;
-#ifdef PACKS
-    const I top = PACKS(set1_epi8)((char)0x80), low = PACKS(set1_epi16)((int16_t)0x8000), zero = top ^ top;
-    const I factor0 = PACKS(set1_epi16)((int16_t)*factor), summand0 = PACKS(set1_epi16)(*summand);
-    const __m128i by = _mm_cvtsi32_si128(bits);
+    uint16_t factors[8];
+    int16_t summands[8];
+    for (int i = 0; i < 8; ++i) factors[i] = *factor, summands[i] = *summand;
+    const V factor0 = broadcast((const uint8_t *)factors), summand0 = broadcast((const uint8_t *)summands);
+    V times[2] = {factor0, factor0}, plus[2] = {summand0, summand0};
     for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
-        I x = (I)in_halves(src + i), y[2];
-        if (!from_u8) x = x ^ top;
-        y[0] = PACKS(unpacklo_epi8)(zero, x), y[1] = PACKS(unpackhi_epi8)(zero, x);
-        for (int k = 0; k < 2; ++k) {
-            const int64_t at = i + k * (VB / 2);
-            const I times = each ? (I)whole((const uint8_t *)(factor + at)) : factor0;
-            const I plus = each ? (I)whole((const uint8_t *)(summand + at)) : summand0;
-            y[k] = PACKS(sra_epi16)(PACKS(adds_epi16)(PACKS(mulhi_epu16)(y[k], times) ^ low, plus), by);
+        for (int k = 0; each && k < 2; ++k) {
+            times[k] = whole((const uint8_t *)(factor + i + k * (VB / 2)));
+            plus[k] = whole((const uint8_t *)(summand + i + k * (VB / 2)));
         }
-        x = (I)halves_in_order((V)PACKS(packs_epi16)(y[0], y[1]));
-        if (to_u8) x = x ^ top;
-        put(dst + i, (V)x);
+        put(dst + i, halves_in_order(in_16_bits(from_u8, to_u8, in_halves(src + i), times, plus, bits)));
         if (i + VB >= n) return;
     }
-#elif defined(__aarch64__)
-    const uint16x8_t factor0 = vdupq_n_u16(*factor), low = vdupq_n_u16(0x8000);
-    const int16x8_t summand0 = vdupq_n_s16(*summand), by = vdupq_n_s16((int16_t)-bits);
-    const uint8x16_t top = vdupq_n_u8(0x80);
-    for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
-        uint8x16_t x = vld1q_u8(src + i);
-        if (!from_u8) x = veorq_u8(x, top);
-        const uint16x8_t u[2] = {vmovl_u8(vget_low_u8(x)), vmovl_high_u8(x)};
-        int16x8_t y[2];
-        for (int k = 0; k < 2; ++k) {
-            const uint16x8_t times = each ? vld1q_u16(factor + i + 8 * k) : factor0;
-            const int16x8_t plus = each ? vld1q_s16(summand + i + 8 * k) : summand0;
-            const uint32x4_t first = vmull_u16(vget_low_u16(u[k]), vget_low_u16(times));
-            const uint16x8_t t = vshrn_high_n_u32(vshrn_n_u32(first, 8), vmull_high_u16(u[k], times), 8);
-            y[k] = vshlq_s16(vqaddq_s16(vreinterpretq_s16_u16(veorq_u16(t, low)), plus), by);
-        }
-        x = vreinterpretq_u8_s8(vqmovn_high_s16(vqmovn_s16(y[0]), y[1]));
-        vst1q_u8(dst + i, to_u8 ? veorq_u8(x, top) : x);
-        if (i + VB >= n) return;
-    }
-#else
-    for (int64_t i = 0; i < n; ++i) {
-        const int64_t k = each ? i : 0;
-        const uint8_t u = from_u8 ? src[i] : src[i] ^ 0x80;
-        int32_t y = (int32_t)((uint32_t)u * factor[k] >> 8) - 32768 + summand[k];
-        y = (y < -32768 ? -32768 : y > 32767 ? 32767 : y) >> bits;
-        y = y < -128 ? -128 : y > 127 ? 127 : y;
-        dst[i] = (uint8_t)(to_u8 ? y + 128 : y);
-    }
-#endif
 }
 /* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
 INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {

@@ -271,30 +271,3 @@ static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #undef CALL
         }
 }
-
-/* Pixels of up to 4 single bytes into pixels of another order or length: one shuffle for each 16 bytes. */
-static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
-    int64_t i = 0;
-#if SHUFFLES
-    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
-    const int64_t longest = pixel.s > pixel.d ? pixel.s : pixel.d, each = 16 / longest;
-    /* Of pixels one byte apart, a sliding window, the last ones have no 16 bytes. */
-    if (pixel.d == channel.n && pixel.s > 1 && pixel.s <= 8 && pixel.n >= 2 * each + 6) {
-        uint8_t order[16];
-        for (int64_t k = 0; k < 16; ++k) {
-            const int64_t p = k / pixel.d, at = p * pixel.s + (k % pixel.d) * channel.s - lowest;
-            order[k] = p < each ? (uint8_t)at : 0x80;
-        }
-        const V to = broadcast(order);
-        /* Each store spoils bytes that the next one writes; 16 bytes are read from `lowest` on, so stop early. */
-        const int64_t last = pixel.n - each - 6;
-        for (; i + (LANES - 1) * each <= last; i += LANES * each) {
-            const V v = shuffled(lanes(src + i * pixel.s + lowest, each * pixel.s), to);
-            put_lanes(dst + i * pixel.d, each * pixel.d, v, 0);
-        }
-    }
-#endif
-    for (; i < pixel.n; ++i)
-        for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
-}

@@ -227,12 +227,28 @@ static int longest(const Box *box) {
     return best;
 }
 
+/* Whether the level's loops for pixels do the whole: one tile for each run of pixels. */
+static int plan_pixels(Convert *c, const Arithmetic *a) {
+    const Box *box = &c->box;
+    if (!a->brief || !a->bits) return 0;
+    c->row = find(box, 1, 1) >= 0 ? find(box, 1, 1) : find(box, -1, 1);
+    if (c->row < 0) return 0;
+    const Loop channel = box->loops[c->row];
+    c->rows = find(box, 0, channel.n);
+    if (c->rows < 0 || channel.n < 2 || channel.n > 4) return 0;
+    const Loop pixel = box->loops[c->rows];
+    c->way = PIXELS;
+    c->row_step = channel.n, c->rows_step = pixel.n;
+    return !pixel.p && few(pixel.s) && pixel.s >= channel.n;
+}
+
 void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int from = dtype_size[a->from], to = dtype_size[a->to];
     c->box = *asked;
     for (int i = 0; i < c->box.count; ++i)
         if (c->box.loops[i].d < 0) flip(&c->box, c->box.loops + i);
     if (!c->box.count) c->box.loops[c->box.count++] = (Loop){1, from, to, 0};
+    if (plan_pixels(c, a)) return;
     const Loop *loops = c->box.loops;
     const int in_source = find(&c->box, from, 0), in_destination = find(&c->box, 0, to);
     c->row = find(&c->box, from, to);
@@ -382,6 +398,11 @@ static void spread(const uint8_t *src, uint8_t *dst, int64_t step, int64_t n, in
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
     const Convert *c = w->c;
     const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : (Loop){1, 0, 0, 0};
+    if (c->way == PIXELS) {
+        const Row here = parameters(w->a, param);
+        w->level->pixels[w->a->from == U8][w->a->to == U8](rows, row, src, dst, &here);
+        return;
+    }
     const int from = dtype_size[w->a->from], to = dtype_size[w->a->to];
     Move odd;
     const Move *move = &c->move;

@@ -102,6 +102,10 @@ typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *ro
 /* To bytes, saturated; n is a vector's bytes or more. */
 typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
 
+/* Pixels of 2 to 4 neighbouring bytes, backwards where channel.s is -1, out of 2, 3, 4 or 8, each channel with parameters
+ * of its own, in 16 bits. */
+typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
+
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
@@ -116,6 +120,7 @@ typedef struct {
     Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
     Store *store[DTYPES][2];   /* [one value for each element] */
     Brief *brief[2][2][2][2];  /* [in 16 bits][from uint8][to uint8][one value for each element] */
+    BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
     Brief *quantize[2];        /* float32 to [uint8], one value for all */
     Gray *gray[3];             /* uint8, uint16, float32 */
     Fence *fence;
@@ -125,8 +130,8 @@ extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
 /* How a conversion is done. Elements are moved in the narrower of both dtypes: DIRECT: rows lie contiguous in both.
  * GATHER: tiles are moved to a bench in L1 and converted from there to rows of the destination. SCATTER: rows of the
- * source are converted to the bench and moved from there. */
-typedef enum { DIRECT, GATHER, SCATTER } Way;
+ * source are converted to the bench and moved from there. PIXELS: bytes change their order while they are converted. */
+typedef enum { DIRECT, GATHER, SCATTER, PIXELS } Way;
 
 typedef struct {
     Way way;

@@ -3,6 +3,7 @@
 #include "transpose_level.h"
 #include "channels_level.h"
 #include "arithmetic_level.h"
+#include "pixels_level.h"
 #include "gray_level.h"
 #include "reduce_level.h"
 #include "peaks_level.h"
@@ -27,7 +28,7 @@ const Level HERE(level) = {
         [PATH_TRANSPOSE] = {HERE(move_transpose), VB},
         [PATH_SPLIT] = {HERE(move_split), VB},
         [PATH_MERGE] = {HERE(move_merge), VB},
-        [PATH_PIXELS] = {HERE(move_pixels), SHUFFLES ? VB : 0},
+        [PATH_PIXELS] = {HERE(move_pixels), VB},
         [PATH_STRIDED] = {HERE(move_strided), 0},
     },
     {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)},
@@ -45,6 +46,7 @@ const Level HERE(level) = {
       {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
      {{{HERE(short_000), HERE(short_001)}, {HERE(short_010), HERE(short_011)}},
       {{HERE(short_100), HERE(short_101)}, {HERE(short_110), HERE(short_111)}}}},
+    {{HERE(pixels_00), HERE(pixels_01)}, {HERE(pixels_10), HERE(pixels_11)}},
     {HERE(quantize_i8), HERE(quantize_u8)},
     {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
     HERE(fence),

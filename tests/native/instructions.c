@@ -22,16 +22,18 @@ static void move(Box box, int size) {
     move_run(level, &m, src, dst);
 }
 
-static void convert(Dtype from, Dtype to, int steps, int bits, int64_t n) {
+static void convert_box(Dtype from, Dtype to, int steps, int bits, Box box) {
     const float lowest[] = {-128, 0, -32768, 0}, highest[] = {127, 255, 32767, 65535};
     if (to < I32) low = lowest[to] - (float)after, high = highest[to] - (float)after;
     const Arithmetic a = {.from = from, .to = to, .steps = steps, .brief = bits >= 0, .bits = bits > 0 ? bits : 0, .channels = 1, .shift = &shift,
                           .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
                           .factor = &factor, .summand = &summand};
-    const Box box = {1, {{n, dtype_size[from], dtype_size[to], 0}}, 0, 0, 0};
     Convert c;
     convert_plan(&c, &box, &a);
     convert_run(level, &c, &a, src, dst);
+}
+static void convert(Dtype from, Dtype to, int steps, int bits, int64_t n) {
+    convert_box(from, to, steps, bits, (Box){1, {{n, dtype_size[from], dtype_size[to], 0}}, 0, 0, 0});
 }
 
 /* 16 channels, as planes or as neighbours. */
@@ -62,6 +64,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
 #define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z) + 64, z), z) /* 64 planes to neighbours */
 #define SPLIT(c, z) move(BOX2(c, z, n / (c) * (z), n / (c), (c) * (z), z), z)
 #define MERGE(c, z) move(BOX2(n / (c), z, (c) * (z), c, n / (c) * (z), z), z)
+#define REVERSED ((Box){2, {{n / 3, 3, 3, 0}, {3, -1, 1, 0}}, 2, 0, 0})
 #define CASES(CASE)                                                                                              \
     CASE("copy, rows of 3072 bytes", move(BOX2(n / 3072, 3200, 3136, 3072, 1, 1), 1))                            \
     CASE("transpose, 1 byte", TRANSPOSE(1))                                                                      \
@@ -83,7 +86,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("merge, 3 of 2 bytes", MERGE(3, 2))                                                                     \
     CASE("merge, 3 of 4 bytes", MERGE(3, 4))                                                                     \
     CASE("merge, 4 of 4 bytes", MERGE(4, 4))                                                                     \
-    CASE("pixels, 3 reversed", move((Box){2, {{n / 3, 3, 3, 0}, {3, -1, 1, 0}}, 2, 0, 0}, 1))                    \
+    CASE("pixels, 3 reversed", move(REVERSED, 1))                                                               \
     CASE("pixels, 4 to 3", move(BOX2(n / 3, 4, 3, 3, 1, 1), 1))                                                  \
     CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
     CASE("strided, 4 bytes", move(BOX2(4, 262144, 300000, n / 4, 8, 12), 4))                                     \
@@ -100,6 +103,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("int8 to uint8", convert(I8, U8, 1, 0, n))                                                              \
     CASE("uint8 to int8, in 16 bits", convert(U8, I8, 1, 8, n))                                                  \
     CASE("int8 to uint8, in 16 bits", convert(I8, U8, 1, 8, n))                                                  \
+    CASE("pixels, 3 reversed, uint8 to int8", convert_box(U8, I8, 1, 8, REVERSED))                               \
     CASE("gray, planes of uint8", gray(0, 1, n))                                                                 \
     CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
     CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \
