@@ -115,9 +115,9 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     return wrong
 
 
-def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, tuple[float, float]]:
-    """Median and interquartile range in seconds of each call, interleaved in random order, for about `seconds`; with
-    a pause before each turn, in which the threads of the one before go to sleep, and as long to wake those of this."""
+def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, list[float]]:
+    """Seconds that each call took, interleaved in random order, for about `seconds`; with a pause before each turn, in
+    which the threads of the one before go to sleep, and as long to wake those of this."""
     repeat: dict[str, int] = {}
     for name, call in calls.items():
         for _ in range(WARM_UP):
@@ -142,12 +142,11 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
             for _ in range(n):
                 call()
             taken[name].append((time.perf_counter() - start) / n)
-    quartiles = {name: np.percentile(times, (25, 50, 75)) for name, times in taken.items()}
-    return {name: (float(q[1]), float(q[2] - q[0])) for name, q in quartiles.items()}
+    return taken
 
 
-def measure(case: Case, seconds: float, with_peers: bool = True) -> dict[str, Any]:
-    """One row: microseconds, spread and ratio to memcpy of everything that does this case, equality checked first."""
+def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str], dict[str, str]]:
+    """Everything that does this case and is right, memcpy first; the fast paths taken; what is wrong, and why."""
     calls, paths = ours(case)
     libraries = peers.installed()
     for library, spelling, make in peers.PEERS[case.kind]:
@@ -164,8 +163,29 @@ def measure(case: Case, seconds: float, with_peers: bool = True) -> dict[str, An
     # Above the caches what a copy costs depends on the pages that it writes to: those of our own result.
     result = np.asarray(calls[OURS]()) if OURS in calls else copied
     own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
-    calls = {"memcpy": lambda: np.copyto(own, copied), **calls}
-    times = clock(calls, seconds, 0.003 if kernels.get_num_threads() > 1 else 0)
+    return {"memcpy": lambda: np.copyto(own, copied), **calls}, paths, wrong
+
+
+def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1) -> dict[str, Any]:
+    """One row: microseconds, spread and ratio to memcpy of everything that does this case, equality checked first.
+
+    In so many rounds, each with memory of its own: what a call takes depends by a fifth and more on the pages that its
+    arrays happen to get."""
+    taken: dict[str, list[float]] = {}
+    wrong: dict[str, str] = {}
+    paths: list[str] = []
+    for _ in range(rounds):
+        case = case.again()
+        calls, paths, mistaken = competitors(case, with_peers)
+        wrong.update(mistaken)
+        pause = 0.003 if kernels.get_num_threads() > 1 else 0
+        for name, seconds_of in clock(calls, seconds / rounds, pause).items():
+            taken.setdefault(name, []).extend(seconds_of)
+        del calls
+    times = {}
+    for name in taken.keys() - wrong.keys():
+        low, median, high = np.percentile(taken[name], (25, 50, 75))
+        times[name] = (float(median), float(high - low))
     memcpy = times["memcpy"][0]
     rivals = [name for name in times if ": " in name]
     return {
@@ -294,8 +314,8 @@ def run(options: argparse.Namespace) -> int:
     about = machine(options.threads)
     console.print(f"npu_layout, kernels {about['kernels']}, {options.threads} thread(s); {about['processor']}")
     console.print(", ".join(f"{name} {number}" for name, number in about["versions"].items()))
-    seconds = 0.3 if options.quick else 2.0
-    rows = [measure(case, seconds, not options.no_peers) for case in track(todo, "measuring", console=console)]
+    seconds, rounds = (0.3, 1) if options.quick else (3.0, 5)
+    rows = [measure(case, seconds, not options.no_peers, rounds) for case in track(todo, "measuring", console=console)]
     table = Table(*headings(), caption="ours, kernels and peers: time relative to memcpy of the output")
     for row in rows:
         table.add_row(*columns(row))

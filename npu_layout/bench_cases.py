@@ -140,6 +140,7 @@ class Case:
         strides: tuple[int, ...] | None = None,
         kept: slice = slice(None),
     ) -> None:
+        self.row = (key, kind, shape, source, target, view, order, strides, kept)
         axes, *numbers = shape.split()
         extents = dict(zip(axes, map(int, numbers)))
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
@@ -169,6 +170,10 @@ class Case:
             memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
         self.flat = memory[: self.source.size]
         self.x = memory.reshape(view)[:, kept]
+
+    def again(self) -> Case:
+        """The same in other memory."""
+        return Case(*self.row)
 
     @property
     def scale(self) -> tuple[np.ndarray, np.ndarray]:

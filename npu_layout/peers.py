@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -156,18 +157,24 @@ def _(case: Case) -> Call | None:
 
 def _loops(case: Case, element: str, **parameters: Any) -> Call:
     """numba: one loop for each dimension, in the order of the result; `element` is made of {x}."""
-    import numba
-
     names = [f"i{k}" for k in range(len(case.x.shape))]
     lines = [f"def run({', '.join(['x', 'out', *parameters])}):"]
     for depth, axis in enumerate(case.order):
         lines.append(" " * (depth + 1) + f"for {names[axis]} in range(x.shape[{axis}]):")
     index = ", ".join(names[i] for i in case.order)
     lines.append(" " * (len(names) + 1) + f"out[{index}] = " + element.format(x=f"x[{', '.join(names)}]"))
-    space: dict[str, Any] = {"np": np}
-    exec("\n".join(lines), space)
     out = case.out()
-    return _writes(out, numba.njit(space["run"]), case.x, out, *parameters.values())
+    return _writes(out, _compiled("\n".join(lines)), case.x, out, *parameters.values())
+
+
+@cache
+def _compiled(text: str) -> Any:
+    """numba: the function `run` that is written there."""
+    import numba
+
+    space: dict[str, Any] = {"np": np}
+    exec(text, space)
+    return numba.njit(space["run"])
 
 
 @peer("move", "numba", "loops")
@@ -363,19 +370,19 @@ def _(case: Case) -> Call:
     return run
 
 
+_NORMALIZE_LOOPS = """
+def run(x, out, mean, scale):
+    for c in range(3):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                out[c, i, j] = (np.float32(x[i, j, 2 - c]) - mean[c]) * scale[c]
+"""
+
+
 @peer("normalize", "numba", "loops")
 def _(case: Case) -> Call:
-    import numba
-
-    @numba.njit
-    def function(x, out, mean, scale):  # type: ignore[no-untyped-def]
-        for c in range(3):
-            for i in range(x.shape[0]):
-                for j in range(x.shape[1]):
-                    out[c, i, j] = (np.float32(x[i, j, 2 - c]) - mean[c]) * scale[c]
-
     out = np.zeros((3, *case.x.shape[:2]), np.float32)
-    return _writes(out, function, case.x, out, case.mean, np.float32(1) / case.std)
+    return _writes(out, _compiled(_NORMALIZE_LOOPS), case.x, out, case.mean, np.float32(1) / case.std)
 
 
 @peer("input", "numpy", "astype, subtract, divide, round, clip, astype")
@@ -389,21 +396,21 @@ def _(case: Case) -> Call:
     return run
 
 
+_INPUT_LOOPS = """
+def run(x, out, mean, factor, scale, zero):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for c in range(3):
+                v = np.rint((np.float32(x[i, j, 2 - c]) - mean[c]) * factor[c] / scale) + zero
+                out[i, j, c] = np.int8(min(max(v, np.float32(-128)), np.float32(127)))
+"""
+
+
 @peer("input", "numba", "loops")
 def _(case: Case) -> Call:
-    import numba
-
-    @numba.njit
-    def function(x, out, mean, factor, scale, zero):  # type: ignore[no-untyped-def]
-        for i in range(x.shape[0]):
-            for j in range(x.shape[1]):
-                for c in range(3):
-                    v = np.rint((np.float32(x[i, j, 2 - c]) - mean[c]) * factor[c] / scale) + zero
-                    out[i, j, c] = np.int8(min(max(v, np.float32(-128)), np.float32(127)))
-
     out = np.zeros(case.x.shape, np.int8)
     scale, zero_point = case.scale
-    return _writes(out, function, case.x, out, case.mean, np.float32(1) / case.std, scale, zero_point)
+    return _writes(out, _compiled(_INPUT_LOOPS), case.x, out, case.mean, np.float32(1) / case.std, scale, zero_point)
 
 
 @peer("input", "cv2", "LUT of each channel")
@@ -464,23 +471,23 @@ def _(case: Case) -> Call:
     return run
 
 
+_GRAY_LOOPS = """
+def run(b, g, r, out):
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            blue, green, red = np.uint32(b[i, j]), np.uint32(g[i, j]), np.uint32(r[i, j])
+            out[i, j] = np.uint8((blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15)
+"""
+
+
 @peer("gray", "numba", "loops")
 def _(case: Case) -> Call:
-    import numba
-
     x = np.moveaxis(case.x, case.order[0], 0)
     out = np.zeros(x.shape[1:], np.uint8)
 
-    @numba.njit
-    def function(b, g, r, out):  # type: ignore[no-untyped-def]
-        for i in range(b.shape[0]):
-            for j in range(b.shape[1]):
-                blue, green, red = np.uint32(b[i, j]), np.uint32(g[i, j]), np.uint32(r[i, j])
-                out[i, j] = np.uint8((blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15)
-
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
-    return _writes(out, function, *planes, rows)
+    return _writes(out, _compiled(_GRAY_LOOPS), *planes, rows)
 
 
 # -- reductions over channels, and peaks: results lie in the source's order, as ours

@@ -209,9 +209,10 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
  * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
  * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
- * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
- * which on few rows share a page, and the walk along them is given up. */
-enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128 };
+ * LINES: of each long row of the result, one after the other. BLOCK: bytes of the source that stay in L2 while all of
+ * its columns are read. WIDE: bytes of a row of the result from which on few rows share a page, and the walk along them
+ * is given up. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, LINES = 4 };
 INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b, int past) {
     const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
@@ -231,7 +232,8 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
     const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
     const int large = a * b * size > LARGE;
     const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
-    const int64_t step = by_destination ? rows * size : columns * size, strip = step < 64 ? 64 / step : 1;
+    const int64_t step = by_destination ? rows * size : columns * size;
+    const int64_t strip = step < 64 ? 64 / step : by_destination && across < down ? LINES : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
     /* What goes past the caches fills whole lines one after the other: not where rows of the result are the short ones,
      * which took up to twice as long. */
