@@ -254,8 +254,9 @@ static PyObject *program_paths(PyObject *object, PyObject *unused) {
     (void)unused;
     for (int i = 0; list && i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        const int direct = p->converts && job->convert.way == DIRECT;
-        const char *name = job->is_fill ? "fill" : direct ? "rows" : paths[p->converts ? job->convert.move.path : job->move.path].name;
+        const Convert *c = &job->convert;
+        const int path = !p->converts ? job->move.path : c->way == PIXELS ? PATH_PIXELS : c->move.path;
+        const char *name = job->is_fill ? "fill" : p->converts && c->way == DIRECT ? "rows" : paths[path].name;
         PyObject *text = PyUnicode_FromString(name);
         if (!text || PyList_Append(list, text)) Py_CLEAR(list);
         Py_XDECREF(text);
