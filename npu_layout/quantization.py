@@ -132,7 +132,9 @@ class Quantization:
         bits = np.asarray(_values("fl", fl, axis))
         if (bits != np.rint(bits)).any():
             raise LayoutError(f"quantization fl: expected whole numbers, got {fl!r}")
-        scale = np.ldexp(1.0, -np.clip(bits, -1000, 1000).astype(np.int64))
+        if ((bits < -127) | (bits > 149)).any():
+            raise LayoutError(f"quantization fl: expected -127 to 149, so that float32 holds 2**-fl, got {fl!r}")
+        scale = np.ldexp(1.0, -bits.astype(np.int64))
         return cls(scale if axis is not None else scale[0], 0, axis)
 
     @classmethod

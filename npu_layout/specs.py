@@ -108,7 +108,10 @@ def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
 
 def _dims(attr: Any) -> tuple[int, ...]:
     dims = _extents(attr, "dims")
-    return check_extents("RKNN dims", dims[: _whole(attr, "n_dims", len(dims))])
+    count = _whole(attr, "n_dims", len(dims))
+    if not 0 <= count <= len(dims):
+        raise NpuLayoutError(f"RKNN n_dims {count}: expected 0 to {len(dims)}, as many as there are dims {dims}")
+    return check_extents("RKNN dims", dims[:count])
 
 
 def _text(name: Any) -> str:
@@ -283,7 +286,7 @@ def from_tflite(details: Any) -> TensorSpec:
     if not shape or len(axes) != len(shape):
         raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
     dtype = _read(details, "dtype", np.dtype)
-    parameters = _field(details, "quantization_parameters", {})
+    parameters = _read(details, "quantization_parameters", dict, {})
     scales = _read(parameters, "scales", _numbers(np.float64), ())
     zero_points = _read(parameters, "zero_points", _numbers(np.int64), ())
     if not scales.size:

@@ -78,9 +78,10 @@ def test_conventions() -> None:
     for bad in (0, -1, np.inf, "x", None):
         with pytest.raises(nl.LayoutError):
             nl.Quantization.from_multiplier(bad)
-    for bad in (1.5, 2000, -2000, "x", None, [1, 2]):
+    for bad in (1.5, 2000, -2000, 150, -128, "x", None, [1, 2]):
         with pytest.raises(nl.LayoutError):
             nl.Quantization.from_dfp(bad)
+    assert [nl.Quantization.from_dfp(fl).scale for fl in (149, -127)] == [2.0**-149, 2.0**127]
     with pytest.raises(nl.LayoutError):
         nl.Quantization(1e300)
     for bad in (np.nan, "x", None, [1, 2]):

@@ -131,6 +131,9 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
         ({**HEAT, "scale": 0.0}, None, None, "positive"),
         ({**HEAT, "dims": [1] * 7}, None, None, "1 to 5"),
         ({**HEAT, "dims": [1, 0, 4, 4]}, None, None, "1 or more"),
+        ({**HEAT, "n_dims": -1}, None, None, "n_dims -1: expected 0 to 4"),
+        ({**HEAT, "n_dims": 5}, None, None, "as many as there are dims"),
+        ({**HEAT, "qnt_type": "DFP", "fl": 5000}, None, None, "fl: expected -127 to 149.*got 5000"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
         (HEAT, None, "rk9999", "rk3588"),
@@ -202,7 +205,7 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [({"shape": ()}, "1 to 8"), ({"shape": (1,) * 9}, "1 to 8"), ({"shape": (1, -1, 3)}, "1 or more"),
-     ({"dtype": None}, "'dtype'"), ({"dtype": np.complex64}, "complex64")],
+     ({"dtype": None}, "'dtype'"), ({"dtype": np.complex64}, "complex64"), ({"quantization_parameters": 5}, "got 5")],
 )  # fmt: skip
 def test_tflite_refusals(change: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
