@@ -14,13 +14,13 @@
 
 #include "reduce.h"
 
-enum { THREADS = 8, C = 24, PIXELS = 1 << 14, ELEMENTS = C * PIXELS, BYTES = 4 * ELEMENTS };
+enum { THREADS = 8, C = 24, PLANE = 1 << 14, ELEMENTS = C * PLANE, BYTES = 4 * ELEMENTS };
 
 static float src[ELEMENTS];
-static uint8_t bytes[ELEMENTS], gray_expected[PIXELS];
+static uint8_t bytes[ELEMENTS], gray_expected[PLANE];
 static float expected_move[ELEMENTS];
 static uint8_t expected_bytes[ELEMENTS];
-static int64_t expected_argmax[PIXELS];
+static int64_t expected_argmax[PLANE];
 static float expected_softmax[ELEMENTS];
 static const float shift = 0, scale = 3, divisor = 1, before = 0, low = 0, high = 255;
 static const int32_t after = 0;
@@ -36,12 +36,12 @@ static const Level *level_of(int i) {
     return NULL;
 }
 
-/* C x PIXELS to PIXELS x C, floats and as bytes, after zeros everywhere. */
+/* C x PLANE to PLANE x C, floats and as bytes, after zeros everywhere. */
 static void plan(Program *p, const Level *level, int converting) {
     const Arithmetic a = {.from = F32, .to = U8, .divides = 0, .steps = 1, .channels = 1, .shift = &shift, .scale = &scale,
                           .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after};
     const int64_t to = converting ? 1 : 4;
-    const Box box = {2, {{PIXELS, 4, C * to, 0}, {C, 4 * PIXELS, to, 0}}, 0, 0, 0};
+    const Box box = {2, {{PLANE, 4, C * to, 0}, {C, 4 * PLANE, to, 0}}, 0, 0, 0};
     *p = (Program){.level = level, .converts = converting, .arithmetic = a, .src_bytes = BYTES, .dst_bytes = ELEMENTS * to,
                    .fill_bytes = ELEMENTS * to, .jobs = 2, .job = calloc(2, sizeof(Job))};
     p->job[0].is_fill = 1, p->job[0].size = p->job[1].size = (int)to;
@@ -76,7 +76,7 @@ static void softmax_part(const void *context, int64_t part, int64_t parts) {
 }
 static void gray_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    gray_run(c->level->gray[0], &pixels, bytes, bytes + PIXELS, bytes + 2 * PIXELS, c->dst, part, parts);
+    gray_run(c->level->gray[0], &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, c->dst, part, parts);
 }
 static int stop(void *unused) {
     (void)unused;
@@ -132,21 +132,21 @@ int main(int count, char **arguments) {
     for (int i = 0; i < ELEMENTS; ++i) src[i] = (float)(i * 2654435761u >> 26), bytes[i] = (uint8_t)(i * 2654435761u >> 24);
     while (levels < 8 && level_of(levels)) ++levels;
     for (int i = 0; i < levels; ++i) plan(moves + i, level_of(i), 0), plan(converts + i, level_of(i), 1);
-    pixels = (Box){1, {{PIXELS, 1, 1, 0}}, 0, 0, 0};
-    largest = (Reduction){.type = F32, .channels = C, .positions = {1, {{PIXELS, 4, 8, 0}}, 0, 0, 0},
-                          .from = {1, {{C, 4 * PIXELS, 0, 0}}}, .scale = 1};
+    pixels = (Box){1, {{PLANE, 1, 1, 0}}, 0, 0, 0};
+    largest = (Reduction){.type = F32, .channels = C, .positions = {1, {{PLANE, 4, 8, 0}}, 0, 0, 0},
+                          .from = {1, {{C, 4 * PLANE, 0, 0}}}, .scale = 1};
     soft = largest;
     soft.positions.loops[0].d = 4, soft.to = soft.from;
     reduction_plan(&largest), reduction_plan(&soft);
-    for (int i = 0; i < PIXELS; ++i)
+    for (int i = 0; i < PLANE; ++i)
         for (int c = 0; c < C; ++c) {
-            const float x = src[c * PIXELS + i];
+            const float x = src[c * PLANE + i];
             expected_move[i * C + c] = x;
             expected_bytes[i * C + c] = (uint8_t)(x * 3);
-            if (x > src[expected_argmax[i] * PIXELS + i]) expected_argmax[i] = c;
+            if (x > src[expected_argmax[i] * PLANE + i]) expected_argmax[i] = c;
         }
     softmax_run(level_of(0), &soft, (const uint8_t *)src, (uint8_t *)expected_softmax, 0, 1);
-    gray_run(level_of(0)->gray[0], &pixels, bytes, bytes + PIXELS, bytes + 2 * PIXELS, gray_expected, 0, 1);
+    gray_run(level_of(0)->gray[0], &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, gray_expected, 0, 1);
     pool_set_threads(4);
     all_threads();
 
