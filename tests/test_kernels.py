@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
+import test_reductions
 from memory import Fenced
 from test_conversions import random_tag
 
@@ -35,12 +36,14 @@ NATIVE = [name for name in BACKENDS if name != "numpy"]
 if NATIVE:
     from npu_layout.kernels import native
 
+    PATHS = {path.name: path for path in native.FAST_PATHS}
     WIDEST = max(max(path.steps.values()) for path in native.FAST_PATHS)
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
-Loops = list[tuple[int, int, int]]
+BYTES = ("int8", "uint8")
+Loops = list[tuple[int, ...]]
 
-# Path: (bytes of an element, loops with n in them, n that the path does not apply to).
-# Loops are (extent, source step, destination step), innermost last.
+# Path: (bytes of an element, loops with n in them).
+# Loops are (extent, source step, destination step[, parameter step]), innermost last.
 EXAMPLES = {
     "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
     "transpose": [
@@ -58,13 +61,73 @@ EXAMPLES = {
         for loops in (lambda n: [(2, 7 * n, 5 * n), (n, 2, 3)], lambda n: [(5, 2, 3 * n + 1), (n, 11, 3)])
     ],
 }
+PIXELS = [(3, 3, -1), (3, 3, 1), (4, 3, 1), (4, 3, -1), (8, 3, -1), (4, 4, -1), (8, 2, 1), (2, 2, -1), (5, 3, 1)]
+
+
+def pixel(source: str, target: str, channels: int, sign: int = 1) -> Arithmetic:
+    """Mean, standard deviation and quantisation of a network's input, others for each channel."""
+    mean = np.array([123.675, 116.28, 103.53, 110.1, 99.9])[:channels] - (128 if source == "int8" else 0)
+    std = np.array([58.395, 57.12, 57.375, 58.1, 60.2])[:channels] * sign
+    zero = None if "float" in target else np.full(channels, 118.0 if target == "uint8" else -10.0)
+    return Arithmetic(source, target, np.float32(mean), np.float32(1 / std), np.full(channels, 0.02, np.float32), zero)
+
+
+def plain(target: str) -> Arithmetic:
+    return Arithmetic("float32", target, zero_point=None if "float" in target else np.array([3.0]))
+
+
+def one(n: int) -> Loops:
+    return [(n, 1, 1, 0)]
+
+
+def five(n: int) -> Loops:
+    return [(n, 5, 5, 0), (5, 1, 1, 1)]
+
+
+def turned(n: int) -> Loops:
+    return [(5, 1, n + 1, 1), (n, 5, 1, 0)]
+
+
+# Path: (arithmetic, loops with n in them).
+CONVERSIONS = {
+    "load": [
+        (pixel(source, target, channels), loops)
+        for source, target in (*((source, "float32") for source in DTYPES), ("int16", "float16"), ("uint8", "uint16"))
+        for channels, loops in ((1, one), (5, five), (5, turned))
+    ],
+    "store": [
+        *((plain(target), one) for target in ("int16", "uint16", "float16", "bfloat16")),
+        *((pixel("float32", target, 5), five) for target in DTYPES if target not in ("int32", "float32")),
+    ],
+    "store int32": [(plain("int32"), one), (pixel("float32", "int32", 1), one), (pixel("float32", "int32", 5), five)],
+    "quantize": [(made, one) for target in BYTES for made in (plain(target), pixel("float32", target, 1))],
+    "brief": [
+        (pixel(source, target, channels, -1), loops)
+        for source, target in itertools.product(BYTES, BYTES)
+        for channels, loops in ((1, one), (5, five))
+    ],
+    "short": [
+        (pixel(source, target, channels), loops)
+        for source, target in itertools.product(BYTES, BYTES)
+        for channels, loops in ((1, one), (5, five))
+    ],
+    "short pixels": [
+        (pixel(source, target, d), lambda n, s=s, d=d, step=step: [(n, s, d, 0), (d, step, 1, 1)])
+        for source, target in itertools.permutations(BYTES)
+        for s, d, step in PIXELS
+    ],
+}
+GRAYS = {"gray": ("uint8",), "gray wide": ("uint16", "float32")}
+ALL = {"move": EXAMPLES, "convert": CONVERSIONS, "gray": GRAYS, "reduce": test_reductions.EXAMPLES}
+SCALAR = {"strided", "store int32", "gray wide"}
+NARROW = {"gray", "argmax across"}  # not with 16 bytes on every machine
 
 
 def boxed(loops: Loops) -> tuple[Box, int, int]:
     """The box of loops whose lowest index on each side is element 0, and the elements of both sides."""
     lowest = [sum((n - 1) * steps[side] for n, *steps in loops if steps[side] < 0) for side in (0, 1)]
     highest = [sum((n - 1) * steps[side] for n, *steps in loops if steps[side] > 0) for side in (0, 1)]
-    box = Box(tuple((n, s, d, 0) for n, s, d in loops if n > 1), -lowest[0], -lowest[1], 0)
+    box = Box(tuple((n, s, d, sum(p)) for n, s, d, *p in loops if n > 1), -lowest[0], -lowest[1], 0)
     return box, highest[0] - lowest[0] + 1, highest[1] - lowest[1] + 1
 
 
@@ -106,10 +169,14 @@ def check_move(
 
 @pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
 def test_every_path_has_examples() -> None:
-    assert EXAMPLES.keys() == {path.name for path in native.FAST_PATHS}
+    assert {(kind, name) for kind, examples in ALL.items() for name in examples} == {
+        (path.kind, path.name) for path in native.FAST_PATHS
+    }
+    assert len(PATHS) == len(native.FAST_PATHS)
     for path in native.FAST_PATHS:
         assert path.applies and path.steps.keys() == set(native.LEVELS)
-        assert path.name == "strided" or path.steps[native.LEVEL] > 0, "the best level has a vector step everywhere"
+    without = {path.name for path in native.FAST_PATHS if not path.steps[native.LEVEL]}
+    assert without <= SCALAR | (NARROW if WIDEST == 16 else set()), "the best level has a vector step everywhere"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -494,46 +561,35 @@ def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
     assert found >= 5
 
 
-@pytest.mark.parametrize("backend", NATIVE)
-@pytest.mark.parametrize("source, target", [("uint8", "int8"), ("int8", "uint8")])
-def test_pixels_converted_of_every_width_between_fences(
-    source: str, target: str, backend: str, fences: tuple[Fenced, Fenced]
-) -> None:
-    """Channels in another order, or out of more, each with parameters of its own."""
-    first, level = (0 if source == "uint8" else -128), kernels._BACKENDS[backend]
-    for s, d, step in (
-        (3, 3, -1),
-        (3, 3, 1),
-        (4, 3, 1),
-        (4, 3, -1),
-        (8, 3, -1),
-        (4, 4, -1),
-        (8, 2, 1),
-        (2, 2, -1),
-        (5, 3, 1),
-    ):
-        mean = np.array([123.675, 116.28, 103.53, 110.1])[:d] + first
-        std = np.array([58.395, 57.12, 57.375, 58.1])[:d]
-        points = np.full(d, -10.0 if target == "int8" else 118.0)
-        a = Arithmetic(source, target, np.float32(mean), np.float32(1 / std), np.full(d, 0.02, np.float32), points)
-        told = native._told(a)
-        assert told is not None and told[5]
-        for n, at_end in itertools.product((*range(1, 150), 1023, 1026, 2051), (False, True)):
-            box, src_size, dst_size = boxed([(n, s, d), (d, step, 1)])
-            loops = tuple((*loop[:3], int(loop[0] == d and loop[2] == 1)) for loop in box.loops)
-            x, got = ((f.last if at_end else f.first)(size) for f, size in zip(fences, (src_size, dst_size)))
-            x[:], got[:] = np.random.default_rng(n).integers(0, 256, src_size, np.uint8), 0x77
-            program = native._native.Program(level, src_size, 1, dst_size, 1, (), ((loops, box.src, box.dst, 0),), told)
-            program.run(x.view(source), got.view(target))
-            given = x.view(source)[walked([(n, s, d), (d, step, 1)], 0, box.src)]
-            expected = converted(given, a, np.tile(np.arange(d), n)).astype(target)
-            assert same(got.view(target), expected, target), f"{s} {d} {step} {n}"
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("path", CONVERSIONS)
+def test_every_width_converted_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng, taken = np.random.default_rng(5), Counter[str]()
+    for a, loops in CONVERSIONS[path]:
+        step = 8 if backend == "numpy" else WIDEST // min(a.itemsizes)
+        for n, at_end in itertools.product((*range(1, 2 * step + 22), 1023, 1026, 2051), (False, True)):
+            box, src_size, dst_size = boxed(loops(n))
+            stored = np.dtype("uint16" if a.dst_dtype == "bfloat16" else a.dst_dtype)
+            x = numbers(rng, a.src_dtype, src_size)
+            given, got = (
+                (fence.last if at_end else fence.first)(size)
+                for fence, size in zip(fences, (x.nbytes, dst_size * stored.itemsize))
+            )
+            given[:], got[:] = x.view(np.uint8), 0x77
+            expected = got.copy().view(stored)
+            source, target, channel = (walked(loops(n), *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
+            expected[target] = converted(x[source], a, channel).astype(stored)
+            program = kernels.program(src_size, dst_size, (), (box,), a, backend)
+            program.run(given.view(x.dtype), got.view(stored))
+            assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
+            taken.update(getattr(program, "paths", list)())
+    assert backend == "numpy" or taken[path] > 9 * len(CONVERSIONS[path]), taken
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_gray_of_every_width_between_fences(dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    rng = np.random.default_rng(3)
+@pytest.mark.parametrize("path, dtype", [(path, dtype) for path, dtypes in GRAYS.items() for dtype in dtypes])
+def test_gray_of_every_width_between_fences(path: str, dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng, level = np.random.default_rng(3), kernels._BACKENDS[backend]
     size = np.dtype(dtype).itemsize
     for n, pixel in itertools.product((*range(1, 140), 1025, 2051), (1, 3, 4, 5, 16)):
         for places in ([fence.first for fence in fences], [fence.last for fence in fences]):
@@ -545,7 +601,10 @@ def test_gray_of_every_width_between_fences(dtype: str, backend: str, fences: tu
             ]
             out = places[1](n * size).view(dtype)
             out[:] = 77
-            kernels.gray(*planes, out, backend=backend)
+            if level is None:
+                kernels.gray(*planes, out, backend=backend)
+            else:
+                assert native.gray(*planes, out, level).name == path
             if dtype == "float32":
                 b, g, r = planes
                 expected = b * np.float32(0.114) + g * np.float32(0.587) + r * np.float32(0.299)
@@ -622,7 +681,8 @@ def test_generated_conversions(seed: int) -> None:
     """17 x 1000: more than oneDNN's 16,761 reorders."""
     taken = run_cases(seed, 1000)
     if NATIVE:
-        assert {"copy", "transpose", "split", "merge", "strided", "fill", "rows"} <= taken.keys(), taken
+        rare = {"pixels", "short pixels"}
+        assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
 
 
 @pytest.mark.slow

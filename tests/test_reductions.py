@@ -18,9 +18,18 @@ from npu_layout import kernels
 
 BACKENDS = kernels.backends()
 NATIVE = [name for name in BACKENDS if name != "numpy"]
+if NATIVE:
+    from npu_layout.kernels import native
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 ORDERS = ("NCHW", "NHWC", "CHWN", "NHCW", "HWCN", "WCHN", "CNWH", "HWNC")
 SHAPES = ((1, 1, 1, 1), (2, 17, 3, 5), (1, 5, 9, 70), (3, 2, 1, 33), (1, 130, 4, 7), (9, 3, 2, 2), (1, 21, 40, 41))
+# Fast path: dtypes, numbers of channels, orders of memory.
+EXAMPLES = {
+    "argmax": (DTYPES, (1, 5, 8), ("CHW", "HWC")),
+    "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
+    "softmax": (DTYPES, (1, 5, 17), ("CHW", "HWC")),
+    "peaks": (DTYPES, (1, 3), ("CHW", "HWC")),
+}
 ULPS = 4  # of a softmax, as `_numpy_reduce.softmax` promises
 
 
@@ -210,6 +219,44 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                     assert_softmax(first, v)
                 message = f"{backend} {shape} {order} -> {other} {gaps} {flips}"
                 np.testing.assert_array_equal(bits(out), bits(first), err_msg=message)
+
+
+def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -> tuple[str, np.ndarray]:
+    """The path that the core takes for (H, W, C), and what comes out; `out`: room for it."""
+    if path == "peaks":
+        found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
+        return path, found
+    if path == "softmax":
+        result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
+        taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
+    else:
+        result = out[: 8 * x[..., 0].size].view(np.int64).reshape(x.shape[:2])
+        taken = native.argmax(x, result, x.shape[2], dtype, level)
+    return taken.name, result
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng, level = np.random.default_rng(12), kernels._BACKENDS[backend]
+    step = next(row.steps[level] for row in native.FAST_PATHS if row.name == path)
+    for dtype, channels, order in itertools.product(*EXAMPLES[path]):
+        stored = stored_dtype(dtype)
+        for n, first in itertools.product((*range(1, 2 * 64 // stored.itemsize + 2), 1030), (True, False)):
+            x = values(rng, dtype, (3, n, channels), odd=False)
+            view = room(fences[0], stored, x.shape, order, first=first, axes="HWC")
+            view[...] = x
+            taken, got = reduced(path, view, dtype, fences[1].first(1 << 20), level)
+            assert taken == path or not step
+            if path == "peaks":
+                expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
+            elif path == "softmax":
+                expected = np.empty(x.shape, np.float32)
+                kernels.softmax(x, expected, dtype=dtype, backend="numpy")
+                expected, got = bits(expected), bits(got)
+            else:
+                expected = real(x, dtype).argmax(-1)
+            np.testing.assert_array_equal(got, expected, err_msg=f"{backend} {dtype} {channels} {order} {n}")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -247,19 +247,25 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
     Py_RETURN_NONE;
 }
 
-/* The names of the paths that the boxes take, in their order. */
+static int append(PyObject *list, const char *name) {
+    PyObject *text = PyUnicode_FromString(name);
+    const int wrong = !text || PyList_Append(list, text);
+    Py_XDECREF(text);
+    return !wrong;
+}
+
+/* The names of the rows of the table that the boxes take, in their order; a conversion takes up to three. */
 static PyObject *program_paths(PyObject *object, PyObject *unused) {
     const Program *p = &((ProgramObject *)object)->program;
     PyObject *list = PyList_New(0);
     (void)unused;
     for (int i = 0; list && i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        const Convert *c = &job->convert;
-        const int path = !p->converts ? job->move.path : c->way == PIXELS ? PATH_PIXELS : c->move.path;
-        const char *name = job->is_fill ? "fill" : p->converts && c->way == DIRECT ? "rows" : paths[path].name;
-        PyObject *text = PyUnicode_FromString(name);
-        if (!text || PyList_Append(list, text)) Py_CLEAR(list);
-        Py_XDECREF(text);
+        int taken[3] = {job->move.path}, count = job->is_fill ? 0 : 1;
+        if (count && p->converts) count = convert_paths(p->level, &job->convert, &p->arithmetic, taken);
+        int good = !job->is_fill || append(list, "fill");
+        for (int k = 0; k < count; ++k) good = good && append(list, paths[taken[k]].name);
+        if (!good) Py_CLEAR(list);
     }
     return list;
 }
@@ -307,7 +313,8 @@ static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
 }
 
 typedef struct {
-    Gray *gray;
+    const Level *level;
+    int type;
     const Box *box;
     const Py_buffer *views;
 } GrayCall;
@@ -315,7 +322,7 @@ typedef struct {
 static void gray_part(const void *context, int64_t part, int64_t parts) {
     const GrayCall *call = context;
     const Py_buffer *v = call->views;
-    gray_run(call->gray, call->box, v[0].buf, v[1].buf, v[2].buf, v[3].buf, part, parts);
+    gray_run(call->level, call->type, call->box, v[0].buf, v[1].buf, v[2].buf, v[3].buf, part, parts);
 }
 
 static PyObject *native_gray(PyObject *module, PyObject *args) {
@@ -341,13 +348,12 @@ static PyObject *native_gray(PyObject *module, PyObject *args) {
     if (!good || !gray_box(views, views + 3, &box)) {
         PyErr_SetString(PyExc_ValueError, "planes and result differ in shape, strides or dtype");
     } else if (views[3].len) {
-        const GrayCall call = {level->gray[type], &box, views};
+        const GrayCall call = {level, type, &box, views};
         run_unlocked(gray_part, &call, 4 * views[3].len);
     }
 end:
     while (held--) PyBuffer_Release(views + held);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(gray_path(type));
 }
 
 static PyObject *set_threads(PyObject *module, PyObject *number) {
@@ -364,9 +370,9 @@ static PyObject *get_threads(PyObject *module, PyObject *unused) {
 }
 
 static PyMethodDef module_methods[] = {
-    {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out)"},
-    {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels)"},
-    {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale)"},
+    {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
+    {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels): which path"},
+    {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale): which path"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(dtype, x, rows, out, refinement)"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
@@ -385,7 +391,7 @@ static int module_exec(PyObject *module) {
         if (!entry || PyList_Append(names, entry)) return -1;
         Py_DECREF(entry);
         for (int k = 0; k < PATHS; ++k) {
-            entry = Py_BuildValue("sssi", paths[k].name, paths[k].applies, level->name, level->fast[k].step);
+            entry = Py_BuildValue("ssssi", paths[k].name, paths[k].kind, paths[k].applies, level->name, level->fast[k].step);
             if (!entry || PyList_Append(table, entry)) return -1;
             Py_DECREF(entry);
         }

@@ -60,7 +60,7 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
 static PyObject *reduce(PyObject *args, int is_argmax) {
     const char *name;
     PyObject *arrays[2];
-    int type, positions;
+    int type, positions, path = is_argmax ? PATH_ARGMAX : PATH_SOFTMAX;
     long long channels;
     Py_buffer src, dst;
     Reduction r = {.scale = 1};
@@ -86,11 +86,11 @@ static PyObject *reduce(PyObject *args, int is_argmax) {
         reduction_plan(&r);
         const Call call = {is_argmax ? argmax_run : softmax_run, level, &r, src.buf, dst.buf};
         run_unlocked(call_part, &call, src.len + dst.len);
+        if (is_argmax) path = argmax_path(level, &r);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(path);
 }
 
 PyObject *native_argmax(PyObject *module, PyObject *args) {

@@ -7,12 +7,25 @@
 const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
 
 const Path paths[PATHS] = {
-    {"copy", "rows of neighbouring elements, in both", 2},
-    {"transpose", "neighbours in the source along one loop, in the destination along another", 2},
-    {"split", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes", 2},
-    {"merge", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes", 2},
-    {"pixels", "pixels of 2 to 4 bytes to another order or number of channels", 2},
-    {"strided", "everything else", 2},
+    {"copy", "move", "rows of neighbouring elements, in both"},
+    {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
+    {"split", "move", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes"},
+    {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
+    {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
+    {"strided", "move", "everything else"},
+    {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
+    {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
+    {"store int32", "convert", "rows of float32 to int32"},
+    {"quantize", "convert", "rows of float32 to bytes in one step, with one value of each parameter"},
+    {"brief", "convert", "rows of bytes to bytes, where a factor and a summand in float32 give the same"},
+    {"short", "convert", "rows of bytes to bytes, where a factor and a summand in 16 bits give the same"},
+    {"short pixels", "convert", "the same of pixels of 2 to 4 bytes, to another order or number of channels too"},
+    {"gray", "gray", "planes of uint8, and pixels of 3 or 4"},
+    {"gray wide", "gray", "uint16 and float32"},
+    {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
+    {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
+    {"softmax", "reduce", "planes, to which every layout comes first"},
+    {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
 };
 
 #if defined(__x86_64__)
@@ -147,8 +160,8 @@ void move_plan(Move *m, const Box *asked, int size) {
 }
 
 void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
-    Mover *mover = level->fast[m->path].mover;
-    const int outer = m->box.count - paths[m->path].inner;
+    Mover *mover = level->fast[m->path].move;
+    const int outer = m->box.count - INNER;
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
 }
 
@@ -321,6 +334,16 @@ static Row expand(const Arithmetic *a, Bench *b, int64_t param, int64_t rows, in
     return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0};
 }
 
+/* The rows of the table by which n elements are converted: one, or one to float32 and one from there. */
+static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
+    const int store = a->to == I32 ? PATH_STORE_I32 : PATH_STORE;
+    const int quantizes = a->from == F32 && a->to <= U8 && !each && n >= level->vector && after < 1 << 14 && after > -(1 << 14);
+    const int from_floats = a->from == F32 && !a->steps && a->to != F32;
+    taken[0] = a->brief ? (a->bits ? PATH_SHORT : PATH_BRIEF) : quantizes ? PATH_QUANTIZE : from_floats ? store : PATH_LOAD;
+    taken[1] = store;
+    return taken[0] == PATH_LOAD && a->to != F32 ? 2 : 1;
+}
+
 /* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each) {
@@ -348,24 +371,20 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         memcpy(dst, result, (size_t)(n * to));
         return;
     }
-    if (a->brief) {
-        level->brief[a->bits > 0][a->from == U8][a->to == U8][each](src, dst, n, row);
-        return;
+    int taken[2];
+    const int loops = row_paths(level, a, n, *row->after, each, taken);
+    const Fast *first = level->fast + taken[0];
+    if (loops == 1) {
+        switch (taken[0]) {
+            case PATH_LOAD: first->load[a->from][each][a->divides](src, dst, n, row); return;
+            case PATH_QUANTIZE: first->quantize[a->to == U8](src, dst, n, row); return;
+            case PATH_BRIEF:
+            case PATH_SHORT: first->brief[a->from == U8][a->to == U8][each](src, dst, n, row); return;
+            default: first->store[a->to][each](src, dst, n, row); return;
+        }
     }
-    if (a->from == F32 && a->to <= U8 && !each && n >= level->vector && *row->after < 1 << 14 && *row->after > -(1 << 14)) {
-        level->quantize[a->to == U8](src, dst, n, row);
-        return;
-    }
-    Load *load = level->load[a->from][each][a->divides];
-    Store *store = level->store[a->to][each];
-    if (a->to == F32) {
-        load(src, dst, n, row);
-        return;
-    }
-    if (a->from == F32 && !a->steps) {
-        store(src, dst, n, row);
-        return;
-    }
+    Load *load = first->load[a->from][each][a->divides];
+    Store *store = level->fast[taken[1]].store[a->to][each];
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
         if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* leave no piece shorter than a vector */
@@ -395,12 +414,30 @@ static void spread(const uint8_t *src, uint8_t *dst, int64_t step, int64_t n, in
     }
 }
 
+/* Rows of different parameters go together as far as these are written out. */
+static int together_of(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n) {
+    return joined(c, row_n, near_size(c, a)) && (!c->box.loops[c->rows].p || rows_n * row_n <= STRIP);
+}
+
+int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[3]) {
+    int count = 0;
+    if (c->way == PIXELS) {
+        taken[0] = PATH_SHORT_PIXELS;
+        return 1;
+    }
+    if (c->way != DIRECT) taken[count++] = c->move.path;
+    const int together = together_of(c, a, c->rows_step, c->row_step);
+    const int each = c->box.loops[c->row].p || (together && c->box.loops[c->rows].p);
+    const int64_t n = together ? c->rows_step * c->row_step : c->row_step;
+    return count + row_paths(level, a, n < 16 ? 16 : n, a->after[c->box.param], each, taken + count);
+}
+
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
     const Convert *c = w->c;
     const Loop row = c->box.loops[c->row], rows = c->rows >= 0 ? c->box.loops[c->rows] : (Loop){1, 0, 0, 0};
     if (c->way == PIXELS) {
         const Row here = parameters(w->a, param);
-        w->level->pixels[w->a->from == U8][w->a->to == U8](rows, row, src, dst, &here);
+        w->level->fast[PATH_SHORT_PIXELS].pixels[w->a->from == U8][w->a->to == U8](rows, row, src, dst, &here);
         return;
     }
     const int from = dtype_size[w->a->from], to = dtype_size[w->a->to];
@@ -421,8 +458,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     } else if (c->way == SCATTER) {
         out = w->bench.tile, dst_step = row_n * to;
     }
-    /* Rows of different parameters go together as far as these are written out. */
-    const int together = joined(c, row_n, near_size(c, w->a)) && (!rows.p || rows_n * row_n <= STRIP);
+    const int together = together_of(c, w->a, rows_n, row_n);
     const int each = row.p || (together && rows.p);
     const int64_t count = together ? 1 : rows_n, n = together ? rows_n * row_n : row_n;
     for (int64_t r = 0; r < count; ++r) {
@@ -550,8 +586,11 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
     if (p->dst_bytes >= PAST) p->level->fence();
 }
 
-void gray_run(Gray *gray, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
-              int64_t part, int64_t parts) {
+int gray_path(int type) { return type ? PATH_GRAY_WIDE : PATH_GRAY; }
+
+void gray_run(const Level *level, int type, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r,
+              uint8_t *out, int64_t part, int64_t parts) {
+    Gray *gray = level->fast[gray_path(type)].gray[type];
     Box box = *asked;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Loop row = box.loops[box.count - 1];

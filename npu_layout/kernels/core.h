@@ -73,26 +73,12 @@ typedef struct {
 
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
-
-/* The table of fast paths: how the innermost loops are moved; the loops around them are walked by move_run. Each level
- * has a Fast for each of them; tests and the benchmark are made from both. */
-typedef struct {
-    const char *name, *applies;
-    int inner; /* loops that the mover walks itself, the last ones of the box */
-} Path;
-
-typedef struct {
-    Mover *mover;
-    int step; /* bytes that one step moves along the destination; 0: element by element */
-} Fast;
-
-enum { PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_STRIDED, PATHS };
-extern const Path paths[PATHS];
+enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box */
 
 struct Move {
     int path, size;
     int past; /* the destination is PAST bytes or more */
-    Box box; /* the last paths[path].inner loops in the order that the path wants */
+    Box box; /* the last INNER loops in the order that the path wants */
 };
 
 /* n is a vector's floats or more; the floats need not be aligned. */
@@ -109,20 +95,95 @@ typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
+/* Of `channels` planes, `step` bytes apart, of n bytes each (one vector's or more): the largest element so far goes to
+ * `best` as a sortable integer or float, to `at` one more than the channel that beat what was there before, or 0.
+ * `first`: nothing was there. */
+typedef void Largest(const uint8_t *planes, int64_t step, int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first);
+
+/* where[i] = before + at[i] for every i that has an `at`; elements of 1, 2 and 4 bytes. */
+typedef int64_t Index __attribute__((aligned(1), may_alias));
+typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Index *where);
+
+/* The first of the largest of the `channels` floats at each of n places, `step` bytes apart. */
+typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
+
+/* Cache lines to fetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or anything. */
+typedef struct {
+    const uint8_t *at;
+    int64_t channel, line;
+} Ahead;
+
+/* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
+ * exponentials of what they lack to it, and their sums; then out = plane * factor for any n. */
+typedef void Maxima(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first);
+typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums, int first,
+                          Ahead ahead);
+typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
+                   int64_t step, int past);
+
+/* Whole cache lines past the caches. */
+typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
+
+/* Which of n neighbouring elements are above the threshold (integers: `least` or more), above those at the byte
+ * offsets `earlier`, and not below those at `later`: their numbers, ascending; how many. */
+typedef struct {
+    int earliers, laters;
+    int64_t earlier[4], later[4];
+    int64_t least;
+    float threshold;
+} Nearby;
+typedef int64_t Peak(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found);
+
 /* After stores past the caches: other threads see them. */
 typedef void Fence(void);
+
+/* The table of fast paths. A row says what it applies to, here, and in each level its loops and their step: no loop is
+ * called but by way of its row. Tests and the benchmark are made from both. */
+typedef struct {
+    const char *name;
+    const char *kind; /* move, convert, gray or reduce */
+    const char *applies;
+} Path;
+
+enum {
+    PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_STRIDED,
+    PATH_LOAD, PATH_STORE, PATH_STORE_I32, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
+    PATH_GRAY, PATH_GRAY_WIDE,
+    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
+    PATHS
+};
+extern const Path paths[PATHS];
+
+typedef struct {
+    int step; /* bytes of the vector that one step works on; 0: element by element, or no loop at all */
+    union {
+        Mover *move;
+        Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
+        Store *store[DTYPES][2];   /* [one value for each element] */
+        Brief *quantize[2];        /* float32 to [uint8], one value for all */
+        Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
+        BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
+        Gray *gray[3];             /* uint8, uint16, float32 */
+        struct {
+            Largest *largest[DTYPES];
+            Widen *widen[3];
+        };
+        Across *across;
+        struct {
+            Maxima *maxima;
+            Exponentials *exponentials;
+            Scale *scale;
+            Copy *copy;
+        };
+        Peak *peak[DTYPES]; /* none for float16 and bfloat16, which are converted */
+    };
+} Fast;
 
 /* What is compiled once for each instruction set. */
 typedef struct {
     const char *name;
     int vector; /* bytes */
     Fast fast[PATHS];
-    Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
-    Store *store[DTYPES][2];   /* [one value for each element] */
-    Brief *brief[2][2][2][2];  /* [in 16 bits][from uint8][to uint8][one value for each element] */
-    BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
-    Brief *quantize[2];        /* float32 to [uint8], one value for all */
-    Gray *gray[3];             /* uint8, uint16, float32 */
     Fence *fence;
 } Level;
 
@@ -164,6 +225,8 @@ void move_plan(Move *move, const Box *box, int size);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
 void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
+/* The rows of the table that a whole tile takes, in their order; how many. */
+int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[3]);
 /* First all fills, then the moves; the parts of either are the whole and may run at once. */
 void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
 void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
@@ -179,7 +242,8 @@ void pool_set_threads(int threads);
 int pool_threads(void);
 
 /* Loops over pixels (s: the planes, d: the result), the innermost one with neighbours in the result. */
-void gray_run(Gray *gray, const Box *box, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
-              int64_t part, int64_t parts);
+void gray_run(const Level *level, int type, const Box *box, const uint8_t *b, const uint8_t *g, const uint8_t *r,
+              uint8_t *out, int64_t part, int64_t parts);
+int gray_path(int type); /* uint8, uint16, float32 */
 
 #endif

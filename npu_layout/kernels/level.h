@@ -8,11 +8,20 @@
 #include "reduce_level.h"
 #include "peaks_level.h"
 
+#if defined(__SSE2__)
+#define SSE2 1
+#else
+#define SSE2 0
+#endif
 #ifdef STREAM
 static void HERE(fence)(void) { _mm_sfence(); }
 #else
 static void HERE(fence)(void) {}
 #endif
+
+/* What this level has vectors for, as the loops' own conditions have it. */
+#define GRAY_STEP (VB >= 32 || SSE2 ? VB : 0)
+#define ACROSS_STEP (VB >= 32 ? VB : 0)
 
 #define LOADS(name)                                                   \
     {                                                                 \
@@ -20,34 +29,42 @@ static void HERE(fence)(void) {}
             HERE(load_##name##_each), HERE(load_##name##_each_divided) \
         }                                                             \
     }
+#define BRIEFS(name)                                                                   \
+    {                                                                                  \
+        {{HERE(name##_000), HERE(name##_001)}, {HERE(name##_010), HERE(name##_011)}},  \
+        {{HERE(name##_100), HERE(name##_101)}, {HERE(name##_110), HERE(name##_111)}},  \
+    }
 const Level HERE(level) = {
     STRINGIFY(LEVEL),
     VB,
     {
-        [PATH_COPY] = {HERE(move_copy), VB},
-        [PATH_TRANSPOSE] = {HERE(move_transpose), VB},
-        [PATH_SPLIT] = {HERE(move_split), VB},
-        [PATH_MERGE] = {HERE(move_merge), VB},
-        [PATH_PIXELS] = {HERE(move_pixels), VB},
-        [PATH_STRIDED] = {HERE(move_strided), 0},
+        [PATH_COPY] = {VB, {.move = HERE(move_copy)}},
+        [PATH_TRANSPOSE] = {VB, {.move = HERE(move_transpose)}},
+        [PATH_SPLIT] = {VB, {.move = HERE(move_split)}},
+        [PATH_MERGE] = {VB, {.move = HERE(move_merge)}},
+        [PATH_PIXELS] = {VB, {.move = HERE(move_pixels)}},
+        [PATH_STRIDED] = {0, {.move = HERE(move_strided)}},
+        [PATH_LOAD] = {VB, {.load = {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)}}},
+        [PATH_STORE] = {VB, {.store = {[I8] = {HERE(store_i8), HERE(store_i8_each)},
+                                       [U8] = {HERE(store_u8), HERE(store_u8_each)},
+                                       [I16] = {HERE(store_i16), HERE(store_i16_each)},
+                                       [U16] = {HERE(store_u16), HERE(store_u16_each)},
+                                       [F16] = {HERE(store_f16), HERE(store_f16)},
+                                       [BF16] = {HERE(store_bf16), HERE(store_bf16)},
+                                       [F32] = {HERE(store_f32), HERE(store_f32)}}}},
+        [PATH_STORE_I32] = {0, {.store = {[I32] = {HERE(store_i32), HERE(store_i32_each)}}}},
+        [PATH_QUANTIZE] = {VB, {.quantize = {HERE(quantize_i8), HERE(quantize_u8)}}},
+        [PATH_BRIEF] = {VB, {.brief = BRIEFS(brief)}},
+        [PATH_SHORT] = {VB, {.brief = BRIEFS(short)}},
+        [PATH_SHORT_PIXELS] = {VB, {.pixels = {{HERE(pixels_00), HERE(pixels_01)}, {HERE(pixels_10), HERE(pixels_11)}}}},
+        [PATH_GRAY] = {GRAY_STEP, {.gray = {HERE(gray_u8)}}},
+        [PATH_GRAY_WIDE] = {0, {.gray = {NULL, HERE(gray_u16), HERE(gray_f32)}}},
+        [PATH_ARGMAX] = {VB, {.largest = {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32),
+                                          HERE(largest_f16), HERE(largest_bf16), HERE(largest_f32)},
+                              .widen = {HERE(widen_1), HERE(widen_2), HERE(widen_4)}}},
+        [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32}},
+        [PATH_SOFTMAX] = {VB, {.maxima = HERE(maxima), .exponentials = HERE(exponentials), .scale = HERE(scale), .copy = HERE(copy)}},
+        [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
-    {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)},
-    {
-        {HERE(store_i8), HERE(store_i8_each)},
-        {HERE(store_u8), HERE(store_u8_each)},
-        {HERE(store_i16), HERE(store_i16_each)},
-        {HERE(store_u16), HERE(store_u16_each)},
-        {HERE(store_i32), HERE(store_i32_each)},
-        {HERE(store_f16), HERE(store_f16)},
-        {HERE(store_bf16), HERE(store_bf16)},
-        {HERE(store_f32), HERE(store_f32)},
-    },
-    {{{{HERE(brief_000), HERE(brief_001)}, {HERE(brief_010), HERE(brief_011)}},
-      {{HERE(brief_100), HERE(brief_101)}, {HERE(brief_110), HERE(brief_111)}}},
-     {{{HERE(short_000), HERE(short_001)}, {HERE(short_010), HERE(short_011)}},
-      {{HERE(short_100), HERE(short_101)}, {HERE(short_110), HERE(short_111)}}}},
-    {{HERE(pixels_00), HERE(pixels_01)}, {HERE(pixels_10), HERE(pixels_11)}},
-    {HERE(quantize_i8), HERE(quantize_u8)},
-    {HERE(gray_u8), HERE(gray_u16), HERE(gray_f32)},
     HERE(fence),
 };

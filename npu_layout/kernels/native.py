@@ -34,18 +34,19 @@ LEVEL = LEVELS[0]
 
 
 class FastPath(NamedTuple):
-    """A row of the core's table: how the innermost loops of a move are walked."""
+    """A row of the core's table: how the innermost loops of a walk are done."""
 
     name: str
+    kind: str  #: move, convert, gray or reduce
     applies: str  #: to what
-    steps: dict[str, int]  #: instruction set: bytes that one step writes; 0: element by element
+    steps: dict[str, int]  #: instruction set: bytes of the vector that one step works on; 0: element by element
 
 
 def _fast_paths() -> list[FastPath]:
     rows: dict[str, FastPath] = {}
-    for name, applies, level, step in _native.FAST:
+    for name, kind, applies, level, step in _native.FAST:
         if level in LEVELS:
-            rows.setdefault(name, FastPath(name, applies, {})).steps[level] = step
+            rows.setdefault(name, FastPath(name, kind, applies, {})).steps[level] = step
     return list(rows.values())
 
 
@@ -191,17 +192,16 @@ def _in_16_bits(
     return bits, np.array(factors), np.array(summands)
 
 
-def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> None:
-    """As `_numpy.gray`, the same bits."""
-    _native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)
+def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:
+    """As `_numpy.gray`, the same bits; the path that was taken."""
+    return FAST_PATHS[_native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)]
 
 
-def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str, level: str = LEVEL) -> bool:
-    """As `_numpy_reduce.argmax`; False where the arrays have more axes than the core walks."""
+def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str, level: str = LEVEL) -> FastPath | None:
+    """As `_numpy_reduce.argmax`; the path that was taken, None where the arrays have more axes than the core walks."""
     if out.ndim > 16 or x.ndim - out.ndim > 4:
-        return False
-    _native.argmax(level, _DTYPES.index(dtype), x, out, out.ndim, channels)
-    return True
+        return None
+    return FAST_PATHS[_native.argmax(level, _DTYPES.index(dtype), x, out, out.ndim, channels)]
 
 
 def softmax(
@@ -213,12 +213,12 @@ def softmax(
     scale: float,
     zero_point: float,
     level: str = LEVEL,
-) -> bool:
-    """As `_numpy_reduce.softmax`, the same bits; False where the arrays have more axes than the core walks."""
+) -> FastPath | None:
+    """As `_numpy_reduce.softmax`, the same bits; the path that was taken, None where the arrays have more axes than the
+    core walks."""
     if positions > 16 or max(x.ndim, out.ndim) - positions > 4:
-        return False
-    _native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)
-    return True
+        return None
+    return FAST_PATHS[_native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)]
 
 
 def peaks(

@@ -108,15 +108,3 @@ PEAK_INTEGERS(u16, uint16_t, 2, -32768)
 PEAK_INTEGERS(i32, int32_t, 4, 0)
 PEAK_LOOP(f32, float, v > nearby->threshold, more_f32, more_f32, no_less_f32, some4, number(4, 0),
           (V)every(nearby->threshold))
-
-const Reducers HERE(reducers) = {
-    {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32), HERE(largest_f16),
-     HERE(largest_bf16), HERE(largest_f32)},
-    {HERE(widen_1), HERE(widen_2), HERE(widen_4)},
-    ACROSS_F32,
-    HERE(maxima),
-    HERE(exponentials),
-    HERE(scale),
-    HERE(copy),
-    {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)},
-};

@@ -6,20 +6,9 @@
 #include <string.h>
 
 /* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
- * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice. */
-enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64 };
-
-#if defined(__x86_64__)
-static const Reducers *const all[] = {&reducers_base, &reducers_sse4, &reducers_avx2, &reducers_avx512};
-#else
-static const Reducers *const all[] = {&reducers_base};
-#endif
-
-const Reducers *reducers(const Level *level) {
-    int i = 0;
-    while (level_at(i) != level) ++i;
-    return all[i];
-}
+ * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice.
+ * ACROSS: neighbouring channels from which on argmax is faster without planes, measured. */
+enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64, ACROSS = 9 };
 
 static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -165,15 +154,24 @@ typedef struct {
     Movers movers;
 } ArgmaxBench;
 
+/* Whether the source holds planes that are worth to be read there. */
+static int has_planes(const Reduction *r, const Box *box) {
+    const Loop inner = box->loops[box->count - 1];
+    const int size = dtype_size[r->type];
+    return r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
+}
+
+int argmax_path(const Level *level, const Reduction *r) {
+    const int neighbours = r->type == F32 && r->from.count == 1 && r->from.loops[0].s == 4 && r->channels >= ACROSS;
+    return level->fast[PATH_ACROSS].across && neighbours && !has_planes(r, &r->positions) ? PATH_ACROSS : PATH_ARGMAX;
+}
+
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
-    const Reducers *loops = reducers(level);
+    const Fast *loops = level->fast + argmax_path(level, r);
     const int size = dtype_size[r->type];
-    const Loop inner = box.loops[box.count - 1];
-    const int direct = r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
-    const int across = !direct && loops->across && r->type == F32 && r->from.count == 1 && r->from.loops[0].s == size &&
-                       r->channels >= ACROSS;
+    const int across = loops == level->fast + PATH_ACROSS, direct = !across && has_planes(r, &box);
     const int64_t each = at_most(r->channels, CHUNK);
     const Tiling t = tiling(&box, direct, direct || across ? STRIP : positions_of(each, size, TILE));
     ArgmaxBench b;
@@ -217,10 +215,10 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
     const int size = dtype_size[r->type];
     uint8_t *planes = (uint8_t *)b->tile, *tile = r->type == F32 ? planes : b->raw; /* load works on none in place */
     gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
-    if (r->type != F32) level->load[r->type][0][0](tile, planes, channels * pitch, &arithmetic);
+    if (r->type != F32) level->fast[PATH_LOAD].load[r->type][0][0](tile, planes, channels * pitch, &arithmetic);
 }
 
-static void deliver(const Reducers *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
+static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
                     int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
     const int64_t step = r->to.loops[r->to.count - 1].s;
     const int direct = rows == 1 && (row == 1 || t->row.d == 4);
@@ -254,7 +252,7 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
-    const Reducers *loops = reducers(level);
+    const Fast *loops = level->fast + PATH_SOFTMAX;
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
     const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
     const Ahead none = {NULL, 0, 0};

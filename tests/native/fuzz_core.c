@@ -451,7 +451,7 @@ static void one_gray(void) {
         if (!(w.level = level_at(i))) continue;
         const Buffer dst = buffer(reach[1], shift);
         for (int64_t part = 0; part < parts; ++part)
-            gray_run(w.level->gray[type], &box, w.planes[0], w.planes[1], w.planes[2], dst.at, part, parts);
+            gray_run(w.level, type, &box, w.planes[0], w.planes[1], w.planes[2], dst.at, part, parts);
         w.got = dst.at;
         walk_box(&box, 0, box.src, box.dst, 0, expect_gray, &w);
         Pass rest = {.got = dst.at, .size = size, .level = w.level};

@@ -57,7 +57,7 @@ static void peaks(Dtype type, int64_t n) {
 static void gray(int type, int64_t pixel, int64_t n) {
     const int64_t size = (int64_t)1 << type, plane = pixel == 1 ? n * size : size;
     const Box box = {1, {{n, pixel * size, size, 0}}, 0, 0, 0};
-    gray_run(level->gray[type], &box, src, src + plane, src + 2 * plane, dst, 0, 1);
+    gray_run(level, type, &box, src, src + plane, src + 2 * plane, dst, 0, 1);
 }
 
 #define BOX2(n0, s0, d0, n1, s1, d1) ((Box){2, {{n0, s0, d0, 0}, {n1, s1, d1, 0}}, 0, 0, 0})

@@ -76,7 +76,7 @@ static void softmax_part(const void *context, int64_t part, int64_t parts) {
 }
 static void gray_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    gray_run(c->level->gray[0], &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, c->dst, part, parts);
+    gray_run(c->level, 0, &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, c->dst, part, parts);
 }
 static int stop(void *unused) {
     (void)unused;
@@ -146,7 +146,7 @@ int main(int count, char **arguments) {
             if (x > src[expected_argmax[i] * PLANE + i]) expected_argmax[i] = c;
         }
     softmax_run(level_of(0), &soft, (const uint8_t *)src, (uint8_t *)expected_softmax, 0, 1);
-    gray_run(level_of(0)->gray[0], &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, gray_expected, 0, 1);
+    gray_run(level_of(0), 0, &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, gray_expected, 0, 1);
     pool_set_threads(4);
     all_threads();
 
