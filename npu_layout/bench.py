@@ -32,7 +32,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     out = np.zeros(case.target.storage_shape, case.target.stored)
     names = kernels.backends()
     if case.kind in REDUCTIONS:
-        return reductions(case), [case.kind]
+        return reductions(case)
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -45,7 +45,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
             return run
 
-        return {**found, **{name: grays(name) for name in names}}, ["gray"]
+        return {**found, **{name: grays(name) for name in names}}, taken("gray", *planes)
     if case.kind in ("normalize", "input"):
         preprocess = Preprocessor(case.target, mean=case.mean, std=case.std)
         move = preprocess.plan
@@ -69,8 +69,18 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
 
 
-def reductions(case: Case) -> dict[str, Call]:
-    """The operator, and the kernels as it calls them: with the channel last, on as many threads as the others."""
+def taken(kernel: str, *arguments: Any) -> list[str]:
+    """The fast paths of one of the core's functions, at every level."""
+    if kernels.active() == "numpy":
+        return []
+    from .kernels import native
+
+    return sorted({getattr(native, kernel)(*arguments, level=level).name for level in native.LEVELS})
+
+
+def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
+    """The operator, and the kernels as it calls them: with the channel last, on as many threads as the others; and the
+    fast paths taken."""
     x, out = case.logical, np.zeros(case.target.storage_shape, case.target.stored)
     target = case.target.view(out)
     last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
@@ -89,7 +99,14 @@ def reductions(case: Case) -> dict[str, Call]:
 
     operator = {"argmax": ops.argmax_channels, "softmax": ops.softmax_channels}.get(case.kind)
     mine = reduction(None) if operator is None else lambda: (operator(x, out=target), out)[1]
-    return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}
+    channels, dtype = x.shape[1], x.dtype.name
+    if case.kind == "peaks":
+        paths = ["peaks"]  # the only one
+    elif case.kind == "argmax":
+        paths = taken("argmax", last, result[..., 0], channels, dtype)
+    else:
+        paths = taken("softmax", last, result, last.ndim - 1, channels, dtype, 1.0, 0.0)
+    return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}, paths
 
 
 def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:

@@ -12,8 +12,15 @@ from .tensor import TensorSpec
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
 REDUCTIONS = ("argmax", "softmax", "peaks")
-_OUTPUT, _INPUT = Quantization(0.05, 3), Quantization(0.02, -3)
-_QUANTISED = {"dequantize": (_OUTPUT, None), "quantize": (None, _OUTPUT), "input": (None, _INPUT)}
+_OUTPUT, _INPUT, _NEXT = Quantization(0.05, 3), Quantization(0.02, -3), Quantization(0.033, -3)
+_EACH = Quantization(np.linspace(0.03, 0.07, 64), 0, axis=1)
+_QUANTISED = {
+    "dequantize": (_OUTPUT, None),
+    "quantize": (None, _OUTPUT),
+    "input": (None, _INPUT),
+    "requantize": (_OUTPUT, _NEXT),
+    "requantize-each": (_EACH, _NEXT),
+}
 
 # The issue's letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
 # of its axes that the target stores; for gray: the axis of channels. Sources with gaps: their strides, and what a
@@ -53,6 +60,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("g", "gray", "CHW 3 1080 1920", "uint8 CHW", "uint8 CHW", (3, 1080, 1920), (0,)),
     ("g", "gray", "CHW 3 1080 1920", "uint8 CHW4c", "uint8 CHW", (1080, 1920, 4), (2,)),
     ("g", "gray", "NCHW 8 3 360 640", "uint8 CHWN", "uint8 CHWN", (3, 360, 5120), (0,)),
+    ("g'", "gray", "CHW 3 1080 1920", "uint16 HWC", "uint16 HWC", (1080, 1920, 3), (2,)),
     ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW16c", (16, 16, 6400), (0, 2, 1)),
     ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW4c", (64, 4, 6400), (0, 2, 1)),
     ("pack", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int8 NCHW16c", (4, 16, 6400), (0, 2, 1)),
@@ -88,6 +96,17 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         slice(6400),
     ),
     (
+        "pixels",
+        "move",
+        "CHW 3 1080 1920",
+        "uint8 HWC",
+        "uint8 HWC",
+        (2073600, 4),
+        (0, 1),
+        (7680, 4, 1),
+        slice(3),
+    ),
+    (
         "strided",
         "move",
         "NCHW 1 64 80 80",
@@ -110,6 +129,9 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "peaks", "NCHW 1 19 46 46", "int8 NHWC", "int8 NHWC", (1, 40204), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
+    ("int32", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int32 NCHW", (64, 6400), (0, 1)),
+    ("q", "requantize", "NCHW 1 64 80 80", "uint8 NCHW", "int8 NCHW", (64, 6400), (0, 1)),
+    ("q", "requantize-each", "NCHW 1 64 80 80", "int8 NHWC", "int8 NHWC", (6400, 64), (0, 1)),
 )
 
 

@@ -101,7 +101,7 @@ def _(case: Case) -> Call | None:
     return _writes(out, torch.from_numpy(out).copy_, torch.from_numpy(case.x).permute(case.order))
 
 
-@peer("move", "cv2", "transpose, split, merge")
+@peer("move", "cv2", "transpose, split, merge, cvtColor")
 def _(case: Case) -> Call | None:
     import cv2
 
@@ -110,6 +110,9 @@ def _(case: Case) -> Call | None:
         return _writes(out, lambda: cv2.split(x, list(out)))
     if case.order == (1, 2, 0) and x.shape[0] in (3, 4):
         return _writes(out, lambda: cv2.merge(list(x), out))
+    if case.order == (0, 1) and x.shape[1] == 3 and x.strides == (4, 1):
+        pixels = np.lib.stride_tricks.as_strided(x, (1, len(x), 4), (4 * len(x), 4, 1))
+        return _writes(out, cv2.cvtColor, pixels, cv2.COLOR_BGRA2BGR, out[None])
     if not x.flags.c_contiguous:
         return None
     if case.order == (1, 0) or (case.order == (1, 0, 2) and x.strides[1] <= 32):
@@ -257,8 +260,11 @@ def _(case: Case) -> Call:
 
 
 @peer("quantize", "onnxruntime", "Transpose and QuantizeLinear, bound")
-def _(case: Case) -> Call:
+def _(case: Case) -> Call | None:
     from onnx import helper
+
+    if case.target.stored.itemsize > 2:  # it quantises to no int32
+        return None
 
     scale, zero_point = case.scale
     nodes = [
@@ -271,8 +277,39 @@ def _(case: Case) -> Call:
 @peer("quantize", "numba", "loops")
 def _(case: Case) -> Call:
     scale, zero_point = case.scale
+    dtype = case.target.stored
     element = "np.int8(min(max(np.rint({x} / scale) + zero, np.float32(-128)), np.float32(127)))"
+    if dtype == np.int32:
+        element = "np.int32(np.rint(np.float64({x} / scale)) + zero)"
     return _loops(case, element, zero=zero_point, scale=scale)
+
+
+# -- bytes from one quantization to another
+
+
+@peer("requantize requantize-each", "numpy", "clip(round((x - zp) * scale / to) + zp)")
+def _(case: Case) -> Call:
+    (scale, zero), (to, other) = _quantizations(case)
+    x = case.permuted()
+    return lambda: np.clip(np.round((x.astype(np.float32) - zero) * scale / to) + other, -128, 127).astype(np.int8)
+
+
+@peer("requantize requantize-each", "cv2", "LUT")
+def _(case: Case) -> Call:
+    import cv2
+
+    (scale, zero), (to, other) = _quantizations(case)
+    levels = np.arange(256, dtype=np.uint8).view(case.x.dtype)[:, None].astype(np.float32)
+    table = np.clip(np.rint((levels - zero) * scale / to) + other, -128, 127).astype(np.int8)
+    out = np.zeros(case.x.shape, np.int8)
+    shape = (case.x.shape[0], -1, table.shape[1])
+    return _writes(out, cv2.LUT, case.x.view(np.uint8).reshape(shape), table[None], out.reshape(shape))
+
+
+def _quantizations(case: Case) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Scale and zero point of both sides, float32."""
+    sides = (case.source.quantization, case.target.quantization)
+    return [(np.float32(q.scale), np.float32(q.zero_point)) for q in sides if q is not None]
 
 
 @peer("half", "numpy", "copyto(out, x)")
@@ -441,7 +478,7 @@ def _(case: Case) -> Call:
 
     def run() -> np.ndarray:
         wide = 3735 * b.astype(np.uint32) + 19235 * g.astype(np.uint32) + 9798 * r.astype(np.uint32)
-        return ((wide + 16384) >> 15).astype(np.uint8)
+        return ((wide + 16384) >> 15).astype(case.target.stored)
 
     return run
 
@@ -453,7 +490,7 @@ def _(case: Case) -> Call:
     x = case.x
     axis, channels = case.order[0], case.x.shape[case.order[0]]
     shape = [n for k, n in enumerate(case.x.shape) if k != axis]
-    out = np.zeros(shape, np.uint8)
+    out = np.zeros(shape, case.target.stored)
     if axis == len(case.x.shape) - 1:
         pixels = x.reshape(-1, shape[-1], channels)
         if channels > 4:
@@ -461,7 +498,7 @@ def _(case: Case) -> Call:
         rule = cv2.COLOR_BGRA2GRAY if channels == 4 else cv2.COLOR_BGR2GRAY
         return _writes(out, cv2.cvtColor, pixels, rule, out.reshape(pixels.shape[:2]))
     planes = [plane.reshape(-1, shape[-1]) for plane in x[:3]]
-    merged, flat = np.zeros((*planes[0].shape, 3), np.uint8), out.reshape(planes[0].shape)
+    merged, flat = np.zeros((*planes[0].shape, 3), out.dtype), out.reshape(planes[0].shape)
 
     def run() -> np.ndarray:
         cv2.merge(planes, merged)
@@ -476,15 +513,14 @@ def run(b, g, r, out):
     for i in range(b.shape[0]):
         for j in range(b.shape[1]):
             blue, green, red = np.uint32(b[i, j]), np.uint32(g[i, j]), np.uint32(r[i, j])
-            out[i, j] = np.uint8((blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15)
+            out[i, j] = (blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15
 """
 
 
 @peer("gray", "numba", "loops")
 def _(case: Case) -> Call:
     x = np.moveaxis(case.x, case.order[0], 0)
-    out = np.zeros(x.shape[1:], np.uint8)
-
+    out = np.zeros(x.shape[1:], case.target.stored)
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
     return _writes(out, _compiled(_GRAY_LOOPS), *planes, rows)
