@@ -49,11 +49,27 @@ EXAMPLES = {
     "transpose": [
         (size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)
     ],
-    "split": [(size, lambda n, c=c: [(c, 1, n + 3), (n, c, 1)]) for size in (1, 2, 4) for c in (2, 3, 4, 8)],
-    "merge": [(size, lambda n, c=c: [(n, 1, c), (c, n + 3, 1)]) for size in (1, 2, 4) for c in (2, 3, 4, 8)],
+    "split": [
+        (size, lambda n, c=c, way=way: [(c, 1, n + 3), (n, way * c, 1)])
+        for size in (1, 2, 4)
+        for c in (2, 3, 4, 8)
+        for way in (1, -1)
+    ],
+    "merge": [
+        (size, lambda n, c=c, way=way: [(n, way, c), (c, n + 3, 1)])
+        for size in (1, 2, 4)
+        for c in (2, 3, 4, 8)
+        for way in (1, -1)
+    ],
     "pixels": [
         (1, lambda n, s=s, d=d, step=step: [(n, s, d), (d, step, 1)])
         for s, d, step in ((3, 3, -1), (4, 3, 1), (4, 3, -1), (8, 3, -1), (5, 3, 1))
+        + ((-3, 3, 1), (-3, 3, -1), (-4, 3, 1), (-4, 3, -1), (-8, 3, -1), (-5, 3, 1), (-8, 2, -1), (-4, 4, -1))
+    ],
+    "reverse": [
+        *((size, lambda n: [(3, n + 2, n + 5), (n, -1, 1)]) for size in (1, 2, 4, 8, 16)),
+        *((1, lambda n, k=k: [(2, k * n + 1, k * n + 3), (n, -k, k), (k, 1, 1)]) for k in (5, 6, 9, 12, 15)),
+        (4, lambda n: [(2, 3 * n + 1, 3 * n), (n, -3, 3), (3, 1, 1)]),
     ],
     "strided": [
         (size, loops)

@@ -10,6 +10,14 @@ INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
     return past && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
 }
 
+/* `mirrored`: what a step reads goes as far from the end of the destination as it comes from the source's beginning. */
+#define TO (mirrored ? n - STEP - i : i)
+INLINE V turned(int size, V v, int mirrored) { return mirrored ? reversed(size, v) : v; }
+INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int size, int64_t n) {
+    if (!mirrored) return lead_of(aligns, dst, size);
+    return aligns && (uintptr_t)dst % size == 0 ? (int64_t)((uintptr_t)(dst + n * size) % VB) / size : 0;
+}
+
 #if SHUFFLES
 /* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
  * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
@@ -60,35 +68,35 @@ INLINE int64_t thirds_lead(const uint8_t *dst, int size) {
 
 /* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         past = past && d % VB == 0;                                                                              \
-        const int64_t lead = lead_of(d % VB == 0, dst, size);                                                    \
+        const int64_t lead = mirrored_lead(mirrored, d % VB == 0, dst, size, n);                                                    \
         const Thirds t = thirds(size, 0);                                                                        \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
             const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
             for (int c = 0; c < 3; ++c) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
-                put_past(dst + c * d + i * size, shuffled(v, t.order[c]), past);                                 \
+                put_past(dst + c * d + TO * size, turned(size, shuffled(v, t.order[c]), mirrored), past);                                 \
             }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
 #define MERGE3(size, turn, inverse)                                                                              \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
         const Thirds t = thirds(size, inverse);                                                                  \
         AT_STEPS {                                                                                               \
             V x[3];                                                                                              \
-            for (int c = 0; c < 3; ++c) x[c] = shuffled(whole(src + c * s + i * size), t.order[c]);              \
+            for (int c = 0; c < 3; ++c) x[c] = shuffled(turned(size, whole(src + c * s + i * size), mirrored), t.order[c]);              \
             V y[3];                                                                                              \
             for (int r = 0; r < 3; ++r)                                                                          \
                 y[r] = select3(x[0], x[1], x[2], t.at[(1 + (3 - turn) * r) % 3], t.at[(2 + (3 - turn) * r) % 3]); \
-            put_thirds(dst + 3 * size * i, y, past);                                                             \
+            put_thirds(dst + 3 * size * TO, y, past);                                                             \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
@@ -103,7 +111,7 @@ MERGE3(4, 1, 3)
  * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting takes as many rounds
  * as make 2**rounds the elements of one register, merging as many the other way round. */
 #define SPLIT3(size, rounds)                                                                                     \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {             \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
@@ -116,25 +124,25 @@ MERGE3(4, 1, 3)
                 x[2] = low##size(x[1], high8(x[2], x[2]));                                                       \
                 x[0] = a, x[1] = b;                                                                              \
             }                                                                                                    \
-            for (int c = 0; c < 3; ++c) store16(dst + c * d + i * size, x[c]);                                   \
+            for (int c = 0; c < 3; ++c) store16(dst + c * d + TO * size, turned(size, x[c], mirrored));                                   \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
 #define MERGE3(size, rounds)                                                                                     \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {             \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
         (void)past;                                                                                              \
         AT_STEPS {                                                                                               \
             B1 x[3];                                                                                             \
-            for (int c = 0; c < 3; ++c) x[c] = load16(src + c * s + i * size);                                   \
+            for (int c = 0; c < 3; ++c) x[c] = turned(size, load16(src + c * s + i * size), mirrored);                                   \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 const B1 a = even##size(x[0], x[1]), b = low8(even##size(x[2], x[2]), odd##size(x[0], x[0]));    \
                 x[2] = odd##size(x[1], x[2]);                                                                    \
                 x[0] = a, x[1] = b;                                                                              \
             }                                                                                                    \
-            for (int r = 0; r < 3; ++r) store16(dst + 3 * size * i + 16 * r, x[r]);                              \
+            for (int r = 0; r < 3; ++r) store16(dst + 3 * size * TO + 16 * r, x[r]);                              \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
@@ -154,11 +162,11 @@ MERGE3(4, 2)
 
 /* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past) {     \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         past = past && d % VB == 0;                                                                              \
-        const int64_t lead = lead_of(count > 2 && d % VB == 0, dst, size);                                                    \
+        const int64_t lead = mirrored_lead(mirrored, count > 2 && d % VB == 0, dst, size, n);                                                    \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             const uint8_t *s = src + count * size * i;                                                           \
@@ -167,25 +175,28 @@ MERGE3(4, 2)
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            for (int r = 0; r < count; ++r) put_past(dst + r * d + i * size, SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r], past); \
+            for (int r = 0; r < count; ++r) {                                                                    \
+                const V v = SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r];                      \
+                put_past(dst + r * d + TO * size, turned(size, v, mirrored), past);                              \
+            }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }
 #define MERGE_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past) {     \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        const int64_t lead = lead_of(1, dst, count * size);                                                      \
+        const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);                                                      \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
-            for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + i * size);                                \
+            for (int r = 0; r < count; ++r) x[r] = turned(size, whole(src + r * s + i * size), mirrored);                                \
             if (MERGE_TURNS(count, size))                                                                        \
                 for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
-            uint8_t *to = dst + count * size * i;                                                                \
+            uint8_t *to = dst + count * size * TO;                                                                \
             for (int r = 0; r < count; ++r)                                                                      \
                 if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);                                             \
                 else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
@@ -230,6 +241,8 @@ MERGE_EVEN(8, 4, 3)
 /* Pixels of 2, 3, 4 or 8 neighbouring channels into planes. */
 static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
+    const int mirrored = pixel.s < 0;
+    const uint8_t *first = mirrored ? src + (pixel.n - 1) * pixel.s : src;
     int64_t done = 0;
     if (m->past && channel.d % VB) { /* planes whose cache lines begin at different pixels */
         enum { SOME = 1024 };
@@ -238,15 +251,16 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
         Move few = *m;
         few.past = 0;
         few.box.loops[m->box.count - 2].d = SOME;
-        for (int64_t i = 0; i < pixel.n; i += most) {
-            const int64_t n = pixel.n - i < most ? pixel.n - i : most;
+        for (int64_t i = 0, n; i < pixel.n; i += n) {
+            n = pixel.n - i < most ? pixel.n - i : most;
+            const int64_t at = mirrored ? pixel.n - i - n : i;
             few.box.loops[m->box.count - 1].n = n;
-            HERE(move_split)(&few, src + i * pixel.s, planes[0]);
-            for (int64_t c = 0; c < channel.n; ++c) copy_past(planes[c], dst + c * channel.d + i * m->size, n * m->size);
+            HERE(move_split)(&few, src + at * pixel.s, planes[0]);
+            for (int64_t c = 0; c < channel.n; ++c) copy_past(planes[c], dst + c * channel.d + at * m->size, n * m->size);
         }
         return;
     }
-#define CALL(count, size) done = split##count##_##size(src, dst, channel.d, pixel.n, m->past)
+#define CALL(count, size) done = split##count##_##size(first, dst, channel.d, pixel.n, m->past, mirrored)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)
@@ -260,8 +274,10 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
 /* Planes into pixels of 2, 3, 4 or 8 neighbouring channels. */
 static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int mirrored = pixel.d < 0;
+    uint8_t *first = mirrored ? dst + (pixel.n - 1) * pixel.d : dst;
     int64_t done = 0;
-#define CALL(count, size) done = merge##count##_##size(src, channel.s, dst, pixel.n, m->past)
+#define CALL(count, size) done = merge##count##_##size(src, channel.s, first, pixel.n, m->past, mirrored)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)

@@ -12,6 +12,7 @@ const Path paths[PATHS] = {
     {"split", "move", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes"},
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
     {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
+    {"reverse", "move", "rows from their end: elements, or pixels moved as one, of up to 16 bytes"},
     {"strided", "move", "everything else"},
     {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
     {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
@@ -87,6 +88,20 @@ static int few(int64_t n) { return n <= 4 || n == 8; }
 
 static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
+/* The loop that goes through so many bytes at a time, the source's from their end, or -1. Less than 16 bytes are no row. */
+static int find_reverse(const Box *box, int64_t size) {
+    const int i = find(box, -size, size);
+    return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
+}
+
+/* What a path that walks two loops gets where there is one. */
+static void at_least_two(Box *box) {
+    if (box->count > 1) return;
+    box->loops[1] = box->loops[0];
+    box->loops[0] = (Loop){1, 0, 0, 0};
+    box->count = 2;
+}
+
 void move_plan(Move *m, const Box *asked, int size) {
     Box *box = &m->box;
     *box = *asked;
@@ -111,13 +126,20 @@ void move_plan(Move *m, const Box *asked, int size) {
             last(box, find(box, 1, 1));
             return;
         }
-        m->path = PATH_COPY;
         last(box, run);
-        if (box->count == 1) {
-            box->loops[1] = box->loops[0];
-            box->loops[0] = (Loop){1, 0, 0, 0};
-            box->count = 2;
+        if (find_reverse(box, k.n * size) < 0) {
+            m->path = PATH_COPY;
+            at_least_two(box);
+            return;
         }
+        m->size = size = (int)k.n * size;
+        --box->count;
+    }
+    const int back = find_reverse(box, size);
+    if (back >= 0) {
+        m->path = PATH_REVERSE;
+        last(box, back);
+        at_least_two(box);
         return;
     }
     const int known = power_of_two(size) && size <= 16;
@@ -139,18 +161,14 @@ void move_plan(Move *m, const Box *asked, int size) {
             const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
             last(box, b);
             last(box, box->count - 2);
-            m->path = size <= 4 && few(outer.n) && inner.s == outer.n * size   ? PATH_SPLIT
-                      : size <= 4 && few(inner.n) && outer.d == inner.n * size ? PATH_MERGE
-                                                                              : PATH_TRANSPOSE;
+            m->path = size <= 4 && few(outer.n) && size_of(inner.s) == outer.n * size   ? PATH_SPLIT
+                      : size <= 4 && few(inner.n) && size_of(outer.d) == inner.n * size ? PATH_MERGE
+                                                                                       : PATH_TRANSPOSE;
             return;
         }
     }
     m->path = PATH_STRIDED;
-    if (box->count == 1) {
-        box->loops[1] = box->loops[0];
-        box->loops[0] = (Loop){1, 0, 0, 0};
-        box->count = 2;
-    }
+    at_least_two(box);
     int near_source = 0;
     for (int i = 1; i < box->count - 1; ++i)
         if (size_of(box->loops[i].s) < size_of(box->loops[near_source].s)) near_source = i;
@@ -252,7 +270,7 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
     const Loop pixel = box->loops[c->rows];
     c->way = PIXELS;
     c->row_step = channel.n, c->rows_step = pixel.n;
-    return !pixel.p && few(pixel.s) && pixel.s >= channel.n;
+    return !pixel.p && few(size_of(pixel.s)) && size_of(pixel.s) >= channel.n;
 }
 
 void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {

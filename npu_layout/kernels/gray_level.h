@@ -77,9 +77,9 @@ static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, 
     for (int64_t i = 0; i < n; i += SOME) {
         int64_t count = n - i < SOME ? n - i : SOME, done = 0;
         const uint8_t *p = first + i * s;
-        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count, 0);
+        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count, 0, 0);
         /* The last pixel's fourth byte may lie outside. */
-        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1, 0);
+        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1, 0, 0);
         if (done) {
             gray_planes(planes[ib], planes[1], planes[ir], out + i, done);
         }

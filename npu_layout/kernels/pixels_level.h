@@ -1,27 +1,29 @@
 /* Pixels of up to 8 bytes to pixels of 2 to 4 in another order or number, converted on the way or as they are. */
-/* `kind`: MOVED, or converted in 16 bits from int8 or uint8 (1) to int8 or uint8 (2); n pixels, how many were done. */
+/* `kind`: MOVED, or converted in 16 bits from int8 or uint8 (1) to int8 or uint8 (2); n pixels, how many were done.
+ * Mirrored pixels (pixel.s < 0) are read up to their highest channel, others from their lowest one on. */
 enum { MOVED = -1 };
 #if SHUFFLES
-/* One shuffle for each 16 bytes. */
+/* One shuffle for each 16 bytes, which are read from `start` on. */
 INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
-    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
-    const int64_t longest = pixel.s > pixel.d ? pixel.s : pixel.d, each = 16 / longest;
+    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
+    const int64_t longest = step > pixel.d ? step : pixel.d, each = 16 / longest;
+    const int64_t start = pixel.s < 0 ? lowest + channel.n - 16 : lowest;
     uint8_t order[16];
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
     for (int64_t k = 0; k < 16; ++k) {
-        const int64_t c = k % pixel.d, at = k / pixel.d * pixel.s + c * channel.s - lowest;
+        const int64_t c = k % pixel.d, at = k / pixel.d * pixel.s + c * channel.s - start;
         order[k] = k / pixel.d < each ? (uint8_t)at : 0x80;
         if (kind != MOVED) factors[k] = row->factor[c * channel.p], summands[k] = row->summand[c * channel.p];
     }
     const V to = broadcast(order);
     const V times[2] = {broadcast((const uint8_t *)factors), broadcast((const uint8_t *)(factors + 8))};
     const V plus[2] = {broadcast((const uint8_t *)summands), broadcast((const uint8_t *)(summands + 8))};
-    /* 16 bytes are read from `lowest` on and written, some of which the next store writes again: so stop early. */
+    /* 16 bytes are written, some of which the next store writes again: so stop early. */
     const int64_t last = pixel.n - each - 6;
     int64_t i = 0;
     for (; i + (LANES - 1) * each <= last; i += LANES * each) {
-        V v = shuffled(lanes(src + i * pixel.s + lowest, each * pixel.s), to);
+        V v = shuffled(lanes(src + i * pixel.s + start, each * pixel.s), to);
         if (kind != MOVED) v = in_16_bits(kind & 1, kind >> 1, v, times, plus, row->bits);
         put_lanes(dst + i * pixel.d, each * pixel.d, v, 0);
     }
@@ -47,26 +49,33 @@ INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
 
 /* In another order: through planes in L1. */
 INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
-    enum { SOME = 1024, LEAST_PIXELS = 16 };
+    enum { SOME = 1024, LEAST_PIXELS = 16, MANY = 4096 };
     uint8_t planes[8][SOME] __attribute__((aligned(64))), converted[8][SOME] __attribute__((aligned(64)));
-    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
-    const int64_t n = pixel.n - (pixel.s > channel.n); /* whole pixels are read */
+    const int mirrored = pixel.s < 0;
+    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, from = llabs(pixel.s);
+    const int64_t start = mirrored ? lowest + channel.n - from : lowest;
+    const int64_t n = pixel.n - (from > channel.n); /* whole pixels are read */
     int64_t i = 0;
-    if (kind != MOVED && channel.s == 1 && pixel.s == pixel.d) return same_pixels(kind, pixel, channel, src, dst, row);
+    if (kind == MOVED && channel.s == 1 && mirrored && from == pixel.d) {
+        HERE(reverse)((int)from, src + (pixel.n - 1) * pixel.s, dst, pixel.n);
+        return pixel.n;
+    }
+    if (kind != MOVED && channel.s == 1 && pixel.s == pixel.d && n >= MANY) return same_pixels(kind, pixel, channel, src, dst, row);
     while (n - i >= LEAST_PIXELS) {
         const int64_t some = n - i < SOME ? n - i : SOME;
+        const uint8_t *first = src + (mirrored ? i + some - 1 : i) * pixel.s + start;
         int64_t done = 0;
-#define CALL(count, size) done = split##count##_##size(src + i * pixel.s + lowest, planes[0], SOME, some, 0)
-        CHANNELS(pixel.s, 1, CALL)
+#define CALL(count, size) done = split##count##_##size(first, planes[0], SOME, some, 0, mirrored)
+        CHANNELS(from, 1, CALL)
 #undef CALL
         if (!done) break;
         for (int64_t c = 0; kind != MOVED && c < channel.n; ++c) {
             const Row here = {.factor = row->factor + c * channel.p, .summand = row->summand + c * channel.p, .bits = row->bits};
-            short_brief(kind & 1, kind >> 1, 0, planes[c * channel.s - lowest], converted[c], some, &here);
+            short_brief(kind & 1, kind >> 1, 0, planes[c * channel.s - start], converted[c], some, &here);
         }
-        const uint8_t *first = kind == MOVED ? planes[-lowest] : converted[0];
+        const uint8_t *plane = kind == MOVED ? planes[-start] : converted[0];
         const int64_t step = kind == MOVED ? channel.s * SOME : SOME;
-#define CALL(count, size) merge##count##_##size(first, step, dst + i * pixel.d, some, 0)
+#define CALL(count, size) merge##count##_##size(plane, step, dst + i * pixel.d, some, 0, 0)
         CHANNELS(channel.n, 1, CALL)
 #undef CALL
         i += some;
@@ -79,7 +88,8 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     int64_t i = 0;
     /* Without byte shuffles whole pixels are read, and of those that overlap there are none. */
-    if (pixel.d == channel.n && pixel.s >= (SHUFFLES ? 2 : channel.n) && pixel.s <= 8)
+    const int64_t step = llabs(pixel.s);
+    if (pixel.d == channel.n && step >= (SHUFFLES ? 2 : channel.n) && step <= 8)
         i = pixels(MOVED, pixel, channel, src, dst, NULL);
     for (; i < pixel.n; ++i)
         for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
@@ -88,12 +98,13 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
 /* The last ones by way of room where there are enough. */
 INLINE void convert_pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     enum { ROOM = 96, MOST = ROOM / 2 };
-    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0;
+    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     for (int64_t i = pixels(kind, pixel, channel, src, dst, row), n; i < pixel.n; i += n) {
         uint8_t from[8 * ROOM] = {0}, to[4 * ROOM];
         n = pixel.n - i < MOST ? pixel.n - i : MOST;
-        memcpy(from, src + i * pixel.s + lowest, (size_t)((n - 1) * pixel.s + channel.n));
-        pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from - lowest, to, row);
+        const int64_t first = pixel.s < 0 ? n - 1 : 0, at = pixel.s < 0 ? ROOM - n : 0; /* lowest in memory; where it goes */
+        memcpy(from + at * step, src + (i + first) * pixel.s + lowest, (size_t)((n - 1) * step + channel.n));
+        pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from + (at + first) * step - lowest, to, row);
         memcpy(dst + i * pixel.d, to, (size_t)(n * pixel.d));
     }
 }

@@ -46,7 +46,7 @@ static void random_box(Box *box, int64_t from, int64_t to) {
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].n == 1) memmove(box->loops + i, box->loops + i + 1, (size_t)(--box->count - i) * sizeof(Loop)), --i;
     for (int i = 0; i < box->count; ++i)
-        if (!below(5)) box->src += (box->loops[i].n - 1) * box->loops[i].s, box->loops[i].s = -box->loops[i].s;
+        if (!below(3)) box->src += (box->loops[i].n - 1) * box->loops[i].s, box->loops[i].s = -box->loops[i].s;
 }
 
 static int64_t reach(const Box *box, int side, int64_t item) {

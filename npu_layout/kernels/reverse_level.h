@@ -1,0 +1,84 @@
+/* Rows from their end: elements, or pixels that are moved as one. */
+#if VB == 64
+#define LANES_REVERSED(v) _mm512_shuffle_i64x2(v, v, 0x1B)
+#elif VB == 32
+#define LANES_REVERSED(v) _mm256_permute4x64_epi64(v, 0x4E)
+#else
+#define LANES_REVERSED(v) (v)
+#endif
+
+INLINE B1 reversed16(int size, B1 v) {
+    if (size == 1) v = (B1)((B2)v << 8 | (B2)v >> 8);
+    if (size <= 2) v = (B1)SHUFFLE((B2)v, (B2)v, 3, 2, 1, 0, 7, 6, 5, 4);
+    if (size == 4) v = (B1)SHUFFLE((B4)v, (B4)v, 3, 2, 1, 0);
+    return size == 4 || size == 16 ? v : (B1)SHUFFLE((B8)v, (B8)v, 1, 0);
+}
+
+#if SHUFFLES
+INLINE V reversed(int size, V v) {
+    uint8_t order[16];
+    for (int i = 0; i < 16; ++i) order[i] = (uint8_t)((15 - i) / size * size + i % size);
+    return LANES_REVERSED(size < 16 ? shuffled(v, broadcast(order)) : v);
+}
+#else
+INLINE V reversed(int size, V v) { return reversed16(size, v); }
+#endif
+
+/* From the lowest byte of the source on, as it is fetched ahead; the last step overlaps the one before. */
+INLINE void reverse(int size, const uint8_t *src, uint8_t *dst, int64_t n) {
+    const int64_t bytes = n * size;
+    if (bytes >= VB) {
+        put(dst, reversed(size, whole(src + bytes - VB)));
+        for (int64_t at = bytes - VB; at > 0; at -= VB, src += VB) put(dst + at, reversed(size, whole(src)));
+    } else if (bytes >= 16) {
+        store16(dst, reversed16(size, load16(src + bytes - 16)));
+        for (int64_t at = bytes - 16; at > 0; at -= 16, src += 16) store16(dst + at, reversed16(size, load16(src)));
+    } else {
+        strided(size, src + bytes - size, -size, dst, size, n);
+    }
+}
+
+/* Sizes that are no power of two, by moves of the next one: each writes too much before it, and the next writes that
+ * again. */
+INLINE void reverse_wide(int width, int size, const uint8_t *src, uint8_t *dst, int64_t n) {
+    const int before = width - size;
+    copy_row(src, dst + (n - 1) * size, size);
+    for (int64_t i = 1; i < n - 1; ++i) element(width, src + i * size - before, dst + (n - 1 - i) * size - before);
+    copy_row(src + (n - 1) * size, dst, size);
+}
+
+static __attribute__((noinline)) void HERE(reverse)(int size, const uint8_t *src, uint8_t *dst, int64_t n) {
+    switch (size) {
+        case 1: reverse(1, src, dst, n); break;
+        case 2: reverse(2, src, dst, n); break;
+        case 3: reverse_wide(4, 3, src, dst, n); break;
+        case 4: reverse(4, src, dst, n); break;
+        case 6: reverse_wide(8, 6, src, dst, n); break;
+        case 8: reverse(8, src, dst, n); break;
+        case 12: reverse_wide(16, 12, src, dst, n); break;
+        case 16: reverse(16, src, dst, n); break;
+        default: reverse_wide(size < 8 ? 8 : 16, size, src, dst, n);
+    }
+}
+
+/* What goes past the caches goes there by a bench in L1. */
+static void HERE(reverse_row)(int size, const uint8_t *src, uint8_t *dst, int64_t n, int past) {
+    enum { SOME = 2048 };
+    uint8_t bench[SOME] __attribute__((aligned(64)));
+    if (!past) {
+        HERE(reverse)(size, src, dst, n);
+        return;
+    }
+    const int64_t most = SOME / size;
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = n - i < most ? n - i : most;
+        HERE(reverse)(size, src + i * size, bench, some);
+        copy_past(bench, dst + (n - i - some) * size, some * size);
+    }
+}
+
+static void HERE(move_reverse)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
+    for (int64_t i = 0; i < rows.n; ++i)
+        HERE(reverse_row)(m->size, src + i * rows.s + (row.n - 1) * row.s, dst + i * rows.d, row.n, m->past);
+}
