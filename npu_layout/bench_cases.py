@@ -23,9 +23,10 @@ _QUANTISED = {
 }
 
 # The issue's letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
-# of its axes that the target stores; for gray: the axis of channels. Sources with gaps: their strides, and what a
-# peer takes of its axis 1.
+# of its axes that the target stores; for gray: the axis of channels. Sources with gaps, or mirrored: their strides, and
+# what a peer takes of that shape.
 _PITCHES = (255 * 6464, 6464, 80, 1)
+_MIRRORED = np.s_[:, ::-1]
 _EVERY_SECOND = (6400 * 128, 80 * 128, 128, 2)
 _ROWS: tuple[tuple[Any, ...], ...] = (
     ("a", "move", "NCHW 1 57 46 46", "float32 NCHW", "float32 NHWC", (57, 2116), (1, 0)),
@@ -82,7 +83,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         (1080, 2048, 3),
         (2, 0, 1),
         (6144, 3, 1),
-        slice(1920),
+        np.s_[:, :1920],
     ),
     (
         "pitch",
@@ -93,7 +94,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         (255, 6464),
         (1, 0),
         (1648320, 6464, 80, 1),
-        slice(6400),
+        np.s_[:, :6400],
     ),
     (
         "pixels",
@@ -115,7 +116,16 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         (6400, 128),
         (1, 0),
         _EVERY_SECOND,
-        slice(None, None, 2),
+        np.s_[:, ::2],
+    ),
+    *(
+        ("mirror", "move", "CHW 3 1080 1920", f"uint8 {source}", f"uint8 {target}", view, order, strides, mirrored)
+        for source, target, view, order, strides, mirrored in (
+            ("CHW", "CHW", (3240, 1920), (0, 1), (2073600, 1920, -1), _MIRRORED),
+            ("HWC", "HWC", (1080, 1920, 3), (0, 1, 2), (5760, -3, 1), _MIRRORED),
+            ("HWC", "CHW", (1080, 1920, 3), (2, 0, 1), (5760, -3, 1), _MIRRORED),
+            ("CHW", "HWC", (3, 1080, 1920), (1, 2, 0), (2073600, 1920, -1), np.s_[:, :, ::-1]),
+        )
     ),
     ("r", "argmax", "NCHW 1 21 513 513", "float32 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
     ("r", "argmax", "NCHW 1 21 513 513", "float32 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
@@ -160,7 +170,7 @@ class Case:
         view: tuple[int, ...],
         order: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
-        kept: slice = slice(None),
+        kept: Any = (),
     ) -> None:
         self.row = (key, kind, shape, source, target, view, order, strides, kept)
         axes, *numbers = shape.split()
@@ -169,9 +179,9 @@ class Case:
         given, wanted = _QUANTISED.get(kind, (None, None))
         self.kind, self.key, self.order = kind, key, order
         what = f"{kind} {source}" if kind in REDUCTIONS else f"{source} -> {target}"
-        self.title = f"{what} {'x'.join(numbers)}" + (" strided" if strides else "")
+        back = sum((extents[axis] - 1) * -s for axis, s in zip(from_layout, strides or ()) if s < 0)
+        self.title = f"{what} {'x'.join(numbers)}" + (" mirrored" if back else " strided" if strides else "")
         self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
-        back = sum((n - 1) * -s for n, s in zip(extents.values(), strides or ()) if s < 0)
         self.source = TensorSpec(
             list(extents.values()),
             from_layout,
@@ -191,7 +201,7 @@ class Case:
         else:
             memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
         self.flat = memory[: self.source.size]
-        self.x = memory.reshape(view)[:, kept]
+        self.x = memory.reshape(view)[kept]
 
     def again(self) -> Case:
         """The same in other memory."""

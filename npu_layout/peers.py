@@ -95,7 +95,7 @@ def _(case: Case) -> Call:
 def _(case: Case) -> Call | None:
     import torch
 
-    if case.x.dtype == np.uint16:
+    if case.x.dtype == np.uint16 or min(case.x.strides) < 0:
         return None
     out = case.out()
     return _writes(out, torch.from_numpy(out).copy_, torch.from_numpy(case.x).permute(case.order))
@@ -106,6 +106,8 @@ def _(case: Case) -> Call | None:
     import cv2
 
     out, x = case.out(), case.x
+    if min(x.strides) < 0:
+        return None
     if case.order == (2, 0, 1) and x.shape[2] in (3, 4):
         return _writes(out, lambda: cv2.split(x, list(out)))
     if case.order == (1, 2, 0) and x.shape[0] in (3, 4):
@@ -121,6 +123,23 @@ def _(case: Case) -> Call | None:
         return _writes(out, lambda: [cv2.transpose(a, b) for a, b in zip(x, out)])
     given, target = cv2.Mat(x, wrap_channels=False), cv2.Mat(out, wrap_channels=False)
     return _writes(out, cv2.transposeND, given, case.order, target)
+
+
+@peer("move", "cv2", "flip, split, merge")
+def _(case: Case) -> Call | None:
+    import cv2
+
+    out, x = case.out(), case.x
+    if min(x.strides) >= 0:
+        return None
+    plain = np.flip(x, int(np.argmin(x.strides)))
+    if case.order == (2, 0, 1):
+        middle = np.zeros_like(plain)
+        return _writes(out, lambda: cv2.split(cv2.flip(plain, 1, middle), list(out)))
+    if case.order == (1, 2, 0):
+        middle = np.zeros_like(out)
+        return _writes(out, lambda: cv2.flip(cv2.merge(list(plain), middle), 1, out))
+    return _writes(out, cv2.flip, plain, 1, out)
 
 
 def _graph(case: Case, nodes: list[Any], constants: dict[str, np.ndarray]) -> Call:
