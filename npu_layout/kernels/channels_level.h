@@ -11,6 +11,7 @@ INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
 }
 
 /* `mirrored`: what a step reads goes as far from the end of the destination as it comes from the source's beginning. */
+#define EITHER_WAY(function, ...) (mirrored ? function(__VA_ARGS__, 1) : function(__VA_ARGS__, 0))
 #define TO (mirrored ? n - STEP - i : i)
 INLINE V turned(int size, V v, int mirrored) { return mirrored ? reversed(size, v) : v; }
 INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int size, int64_t n) {
@@ -260,7 +261,7 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
         }
         return;
     }
-#define CALL(count, size) done = split##count##_##size(first, dst, channel.d, pixel.n, m->past, mirrored)
+#define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, dst, channel.d, pixel.n, m->past)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)
@@ -277,7 +278,7 @@ static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const int mirrored = pixel.d < 0;
     uint8_t *first = mirrored ? dst + (pixel.n - 1) * pixel.d : dst;
     int64_t done = 0;
-#define CALL(count, size) done = merge##count##_##size(src, channel.s, first, pixel.n, m->past, mirrored)
+#define CALL(count, size) done = EITHER_WAY(merge##count##_##size, src, channel.s, first, pixel.n, m->past)
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)

@@ -65,7 +65,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
         const int64_t some = n - i < SOME ? n - i : SOME;
         const uint8_t *first = src + (mirrored ? i + some - 1 : i) * pixel.s + start;
         int64_t done = 0;
-#define CALL(count, size) done = split##count##_##size(first, planes[0], SOME, some, 0, mirrored)
+#define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, planes[0], SOME, some, 0)
         CHANNELS(from, 1, CALL)
 #undef CALL
         if (!done) break;

@@ -64,6 +64,12 @@ static void gray(int type, int64_t pixel, int64_t n) {
 #define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z) + 64, z), z) /* 64 planes to neighbours */
 #define SPLIT(c, z) move(BOX2(c, z, n / (c) * (z), n / (c), (c) * (z), z), z)
 #define MERGE(c, z) move(BOX2(n / (c), z, (c) * (z), c, n / (c) * (z), z), z)
+#define MIRRORED(z) move((Box){2, {{n / 3072, 3072 * (z), 3072 * (z), 0}, {3072, -(z), z, 0}}, 3071 * (z), 0, 0}, z)
+#define SPLIT_MIRRORED(c, z) \
+    move((Box){2, {{c, z, n / (c) * (z), 0}, {n / (c), -(c) * (z), z, 0}}, (n / (c) - 1) * (c) * (z), 0, 0}, z)
+#define MERGE_MIRRORED(c, z) \
+    move((Box){2, {{n / (c), -(z), (c) * (z), 0}, {c, n / (c) * (z), z, 0}}, (n / (c) - 1) * (z), 0, 0}, z)
+#define PIXELS_MIRRORED(s, first) move((Box){2, {{n / 3, -(s), 3, 0}, {3, first ? -1 : 1, 1, 0}}, (n / 3 - 1) * (s) + (first), 0, 0}, 1)
 #define REVERSED ((Box){2, {{n / 3, 3, 3, 0}, {3, -1, 1, 0}}, 2, 0, 0})
 #define CASES(CASE)                                                                                              \
     CASE("copy, rows of 3072 bytes", move(BOX2(n / 3072, 3200, 3136, 3072, 1, 1), 1))                            \
@@ -88,6 +94,16 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("merge, 4 of 4 bytes", MERGE(4, 4))                                                                     \
     CASE("pixels, 3 reversed", move(REVERSED, 1))                                                               \
     CASE("pixels, 4 to 3", move(BOX2(n / 3, 4, 3, 3, 1, 1), 1))                                                  \
+    CASE("pixels, 3 mirrored", PIXELS_MIRRORED(3, 0))                                                            \
+    CASE("pixels, 4 mirrored to 3 reversed", PIXELS_MIRRORED(4, 2))                                              \
+    CASE("split, 3 of 1 byte, mirrored", SPLIT_MIRRORED(3, 1))                                                   \
+    CASE("split, 4 of 1 byte, mirrored", SPLIT_MIRRORED(4, 1))                                                   \
+    CASE("merge, 3 of 1 byte, mirrored", MERGE_MIRRORED(3, 1))                                                   \
+    CASE("merge, 4 of 1 byte, mirrored", MERGE_MIRRORED(4, 1))                                                   \
+    CASE("reverse, 1 byte", MIRRORED(1))                                                                         \
+    CASE("reverse, 2 bytes", MIRRORED(2))                                                                        \
+    CASE("reverse, 4 bytes", MIRRORED(4))                                                                        \
+    CASE("reverse, 8 bytes", MIRRORED(8))                                                                        \
     CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
     CASE("strided, 4 bytes", move(BOX2(4, 262144, 300000, n / 4, 8, 12), 4))                                     \
     CASE("uint8 to float32", convert(U8, F32, 1, -1, n))                                                         \
