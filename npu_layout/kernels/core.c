@@ -120,14 +120,15 @@ void move_plan(Move *m, const Box *asked, int size) {
     if (run >= 0) {
         const Loop k = box->loops[run];
         const int pixel = find(box, 0, k.n);
-        if (size == 1 && k.n == 3 && pixel >= 0) {
+        const int back = find_reverse(box, k.n * size);
+        if (size == 1 && k.n == 3 && pixel >= 0 && back < 0) {
             m->path = PATH_PIXELS;
             last(box, pixel);
             last(box, find(box, 1, 1));
             return;
         }
         last(box, run);
-        if (find_reverse(box, k.n * size) < 0) {
+        if (back < 0) {
             m->path = PATH_COPY;
             at_least_two(box);
             return;

@@ -11,11 +11,11 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     uint8_t order[16];
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
-    for (int64_t k = 0; k < 16; ++k) {
-        const int64_t c = k % pixel.d, at = k / pixel.d * pixel.s + c * channel.s - start;
-        order[k] = k / pixel.d < each ? (uint8_t)at : 0x80;
-        if (kind != MOVED) factors[k] = row->factor[c * channel.p], summands[k] = row->summand[c * channel.p];
-    }
+    for (int64_t k = 0, p = 0; k < 16; ++p)
+        for (int64_t c = 0; c < pixel.d && k < 16; ++c, ++k) {
+            order[k] = p < each ? (uint8_t)(p * pixel.s + c * channel.s - start) : 0x80;
+            if (kind != MOVED) factors[k] = row->factor[c * channel.p], summands[k] = row->summand[c * channel.p];
+        }
     const V to = broadcast(order);
     const V times[2] = {broadcast((const uint8_t *)factors), broadcast((const uint8_t *)(factors + 8))};
     const V plus[2] = {broadcast((const uint8_t *)summands), broadcast((const uint8_t *)(summands + 8))};
@@ -56,10 +56,6 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     const int64_t start = mirrored ? lowest + channel.n - from : lowest;
     const int64_t n = pixel.n - (from > channel.n); /* whole pixels are read */
     int64_t i = 0;
-    if (kind == MOVED && channel.s == 1 && mirrored && from == pixel.d) {
-        HERE(reverse)((int)from, src + (pixel.n - 1) * pixel.s, dst, pixel.n);
-        return pixel.n;
-    }
     if (kind != MOVED && channel.s == 1 && pixel.s == pixel.d && n >= MANY) return same_pixels(kind, pixel, channel, src, dst, row);
     while (n - i >= LEAST_PIXELS) {
         const int64_t some = n - i < SOME ? n - i : SOME;

@@ -38,12 +38,21 @@ INLINE void reverse(int size, const uint8_t *src, uint8_t *dst, int64_t n) {
     }
 }
 
-/* Sizes that are no power of two, by moves of the next one: each writes too much before it, and the next writes that
- * again. */
+/* Sizes that are no power of two, by 16 bytes or by moves of the next one: each writes too much before it, and the next
+ * writes that again. */
 INLINE void reverse_wide(int width, int size, const uint8_t *src, uint8_t *dst, int64_t n) {
     const int before = width - size;
-    copy_row(src, dst + (n - 1) * size, size);
-    for (int64_t i = 1; i < n - 1; ++i) element(width, src + i * size - before, dst + (n - 1 - i) * size - before);
+    int64_t i = 0;
+#if SHUFFLES
+    const int each = 16 / size, rest = 16 - each * size;
+    uint8_t order[16] = {0};
+    for (int k = rest; k < 16; ++k) order[k] = (uint8_t)((each - 1 - (k - rest) / size) * size + (k - rest) % size);
+    const V to = broadcast(order);
+    for (; each > 1 && (i + (LANES - 1) * each) * size + 16 <= n * size; i += LANES * each)
+        put_lanes(dst + (n - i) * size - 16, -each * size, shuffled(lanes(src + i * size, each * size), to), 0);
+#endif
+    if (!i) copy_row(src, dst + (n - ++i) * size, size);
+    for (; i < n - 1; ++i) element(width, src + i * size - before, dst + (n - 1 - i) * size - before);
     copy_row(src + (n - 1) * size, dst, size);
 }
 

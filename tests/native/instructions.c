@@ -94,7 +94,6 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("merge, 4 of 4 bytes", MERGE(4, 4))                                                                     \
     CASE("pixels, 3 reversed", move(REVERSED, 1))                                                               \
     CASE("pixels, 4 to 3", move(BOX2(n / 3, 4, 3, 3, 1, 1), 1))                                                  \
-    CASE("pixels, 3 mirrored", PIXELS_MIRRORED(3, 0))                                                            \
     CASE("pixels, 4 mirrored to 3 reversed", PIXELS_MIRRORED(4, 2))                                              \
     CASE("split, 3 of 1 byte, mirrored", SPLIT_MIRRORED(3, 1))                                                   \
     CASE("split, 4 of 1 byte, mirrored", SPLIT_MIRRORED(4, 1))                                                   \
@@ -102,6 +101,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("merge, 4 of 1 byte, mirrored", MERGE_MIRRORED(4, 1))                                                   \
     CASE("reverse, 1 byte", MIRRORED(1))                                                                         \
     CASE("reverse, 2 bytes", MIRRORED(2))                                                                        \
+    CASE("reverse, pixels of 3 bytes", PIXELS_MIRRORED(3, 0))                                                    \
     CASE("reverse, 4 bytes", MIRRORED(4))                                                                        \
     CASE("reverse, 8 bytes", MIRRORED(8))                                                                        \
     CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
