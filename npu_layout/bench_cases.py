@@ -118,6 +118,17 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
         _EVERY_SECOND,
         np.s_[:, ::2],
     ),
+    (
+        "BGR",
+        "move",
+        "CHW 3 1080 1920",
+        "uint8 HWC",
+        "uint8 HWC",
+        (1080, 1920, 3),
+        (0, 1, 2),
+        (5760, 3, -1),
+        np.s_[:, :, ::-1],
+    ),
     *(
         ("mirror", "move", "CHW 3 1080 1920", f"uint8 {source}", f"uint8 {target}", view, order, strides, mirrored)
         for source, target, view, order, strides, mirrored in (
@@ -180,7 +191,7 @@ class Case:
         self.kind, self.key, self.order = kind, key, order
         what = f"{kind} {source}" if kind in REDUCTIONS else f"{source} -> {target}"
         back = sum((extents[axis] - 1) * -s for axis, s in zip(from_layout, strides or ()) if s < 0)
-        self.title = f"{what} {'x'.join(numbers)}" + (" mirrored" if back else " strided" if strides else "")
+        self.title = f"{what} {'x'.join(numbers)}" + (" reversed" if back else " strided" if strides else "")
         self.mean, self.std = np.array(MEAN, np.float32), np.array(STD, np.float32)
         self.source = TensorSpec(
             list(extents.values()),
@@ -201,7 +212,7 @@ class Case:
         else:
             memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
         self.flat = memory[: self.source.size]
-        self.x = memory.reshape(view)[kept]
+        self.x: np.ndarray = memory.reshape(view)[kept]
 
     def again(self) -> Case:
         """The same in other memory."""

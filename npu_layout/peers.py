@@ -125,7 +125,7 @@ def _(case: Case) -> Call | None:
     return _writes(out, cv2.transposeND, given, case.order, target)
 
 
-@peer("move", "cv2", "flip, split, merge")
+@peer("move", "cv2", "flip, cvtColor, split, merge")
 def _(case: Case) -> Call | None:
     import cv2
 
@@ -139,6 +139,8 @@ def _(case: Case) -> Call | None:
     if case.order == (1, 2, 0):
         middle = np.zeros_like(out)
         return _writes(out, lambda: cv2.flip(cv2.merge(list(plain), middle), 1, out))
+    if x.strides[-1] == -1 and x.shape[-1] == 3:
+        return _writes(out, cv2.cvtColor, plain, cv2.COLOR_BGR2RGB, out)
     return _writes(out, cv2.flip, plain, 1, out)
 
 

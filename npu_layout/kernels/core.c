@@ -271,6 +271,7 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
     const Loop pixel = box->loops[c->rows];
     c->way = PIXELS;
     c->row_step = channel.n, c->rows_step = pixel.n;
+    c->move.path = PATH_PIXELS;
     return !pixel.p && few(size_of(pixel.s)) && size_of(pixel.s) >= channel.n;
 }
 
