@@ -13,7 +13,7 @@ from .elements import kernel_name
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
-from .repack import Affine, Plan, check_out, overlap, plan
+from .repack import Affine, Plan, check_out, overlap, plan, repack
 from .storage import Storage
 from .tensor import TensorSpec
 
@@ -243,13 +243,19 @@ class Preprocessor:
         part = image[y0:y1, x0:x1]
         left, top = geometry.pad_ltrb[:2]
         width, height = geometry.resized_wh
-        if (width, height) != self._input_wh:
-            canvas[...] = self._border()
+        for border in (
+            canvas[:top],
+            canvas[top + height :],
+            canvas[top : top + height, :left],
+            canvas[top : top + height, left + width :],
+        ):
+            border[...] = self._border_row[: border.shape[1]]
         inner = canvas[top : top + height, left : left + width]
+        if part.shape == inner.shape:
+            repack(part, "HWC", "HWC", out=inner)
+            return geometry
         if min(part.strides) <= 0 or part.strides[2] != 1 or part.strides[1] != part.shape[2]:
-            copied = self._scratch("frame", part.shape)
-            copied[...] = part
-            part = copied
+            part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
         if self.color == "GRAY" and part.shape[2] > 1:
             gray = self._scratch("gray", part.shape[:2])
             part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{self.source}2GRAY"), gray)[..., None]
@@ -268,11 +274,12 @@ class Preprocessor:
             resized[...] = written
         return geometry
 
-    def _border(self) -> np.ndarray:
-        """pad_value in the canvas's channels."""
-        border = np.zeros(self._canvas_channels, np.uint8)
+    @cached_property
+    def _border_row(self) -> np.ndarray:
+        """pad_value in the canvas's channels, as wide as the canvas: rows of pixels are written faster than pixels."""
+        border = np.zeros((self._input_wh[0], self._canvas_channels), np.uint8)
         for model, canvas in enumerate(self._channel_map()):
-            border[canvas] = round(self._pad[model])
+            border[:, canvas] = round(self._pad[model])
         return border
 
     def _channel_map(self) -> tuple[int, ...]:
