@@ -50,9 +50,9 @@ EXAMPLES = {
         (size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)
     ],
     "split": [
-        (size, lambda n, c=c, way=way: [(c, 1, n + 3), (n, way * c, 1)])
+        (size, lambda n, c=c, of=of, way=way: [(c, 1, n + 3), (n, way * of, 1)])
         for size in (1, 2, 4)
-        for c in (2, 3, 4, 8)
+        for c, of in ((2, 2), (3, 3), (4, 4), (8, 8), (2, 3), (3, 4), (5, 8))
         for way in (1, -1)
     ],
     "merge": [
@@ -652,6 +652,10 @@ def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]
                 pitch += rng.randint(0, 2)
                 strides[i], pitch = pitch, pitch * stored[i]
             start = rng.randint(0, 3)
+            for i in range(len(stored)):
+                if rng.random() < 0.3:  # from the end
+                    start += (stored[i] - 1) * strides[i]
+                    strides[i] = -strides[i]
         storages.append(Storage.bind(layout, shape, stored, strides, start))
         index = dict(zip(layout.axes, np.indices(shape)))
         places.append((start + np.asarray(oracle.place(layout.tag, stored, index, strides))).ravel())

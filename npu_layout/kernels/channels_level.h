@@ -239,26 +239,36 @@ MERGE_EVEN(8, 4, 3)
         case 84: CALL(8, 4); break;                                              \
     }
 
-/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes. */
+/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes; by way of planes in L1 where not all channels are wanted, or
+ * where the planes go past the caches and their lines begin at different pixels. */
 static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
-    const int mirrored = pixel.s < 0;
+    const int64_t channels = llabs(pixel.s) / m->size;
+    const int mirrored = pixel.s < 0, some = channel.n < channels;
     const uint8_t *first = mirrored ? src + (pixel.n - 1) * pixel.s : src;
     int64_t done = 0;
-    if (m->past && channel.d % VB) { /* planes whose cache lines begin at different pixels */
+    if (some || (m->past && channel.d % VB)) {
         enum { SOME = 1024 };
         uint8_t planes[8][SOME] __attribute__((aligned(64)));
-        const int64_t most = SOME / m->size;
+        /* Whole pixels are read; behind the highest one there need not be what is not wanted. */
+        const int64_t begin = some && mirrored, end = pixel.n - (some && !mirrored), most = SOME / m->size;
         Move few = *m;
         few.past = 0;
-        few.box.loops[m->box.count - 2].d = SOME;
-        for (int64_t i = 0, n; i < pixel.n; i += n) {
-            n = pixel.n - i < most ? pixel.n - i : most;
-            const int64_t at = mirrored ? pixel.n - i - n : i;
+        few.box.loops[m->box.count - 2].n = channels, few.box.loops[m->box.count - 2].d = SOME;
+        for (int64_t i = begin, n; i < end; i += n) {
+            n = end - i < most ? end - i : most;
+            const int64_t at = mirrored ? begin + end - i - n : i;
             few.box.loops[m->box.count - 1].n = n;
             HERE(move_split)(&few, src + at * pixel.s, planes[0]);
-            for (int64_t c = 0; c < channel.n; ++c) copy_past(planes[c], dst + c * channel.d + at * m->size, n * m->size);
+            for (int64_t c = 0; c < channel.n; ++c) {
+                uint8_t *to = dst + c * channel.d + at * m->size;
+                if (m->past) copy_past(planes[c], to, n * m->size);
+                else copy_row(planes[c], to, n * m->size);
+            }
         }
+        const int64_t left = begin ? 0 : end;
+        for (int64_t c = 0; some && c < channel.n; ++c)
+            memcpy(dst + c * channel.d + left * m->size, src + left * pixel.s + c * channel.s, (size_t)m->size);
         return;
     }
 #define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, dst, channel.d, pixel.n, m->past)

@@ -9,7 +9,7 @@ const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
 const Path paths[PATHS] = {
     {"copy", "move", "rows of neighbouring elements, in both"},
     {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
-    {"split", "move", "pixels of 2, 3, 4 or 8 channels to planes; elements of 1, 2 and 4 bytes"},
+    {"split", "move", "pixels of 2, 3, 4 or 8 channels, or some of these, to planes; elements of 1, 2 and 4 bytes"},
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
     {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
     {"reverse", "move", "rows from their end: elements, or pixels moved as one, of up to 16 bytes"},
@@ -162,9 +162,10 @@ void move_plan(Move *m, const Box *asked, int size) {
             const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
             last(box, b);
             last(box, box->count - 2);
-            m->path = size <= 4 && few(outer.n) && size_of(inner.s) == outer.n * size   ? PATH_SPLIT
-                      : size <= 4 && few(inner.n) && size_of(outer.d) == inner.n * size ? PATH_MERGE
-                                                                                       : PATH_TRANSPOSE;
+            const int64_t channels = size_of(inner.s) / size;
+            m->path = size <= 4 && few(channels) && size_of(inner.s) == channels * size && outer.n <= channels ? PATH_SPLIT
+                      : size <= 4 && few(inner.n) && size_of(outer.d) == inner.n * size                ? PATH_MERGE
+                                                                                                      : PATH_TRANSPOSE;
             return;
         }
     }
