@@ -541,13 +541,24 @@ static int64_t grain_of(const Loop *k) {
 }
 static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_of(k); }
 
-/* The loop to cut: the first one that gives enough pieces, or the most. But one that goes from page to page of the
- * destination comes first where its pages are so many that a part that is first to touch each of them takes too long. */
+/* Bytes from one cut to the next, on the side where they are fewer: cores that write near each other take lines from
+ * each other. */
+static int64_t apart(const Loop *k, int64_t parts) {
+    return at_most(k->s ? size_of(k->s) : INT32_MAX, k->d ? size_of(k->d) : INT32_MAX) * k->n / parts;
+}
+
+/* The loop to cut: of those with enough pieces for parts of equal size the one whose cuts are furthest apart, or else the
+ * one of the most pieces. But one that goes from page to page of the destination comes first where its pages are so many
+ * that a part that is first to touch each of them takes too long. */
 static Loop *cut_of(Box *box, int64_t parts) {
     Loop *best = box->loops;
+    int found = 0;
     for (Loop *k = box->loops; k < box->loops + box->count; ++k) {
-        if (pieces(k) > 1 && at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
-        if (pieces(best) < 8 * parts && pieces(k) > pieces(best)) best = k;
+        const int64_t here = pieces(k);
+        if (here > 1 && at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
+        const int enough = here >= 4 * parts || (here >= parts && here % parts == 0);
+        if (enough > found || (enough == found && (found ? apart(k, parts) > apart(best, parts) : here > pieces(best))))
+            best = k, found = enough;
     }
     return best;
 }

@@ -10,16 +10,18 @@
 
 /* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
  * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. */
-enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000 };
+enum { MOST = 64, FEW = 2 * MOST, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
 static atomic_uint tickets;                  /* one for each task */
 static atomic_int sleepers;
 static _Atomic int64_t left, finished;       /* parts not taken, parts done */
-static Task *task;                           /* these three stand still from left > 0 until all parts are done */
+static Task *task;                           /* these stand still from left > 0 until all parts are done */
 static const void *context;
 static int64_t parts;
+static int threads_then;
+static atomic_char taken[FEW]; /* which parts, where they are few */
 static int started;
 static unsigned forks; /* that this process is the child of, since the first worker */
 static atomic_int wanted = 1;
@@ -54,13 +56,21 @@ static int stops(Asking *a) {
     return a->stopped;
 }
 
+/* One of the parts that nobody has taken, of which there are some: at first those that fell to the same thread in the
+ * last task of as many parts, whose bytes its core may still hold. */
+static int64_t take(int whose) {
+    int64_t i = whose * parts / threads_then % parts;
+    while (atomic_exchange(taken + i, 1)) i = (i + 1) % parts;
+    return i;
+}
+
 /* Parts, one after the other, until none is left, or whoever is asked says so or forks. */
-static void work(Asking *asking) {
+static void work(int whose, Asking *asking) {
     const unsigned before = forks;
     for (;;) {
         const int64_t mine = atomic_fetch_sub(&left, 1) - 1;
         if (mine < 0) return;
-        task(context, mine, parts);
+        task(context, parts <= FEW ? take(whose) : mine, parts);
         atomic_fetch_add(&finished, 1);
         if (asking && (stops(asking) || forks != before)) return;
     }
@@ -74,9 +84,9 @@ static int alone(Task *do_part, const void *its_context, int64_t count, Asking *
     return 0;
 }
 
-static void *worker(void *unused) {
+static void *worker(void *number) {
+    const int whose = (int)(intptr_t)number;
     unsigned seen = 0;
-    (void)unused;
     for (;;) {
         int waited = 0;
         while (atomic_load(&tickets) == seen && waited++ < AWAKE) pause_a_moment();
@@ -88,7 +98,7 @@ static void *worker(void *unused) {
             pthread_mutex_unlock(&sleep_lock);
         }
         seen = atomic_load(&tickets);
-        work(NULL);
+        work(whose, NULL);
     }
     return NULL;
 }
@@ -114,7 +124,7 @@ static void start(int workers) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     for (; started < workers; ++started) {
         pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, NULL)) break;
+        if (pthread_create(&thread, &attributes, worker, (void *)(intptr_t)(started + 1))) break;
     }
     pthread_attr_destroy(&attributes);
 }
@@ -141,7 +151,8 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (count < slices) count = slices;
     const unsigned before = forks;
     if (started < threads - 1) start(threads - 1);
-    task = do_part, context = its_context, parts = count;
+    task = do_part, context = its_context, parts = count, threads_then = threads;
+    for (int64_t i = 0; i < count && i < FEW; ++i) atomic_store(taken + i, 0);
     atomic_store(&finished, 0);
     atomic_store(&left, count);
     atomic_fetch_add(&tickets, 1);
@@ -150,7 +161,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
         pthread_cond_broadcast(&awake);
         pthread_mutex_unlock(&sleep_lock);
     }
-    work(&asking);
+    work(0, &asking);
     if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
         return asking.stopped || alone(do_part, its_context, slices, &asking);
     if (asking.stopped) {
