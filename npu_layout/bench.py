@@ -116,16 +116,15 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     expected = np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()).reshape(-1)[: case.target.size].copy()
     names = [name for name in calls if name == OURS or name in kernels.backends()]
     first = np.array(calls[OURS]()).reshape(-1)
+    exact = case.kind == "move"
+    tolerance = 0 if exact else 1 if expected.dtype.kind in "iu" else 1e-4
     for name, call in list(calls.items()):
         got = np.asarray(call()).reshape(-1)[: case.target.size]
+        good = got.shape == expected.shape and np.allclose(
+            got.astype(np.float64), expected, rtol=0 if exact else 1e-3, atol=tolerance
+        )
         if name in names:
-            good = np.array_equal(got, first)
-        elif case.kind == "move":
-            good = np.array_equal(got, expected)
-        else:
-            good = np.allclose(
-                got.astype(np.float64), expected, rtol=1e-3, atol=1 if expected.dtype.kind in "iu" else 1e-4
-            )
+            good = good and np.array_equal(got, first)
         if not good:
             wrong[name] = f"differs: {got[:4]} ..., expected {expected[:4]} ..."
             del calls[name]
