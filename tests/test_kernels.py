@@ -137,7 +137,7 @@ CONVERSIONS = {
 }
 GRAYS = {"gray": ("uint8",), "gray wide": ("uint16", "float32")}
 ALL = {"move": EXAMPLES, "convert": CONVERSIONS, "gray": GRAYS, "reduce": test_reductions.EXAMPLES}
-SCALAR = {"strided", "store int32", "gray wide"}
+SCALAR = {"strided"}
 NARROW = {"gray", "argmax across"}  # not with 16 bytes on every machine
 
 

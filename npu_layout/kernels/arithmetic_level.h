@@ -235,18 +235,48 @@ STORE(u8, 1, narrow_8)
 STORE(i16, 2, narrow_16)
 STORE(u16, 2, narrow_16)
 
-/* int32 reaches further than float32 counts: in double. */
+/* Rounded to int32: false where a value is beyond it, or none. */
+INLINE int rounded(F v, S *q) {
+    const S inside = (v >= every(-0x1p31f)) & (v < every(0x1p31f));
+#if VB == 64
+    *q = (S)_mm512_cvtps_epi32((__m512)v);
+    return _mm512_movepi32_mask((__m512i)inside) == 0xFFFF;
+#elif VB == 32
+    *q = (S)_mm256_cvtps_epi32((__m256)v);
+    return _mm256_movemask_ps((__m256)inside) == 0xFF;
+#elif defined(__SSE2__)
+    *q = (S)_mm_cvtps_epi32((__m128)v);
+    return _mm_movemask_ps((__m128)inside) == 0xF;
+#elif defined(__aarch64__)
+    *q = (S)vcvtnq_s32_f32((float32x4_t)v);
+    return vminvq_u32((uint32x4_t)inside) != 0;
+#else
+    *q = inside;
+    return 0;
+#endif
+}
+/* int32 reaches further than float32 counts: there in double. Of two numbers of one sign, a sum of the other is beyond. */
 INLINE void store_wide(int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    for (int64_t i = 0; i < n; ++i) {
-        const int64_t k = each ? i : 0;
-        const double lowest = -2147483648.0, highest = 2147483647.0;
-        float x;
-        memcpy(&x, src + 4 * i, 4);
-        double v = (double)__builtin_rintf(x + row->before[k]) + row->after[k];
-        v = v > lowest ? v : lowest;
-        v = v < highest ? v : highest;
-        const int32_t q = (int32_t)v;
-        memcpy(dst + 4 * i, &q, 4);
+    for (int64_t i = 0; i < n; i = i + WIDTH < n && i + 2 * WIDTH > n ? n - WIDTH : i + WIDTH) {
+        S q;
+        if (rounded(get_f32(src + 4 * i) + (each ? floats(row->before + i) : every(*row->before)), &q)) {
+            const S after = each ? ints(row->after + i) : every_int(*row->after), sum = (S)((U)q + (U)after);
+            const S beyond = ((q ^ sum) & (after ^ sum)) >> 31, limit = (q >> 31) ^ 0x7FFFFFFF;
+            q = (beyond & limit) | (~beyond & sum);
+            memcpy(dst + 4 * i, &q, sizeof q);
+            continue;
+        }
+        for (int64_t k = i; k < i + WIDTH; ++k) {
+            const int64_t p = each ? k : 0;
+            const double lowest = -2147483648.0, highest = 2147483647.0;
+            float x;
+            memcpy(&x, src + 4 * k, 4);
+            double v = (double)__builtin_rintf(x + row->before[p]) + row->after[p];
+            v = v > lowest ? v : lowest;
+            v = v < highest ? v : highest;
+            const int32_t one = (int32_t)v;
+            memcpy(dst + 4 * k, &one, 4);
+        }
     }
 }
 static void HERE(store_i32)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { store_wide(0, src, dst, n, row); }

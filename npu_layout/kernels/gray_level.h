@@ -1,6 +1,6 @@
 /* Gray pixels, of planes or of pixels. */
 /* Gray of 8-bit pixels: (3735 B + 19235 G + 9798 R + 2**14) >> 15, as OpenCV has it. */
-INLINE uint8_t gray_pixel(uint8_t b, uint8_t g, uint8_t r) {
+INLINE uint8_t gray_pixel_u8(uint8_t b, uint8_t g, uint8_t r) {
     return (uint8_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
 
@@ -44,9 +44,9 @@ INLINE V gray_vector(V b, V g, V r) {
 #undef HIGH
 }
 #endif
-INLINE void gray_planes(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
+INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
     if (n < VB) {
-        for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+        for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
         return;
     }
     enum { STEP = VB };
@@ -57,53 +57,69 @@ INLINE void gray_planes(const uint8_t *b, const uint8_t *g, const uint8_t *r, ui
     }
 }
 #else
-INLINE void gray_planes(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
+INLINE void gray_planes_u8(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
                         uint8_t *restrict out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel(b[i], g[i], r[i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
 }
 #endif
 
+/* The same of uint16, which 32 bits hold; float32 never fused. */
+INLINE uint16_t gray_pixel_u16(uint16_t b, uint16_t g, uint16_t r) {
+    return (uint16_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
+}
+INLINE float gray_pixel_f32(float b, float g, float r) { return b * 0.114f + g * 0.587f + r * 0.299f; }
+INLINE void gray_vector_u16(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out) {
+    const U sum = 3735u * (U)widen_u16(b) + 19235u * (U)widen_u16(g) + 9798u * (U)widen_u16(r) + (1u << 14);
+    narrow_16(out, (S)(sum >> 15));
+}
+INLINE void gray_vector_f32(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out) {
+    put_f32(out, get_f32(b) * every(0.114f) + get_f32(g) * every(0.587f) + get_f32(r) * every(0.299f));
+}
+#define GRAY_PLANES(type, element)                                                                               \
+    INLINE void gray_planes_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) { \
+        enum { SIZE = sizeof(element) };                                                                         \
+        int64_t i = 0;                                                                                           \
+        for (; i + WIDTH <= n; i += WIDTH)                                                                       \
+            gray_vector_##type(b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE);                        \
+        for (; i < n; ++i) GRAY_ONE(type, element, b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE);    \
+    }
+#define GRAY_ONE(type, element, b, g, r, out)                                                                    \
+    do {                                                                                                         \
+        element x[3];                                                                                            \
+        memcpy(x, b, sizeof *x), memcpy(x + 1, g, sizeof *x), memcpy(x + 2, r, sizeof *x);                       \
+        *x = gray_pixel_##type(x[0], x[1], x[2]);                                                                \
+        memcpy(out, x, sizeof *x);                                                                               \
+    } while (0)
+GRAY_PLANES(u16, uint16_t)
+GRAY_PLANES(f32, float)
+
 /* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels are split into planes in L1. */
-static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    if (s == 1) {
-        gray_planes(b, g, r, out, n);
-        return;
+#define GRAY(type, element, size)                                                                                \
+    static void HERE(gray_##type)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, \
+                                  int64_t n) {                                                                   \
+        if (s == size) {                                                                                         \
+            gray_planes_##type(b, g, r, out, n);                                                                 \
+            return;                                                                                              \
+        }                                                                                                        \
+        enum { SOME = 1024 };                                                                                    \
+        uint8_t planes[4][size * SOME] __attribute__((aligned(64)));                                             \
+        const uint8_t *first = b < r ? b : r;                                                                    \
+        const int64_t ib = (b - first) / size, ir = (r - first) / size;                                          \
+        const int pixels = g == first + size && ib + ir == 2;                                                    \
+        for (int64_t i = 0; i < n; i += SOME) {                                                                  \
+            int64_t count = n - i < SOME ? n - i : SOME, done = 0;                                               \
+            const uint8_t *p = first + i * s;                                                                    \
+            if (pixels && s == 3 * size) done = split3_##size(p, planes[0], size * SOME, count, 0, 0);           \
+            /* The last pixel's fourth channel may lie outside. */                                               \
+            if (pixels && s == 4 * size)                                                                         \
+                done = split4_##size(p, planes[0], size * SOME, i + count < n ? count : count - 1, 0, 0);        \
+            if (done) gray_planes_##type(planes[ib], planes[1], planes[ir], out + i * size, done);               \
+            for (; done < count; ++done) {                                                                       \
+                const int64_t at = (i + done) * s;                                                               \
+                GRAY_ONE(type, element, b + at, g + at, r + at, out + (i + done) * size);                        \
+            }                                                                                                    \
+        }                                                                                                        \
     }
-    enum { SOME = 1024 };
-    uint8_t planes[4][SOME];
-    const uint8_t *first = b < r ? b : r;
-    const int64_t ib = b - first, ir = r - first;
-    const int pixels = g == first + 1 && ib + ir == 2;
-    for (int64_t i = 0; i < n; i += SOME) {
-        int64_t count = n - i < SOME ? n - i : SOME, done = 0;
-        const uint8_t *p = first + i * s;
-        if (pixels && s == 3) done = split3_1(p, planes[0], SOME, count, 0, 0);
-        /* The last pixel's fourth byte may lie outside. */
-        if (pixels && s == 4) done = split4_1(p, planes[0], SOME, i + count < n ? count : count - 1, 0, 0);
-        if (done) {
-            gray_planes(planes[ib], planes[1], planes[ir], out + i, done);
-        }
-        for (; done < count; ++done) {
-            const int64_t at = (i + done) * s;
-            out[i + done] = gray_pixel(b[at], g[at], r[at]);
-        }
-    }
-}
-
-static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-        uint16_t x[3];
-        memcpy(x, b + i * s, 2), memcpy(x + 1, g + i * s, 2), memcpy(x + 2, r + i * s, 2);
-        const uint16_t y = (uint16_t)((3735u * x[0] + 19235u * x[1] + 9798u * x[2] + (1u << 14)) >> 15);
-        memcpy(out + 2 * i, &y, 2);
-    }
-}
-
-static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-        float x[3];
-        memcpy(x, b + i * s, 4), memcpy(x + 1, g + i * s, 4), memcpy(x + 2, r + i * s, 4);
-        const float y = x[0] * 0.114f + x[1] * 0.587f + x[2] * 0.299f;
-        memcpy(out + 4 * i, &y, 4);
-    }
-}
+GRAY(u8, uint8_t, 1)
+GRAY(u16, uint16_t, 2)
+GRAY(f32, float, 4)
