@@ -8,20 +8,37 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     const int64_t longest = step > pixel.d ? step : pixel.d, each = 16 / longest;
     const int64_t start = pixel.s < 0 ? lowest + channel.n - 16 : lowest;
-    uint8_t order[16];
+    uint8_t order[16], at[16]; /* of the pixels that a lane holds whole; of any */
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
     for (int64_t k = 0, p = 0; k < 16; ++p)
         for (int64_t c = 0; c < pixel.d && k < 16; ++c, ++k) {
-            order[k] = p < each ? (uint8_t)(p * pixel.s + c * channel.s - start) : 0x80;
+            at[k] = (uint8_t)(p * pixel.s + c * channel.s - start);
+            order[k] = p < each ? at[k] : 0x80;
             if (kind != MOVED) factors[k] = row->factor[c * channel.p], summands[k] = row->summand[c * channel.p];
         }
     const V to = broadcast(order);
     const V times[2] = {broadcast((const uint8_t *)factors), broadcast((const uint8_t *)(factors + 8))};
     const V plus[2] = {broadcast((const uint8_t *)summands), broadcast((const uint8_t *)(summands + 8))};
-    /* 16 bytes are written, some of which the next store writes again: so stop early. */
-    const int64_t last = pixel.n - each - 6;
     int64_t i = 0;
+    /* Bytes behind the pixels are read too, and written, which the next store does again: so stop early. */
+#if VB == 64
+    if (pixel.s >= 2 && pixel.s <= 4) { /* 4 pixels in each lane: as many dwords as one has bytes. AVX2 does it slower. */
+        uint32_t apart[16], close[16];
+        for (int64_t k = 0; k < 16; ++k) {
+            apart[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
+            close[k] = (uint32_t)(k / pixel.d * 4 + k % pixel.d) % 16;
+        }
+        const V in = whole((const uint8_t *)apart), out = whole((const uint8_t *)close), four = broadcast(at);
+        const int64_t end = pixel.n - 1 - VB / (pixel.s < pixel.d ? pixel.s : pixel.d);
+        for (; i <= end; i += 16) {
+            V v = shuffled(_mm512_permutexvar_epi32(in, whole(src + i * pixel.s + start)), four);
+            if (kind != MOVED) v = in_16_bits(kind & 1, kind >> 1, v, times, plus, row->bits);
+            put(dst + i * pixel.d, _mm512_permutexvar_epi32(out, v));
+        }
+    }
+#endif
+    const int64_t last = pixel.n - each - 6;
     for (; i + (LANES - 1) * each <= last; i += LANES * each) {
         V v = shuffled(lanes(src + i * pixel.s + start, each * pixel.s), to);
         if (kind != MOVED) v = in_16_bits(kind & 1, kind >> 1, v, times, plus, row->bits);
