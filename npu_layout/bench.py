@@ -161,6 +161,12 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
     return taken
 
 
+def medians(taken: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+    """Median and interquartile range of what `clock` gives."""
+    quartiles = {name: np.percentile(seconds, (25, 50, 75)) for name, seconds in taken.items()}
+    return {name: (float(q[1]), float(q[2] - q[0])) for name, q in quartiles.items()}
+
+
 def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str], dict[str, str]]:
     """Everything that does this case and is right, memcpy first; the fast paths taken; what is wrong, and why."""
     calls, paths = ours(case)
@@ -198,10 +204,7 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
         for name, seconds_of in clock(calls, seconds / rounds, pause).items():
             taken.setdefault(name, []).extend(seconds_of)
         del calls
-    times = {}
-    for name in taken.keys() - wrong.keys():
-        low, median, high = np.percentile(taken[name], (25, 50, 75))
-        times[name] = (float(median), float(high - low))
+    times = medians({name: taken[name] for name in taken.keys() - wrong.keys()})
     memcpy = times["memcpy"][0]
     rivals = [name for name in times if ": " in name]
     return {
