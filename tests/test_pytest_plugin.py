@@ -65,7 +65,9 @@ def test_it(npu_recording):
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    # A module of the same size that is written anew within the same second would be read from its bytecode.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     pytester.makeini(INI)
     pytester.makepyfile(board=BOARD)
     (pytester.path / "model.onnx").write_bytes(network())
