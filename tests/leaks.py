@@ -30,7 +30,7 @@ Call = Callable[[], Any]
 
 
 def resident() -> int:
-    """Bytes of its own, swapped ones too, after what is free was given back. Pages of files, such as those of libraries,
+    """Bytes of its own, swapped ones too, after what is free was given back. Pages of files, as of libraries,
     come and go as the system likes."""
     gc.collect()
     with suppress(AttributeError):  # glibc's own
