@@ -31,7 +31,7 @@ class Conversion:
 
     def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
         self.source, self.target, self.move, self._run = source, target, move, move.run
-        self._dtypes = (source.stored, target.stored) if move.checks else (None, None)
+        self._dtypes = (source.stored, target.stored) if move.checks else ()
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The buffer of `target` that holds what `buffer`, of `source`, holds: a copy, pad elements and gaps zero.

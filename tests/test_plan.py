@@ -112,3 +112,15 @@ def test_buffers_that_do_not_fit() -> None:
     with pytest.raises(nl.NpuLayoutError, match="shares memory"):
         convert(both[: source.nbytes].view(np.int8), both[: target.nbytes].view(np.float32))
     assert repr(convert).startswith("plan(TensorSpec(")
+
+
+def test_float64_is_checked_too() -> None:
+    """Whose dtype numpy holds for equal to None."""
+    source, target = (nl.TensorSpec((1, 3, 2, 2), tag, "float64", axes="NCHW") for tag in ("NCHW", "NHWC"))
+    convert, x = nl.plan(source, target), np.arange(12.0)
+    assert convert(x, np.zeros(12)).tolist() == x.reshape(3, 4).T.ravel().tolist()
+    for buffer, out in ((x, np.zeros(13)), (np.arange(13.0), np.zeros(12)), (x, x), (x, np.zeros(24)[::2])):
+        before = out.copy()
+        with pytest.raises(nl.NpuLayoutError):
+            convert(buffer, out)
+        assert (out == before).all()
