@@ -761,7 +761,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
     kernels_at = Path(__file__).parent.parent / "npu_layout" / "kernels"
     sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
-    sources += [kernels_at / name for name in ("core.c", "pool.c", "reduce.c", "peaks.c")]
+    sources += [kernels_at / name for name in ("core.c", "convert.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
     program = str(tmp_path / name)
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", program], check=True)

@@ -254,14 +254,14 @@ static int append(PyObject *list, const char *name) {
     return !wrong;
 }
 
-/* The names of the rows of the table that the boxes take, in their order; a conversion takes up to three. */
+/* The names of the rows of the table that the boxes take, in their order; a conversion takes up to four. */
 static PyObject *program_paths(PyObject *object, PyObject *unused) {
     const Program *p = &((ProgramObject *)object)->program;
     PyObject *list = PyList_New(0);
     (void)unused;
     for (int i = 0; list && i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        int taken[3] = {job->move.path}, count = job->is_fill ? 0 : 1;
+        int taken[4] = {job->move.path}, count = job->is_fill ? 0 : 1;
         if (count && p->converts) count = convert_paths(p->level, &job->convert, &p->arithmetic, taken);
         int good = !job->is_fill || append(list, "fill");
         for (int k = 0; k < count; ++k) good = good && append(list, paths[taken[k]].name);

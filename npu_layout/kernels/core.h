@@ -21,6 +21,19 @@ typedef struct {
     int64_t src, dst, param;
 } Box;
 
+static inline int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
+static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Channels that there are loops for. */
+static inline int few(int64_t n) { return n <= 4 || n == 8; }
+
+/* The last loop of these steps (0: any step), or -1. */
+int box_find(const Box *box, int64_t s, int64_t d);
+/* Let a loop begin at its end. */
+void box_flip(Box *box, Loop *k);
+/* Put loop i at the end, the rest in their order; the end. */
+int box_last(Box *box, int i);
+
 /* Call `body` with the offsets of every index of the first `count` loops. */
 #define ODOMETER(loops, count, src, dst, param, body)                     \
     do {                                                                  \
@@ -189,17 +202,18 @@ typedef struct {
 
 extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
-/* How a conversion is done. Elements are moved in the narrower of both dtypes: DIRECT: rows lie contiguous in both.
- * GATHER: tiles are moved to a bench in L1 and converted from there to rows of the destination. SCATTER: rows of the
- * source are converted to the bench and moved from there. PIXELS: bytes change their order while they are converted. */
-typedef enum { DIRECT, GATHER, SCATTER, PIXELS } Way;
+/* How a conversion is done: tile by tile. DIRECT: what is converted lies in the same order on both sides. GATHER: it is
+ * moved to a bench in L1 first, in the order of the destination, and converted from there. SCATTER: it is converted to
+ * the bench, in the order of the source, and moved from there. BOTH: from one bench to another, with a move on either
+ * side. PIXELS: bytes change their order while they are converted. */
+typedef enum { DIRECT, GATHER, SCATTER, BOTH, PIXELS } Way;
 
 typedef struct {
     Way way;
-    Box box;
-    int rows, row;               /* loops of the box that make a tile, a row being contiguous on its side; or -1 */
-    int64_t row_step, rows_step; /* how much of each is one tile */
-    Move move;
+    Box box;   /* the last `inner` loops make a tile, the last `dense` of these go through neighbours where it is converted */
+    int inner, dense;
+    int64_t rows_step, row_step; /* how much a tile takes of the first of the former and of the first of the latter */
+    Move gather, scatter;
 } Convert;
 
 typedef struct {
@@ -226,7 +240,7 @@ void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t 
 void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
 /* The rows of the table that a whole tile takes, in their order; how many. */
-int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[3]);
+int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]);
 /* First all fills, then the moves; the parts of either are the whole and may run at once. */
 void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
 void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);

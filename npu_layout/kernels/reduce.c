@@ -10,8 +10,6 @@
  * ACROSS: neighbouring channels from which on argmax is faster without planes, measured. */
 enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64, ACROSS = 9 };
 
-static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 static int merges(const Loop *outer, const Loop *inner) {

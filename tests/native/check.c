@@ -1,5 +1,5 @@
 /* Random moves, conversions and reductions at every level of this machine against a walk element by element; for machines
- * that the Python suite does not run on. Build it with core.c, pool.c, reduce.c, peaks.c and the level_*.c; the argument
+ * that the Python suite does not run on. Build it with core.c, convert.c, pool.c, reduce.c, peaks.c and the level_*.c; the argument
  * is how many cases. */
 #include <math.h>
 #include <stdio.h>

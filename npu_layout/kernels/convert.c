@@ -1,0 +1,443 @@
+/* Conversions: how one is cut into tiles, and the walk over these. */
+#include "core.h"
+
+#include <string.h>
+
+/* SHORT, LEAST, LONG: elements from which on a row of constant parameters is worth a conversion of its own at all, without
+ * a move that makes it longer, and in any case. OFTEN: uses for which parameters are written out for each element;
+ * REPEATED: elements that these are written out for where fewer begin again. */
+enum { LINE = 64, SHORT = 16, LEAST = 64, LONG = 512, OFTEN = 8, REPEATED = 512 };
+
+/* Loops, innermost first, and how many elements they go through. */
+typedef struct {
+    int count;
+    int at[MAX_LOOPS];
+    int64_t n;
+} Chain;
+
+/* The loops that go through neighbours of so many bytes in the source and in the destination; 0: a side not asked. */
+static Chain neighbours(const Box *box, int64_t from, int64_t to) {
+    Chain c = {0, {0}, 1};
+    for (int next; c.count < box->count && (next = box_find(box, from * c.n, to * c.n)) >= 0;) {
+        c.at[c.count++] = next;
+        c.n *= box->loops[next].n;
+    }
+    return c;
+}
+
+static int64_t nearer_step(const Loop *k, const Arithmetic *a) {
+    return at_most(size_of(k->s) / dtype_size[a->from], size_of(k->d) / dtype_size[a->to]);
+}
+
+/* Elements of a vector of any level: bytes, or floats. */
+static int vector_of(const Arithmetic *a) { return a->brief ? 64 : 16; }
+
+/* Every loop, those of the smallest steps first. */
+static Chain nearest(const Box *box, const Arithmetic *a) {
+    Chain c = {0, {0}, 1};
+    for (int i = 0; i < box->count; ++i) {
+        int at = c.count++;
+        for (; at > 0 && nearer_step(box->loops + i, a) < nearer_step(box->loops + c.at[at - 1], a); --at) c.at[at] = c.at[at - 1];
+        c.at[at] = i;
+        c.n *= box->loops[i].n;
+    }
+    return c;
+}
+
+static int least_step(const Box *box, int destination) {
+    int least = 0;
+    for (int i = 1; i < box->count; ++i)
+        if (destination ? size_of(box->loops[i].d) < size_of(box->loops[least].d)
+                        : size_of(box->loops[i].s) < size_of(box->loops[least].s))
+            least = i;
+    return least;
+}
+
+/* Of n, in pieces of about equal size: one of them, `most` at most. */
+static int64_t evenly(int64_t n, int64_t most) {
+    if (n <= most) return n;
+    const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces, whole = (each + LINE - 1) / LINE * LINE;
+    return whole <= most ? whole : each;
+}
+
+/* Whether the parameters of n elements are worth writing out: they serve several times, in this tile or in the next. */
+static int serves(const Box *box, const Chain *chain, int next, int64_t n, int64_t room, int others) {
+    int64_t times = 1;
+    for (int i = 0; !others && i < box->count; ++i) times *= box->loops[i].n;
+    if (!others && times / n >= OFTEN) return 1;
+    return next < chain->count && !box->loops[chain->at[next]].p && at_most(box->loops[chain->at[next]].n, room / n) >= OFTEN;
+}
+
+/* The loops of a chain that a tile of at most `room` elements is made of; their elements. Rows of constant parameters stay
+ * apart where they are long, or where to write parameters out would not pay. */
+static int64_t fill_tile(Convert *c, Chain *chain, int64_t room) {
+    int64_t n = 1;
+    int left = 0; /* loops that change the parameters */
+    for (int i = 0; i < c->box.count; ++i) left += c->box.loops[i].p != 0;
+    c->dense = 0;
+    for (int i = 0; i < chain->count; ++i) {
+        const Loop *k = c->box.loops + chain->at[i];
+        const int64_t most = k->p ? at_most(room, STRIP) / n : room / n;
+        left -= k->p != 0;
+        if (c->dense && most < 2) break;
+        if (k->p && (n >= LONG || (n >= SHORT && !(k->n <= most && serves(&c->box, chain, i + 1, n * k->n, room, left))))) break;
+        c->row_step = evenly(k->n, most);
+        n *= c->row_step;
+        ++c->dense;
+        if (c->row_step < k->n) break;
+    }
+    chain->count = c->dense;
+    return n;
+}
+
+/* Let the box end with `rows` (or -1) and with the loops of a chain, innermost last. */
+static void put_last(Convert *c, const Chain *chain, int rows) {
+    Box box = c->box;
+    int taken[MAX_LOOPS] = {0}, count = 0;
+    for (int i = 0; i < chain->count; ++i) taken[chain->at[i]] = 1;
+    if (rows >= 0) taken[rows] = 1;
+    for (int i = 0; i < box.count; ++i)
+        if (!taken[i]) c->box.loops[count++] = box.loops[i];
+    if (rows >= 0) c->box.loops[count++] = box.loops[rows];
+    for (int i = chain->count - 1; i >= 0; --i) c->box.loops[count++] = box.loops[chain->at[i]];
+    c->inner = chain->count + (rows >= 0);
+}
+
+static int64_t tile_extent(const Convert *c, int i, int64_t rows_n, int64_t row_n) {
+    const int first = c->box.count - c->dense;
+    return i < first ? rows_n : i == first ? row_n : c->box.loops[i].n;
+}
+
+/* The move between a tile on the bench and where it comes from or goes to. */
+static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size, int scatters, Move *move) {
+    Box box = {.count = 0};
+    int64_t step = size;
+    for (int i = c->box.count - 1; i >= c->box.count - c->inner; --i) {
+        const int64_t n = tile_extent(c, i, rows_n, row_n);
+        const Loop k = {n, scatters ? step : c->box.loops[i].s, scatters ? c->box.loops[i].d : step, 0};
+        step *= n;
+        if (n == 1) continue;
+        int at = box.count++;
+        for (; at > 0 && size_of(box.loops[at - 1].d) < size_of(k.d); --at) box.loops[at] = box.loops[at - 1];
+        box.loops[at] = k;
+    }
+    move_plan(move, &box, size);
+}
+
+static void tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, Move *gather, Move *scatter) {
+    if (c->way == GATHER || c->way == BOTH) tile_move(c, rows_n, row_n, dtype_size[a->from], 0, gather);
+    if (c->way == SCATTER || c->way == BOTH) tile_move(c, rows_n, row_n, dtype_size[a->to], 1, scatter);
+}
+
+/* Whether the level's loops for pixels do the whole: one tile for each run of pixels. */
+static int plan_pixels(Convert *c, const Arithmetic *a) {
+    const Box *box = &c->box;
+    if (!a->brief || !a->bits) return 0;
+    const int row = box_find(box, 1, 1) >= 0 ? box_find(box, 1, 1) : box_find(box, -1, 1);
+    if (row < 0) return 0;
+    const Loop channel = box->loops[row];
+    const int rows = box_find(box, 0, channel.n);
+    if (rows < 0 || channel.n < 2 || channel.n > 4) return 0;
+    const Loop pixel = box->loops[rows];
+    if (pixel.p || !few(size_of(pixel.s)) || size_of(pixel.s) < channel.n) return 0;
+    c->way = PIXELS;
+    c->dense = 1, c->row_step = channel.n, c->rows_step = pixel.n;
+    put_last(c, &(Chain){1, {row}, channel.n}, rows);
+    return 1;
+}
+
+static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
+    *box = *asked;
+    box->count = 0;
+    for (int i = 0; i < asked->count; ++i) {
+        Loop k = asked->loops[i];
+        if (k.n == 1) continue;
+        if (k.d < 0) box_flip(box, &k);
+        int at = box->count++;
+        for (; at > 0 && box->loops[at - 1].d < k.d; --at) box->loops[at] = box->loops[at - 1];
+        box->loops[at] = k;
+    }
+    if (!box->count) box->loops[box->count++] = (Loop){1, from, to, 0};
+}
+
+void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
+    const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
+    Box *box = &c->box;
+    arrange(box, asked, from, to);
+    if (plan_pixels(c, a)) return;
+    const Chain all = nearest(box, a);
+    const Chain chains[] = {neighbours(box, from, to), neighbours(box, 0, to), neighbours(box, from, 0), all};
+    const int64_t rooms[] = {INT64_MAX, MAX_TILE / from, MAX_TILE / to, MAX_TILE / (from < to ? to : from)};
+    int64_t reach[BOTH];
+    for (int way = DIRECT; way < BOTH; ++way) {
+        Chain chain = chains[way];
+        reach[way] = fill_tile(c, &chain, rooms[way]);
+    }
+    const int64_t least = at_most(LEAST, all.n);
+    const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
+    const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
+    c->way = reach[DIRECT] >= least                      ? DIRECT
+             : reach[narrow] >= least                    ? narrow
+             : reach[wide] >= least                      ? wide
+             : reach[DIRECT] >= vector_of(a) && constant ? DIRECT
+                                                         : BOTH;
+    const Chain chain = chains[c->way];
+    Chain taken = chain;
+    int64_t n = fill_tile(c, &taken, rooms[c->way]);
+    int rows = -1;
+    if (c->way == GATHER || c->way == SCATTER) { /* a tile uses the lines of the other side whole */
+        const int near = least_step(box, c->way == SCATTER);
+        const int64_t lines = at_most(box->loops[near].n, LINE / (c->way == SCATTER ? to : from));
+        int i = 0;
+        while (i < chain.count && chain.at[i] != near) ++i;
+        if (taken.count <= i || (taken.count == i + 1 && c->row_step < lines)) {
+            rows = near;
+            taken = chain;
+            if (i < chain.count) taken.count = i;
+            n = fill_tile(c, &taken, rooms[c->way] / lines);
+        }
+    }
+    c->rows_step = 1;
+    if (rows >= 0) c->rows_step = evenly(box->loops[rows].n, rooms[c->way] / n);
+    put_last(c, &taken, rows);
+    tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
+}
+
+/* Room for what one call of convert_run works on: stays in L1. */
+typedef struct {
+    uint8_t gathered[MAX_TILE + 64] __attribute__((aligned(64))), converted[MAX_TILE + 64] __attribute__((aligned(64)));
+    uint8_t strip[4 * STRIP + 64] __attribute__((aligned(64)));
+    float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
+        high[STRIP + 16];
+    int32_t after[STRIP + 16];
+    uint16_t factor[STRIP + 64];
+    int16_t summand[STRIP + 64];
+} Bench;
+
+static Row row_at(const Row *row, int64_t i) {
+    return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
+                 row->low + i,   row->high + i,  row->after + i,   row->factor + i, row->summand + i,
+                 row->bits,      row->past};
+}
+
+static Row parameters(const Arithmetic *a, int64_t i) {
+    const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, a->factor, a->summand,
+                     a->bits,  0};
+    return row_at(&all, i);
+}
+
+/* Elements after which the parameters of a row of a tile begin again; 0: they are one. */
+static int64_t period_of(const Convert *c, int64_t row_n) {
+    int64_t n = 1, period = 0;
+    for (int i = c->box.count - 1; i >= c->box.count - c->dense; --i) {
+        n *= tile_extent(c, i, 1, row_n);
+        if (c->box.loops[i].p) period = n;
+    }
+    return period;
+}
+
+/* The first `period` values, which `at` names, and then these again up to n. */
+#define WRITE_OUT(name)                                                                        \
+    do {                                                                                       \
+        for (int64_t i = 0; i < period; ++i) b->name[i] = a->name[param + at[i]];              \
+        for (int64_t done = period; done < n; done *= 2)                                       \
+            memcpy(b->name + done, b->name, (size_t)at_most(done, n - done) * sizeof *b->name); \
+    } while (0)
+
+/* The parameters of n elements of a row that begin again after `period`, written out. */
+static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param, int64_t row_n, int64_t period, int64_t n) {
+    int32_t at[STRIP];
+    int64_t known = 1;
+    at[0] = 0;
+    for (int k = c->box.count - 1; known < period; --k) {
+        const int32_t step = (int32_t)c->box.loops[k].p;
+        const int64_t end = known * tile_extent(c, k, 1, row_n);
+        for (int64_t i = known; i < end; ++i) at[i] = at[i - known] + step;
+        known = end;
+    }
+    if (a->brief && a->bits) {
+        WRITE_OUT(factor);
+        WRITE_OUT(summand);
+    } else {
+        WRITE_OUT(shift);
+        WRITE_OUT(scale);
+        if (a->divides) WRITE_OUT(divisor);
+        if (a->to != F32) {
+            WRITE_OUT(before);
+            WRITE_OUT(after);
+            WRITE_OUT(low);
+            WRITE_OUT(high);
+        }
+    }
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0};
+}
+
+/* The rows of the table by which n elements are converted: one, or one to float32 and one from there. */
+static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
+    const int store = a->to == I32 ? PATH_STORE_I32 : PATH_STORE;
+    const int quantizes = a->from == F32 && a->to <= U8 && !each && n >= level->vector && after < 1 << 14 && after > -(1 << 14);
+    const int from_floats = a->from == F32 && !a->steps && a->to != F32;
+    taken[0] = a->brief ? (a->bits ? PATH_SHORT : PATH_BRIEF) : quantizes ? PATH_QUANTIZE : from_floats ? store : PATH_LOAD;
+    taken[1] = store;
+    return taken[0] == PATH_LOAD && a->to != F32 ? 2 : 1;
+}
+
+static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
+                        const Row *row, int each);
+
+/* As many elements as a vector has, with parameters for n of them. */
+static void convert_each(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t least,
+                         int64_t n, const Row *row) {
+    float some[6][64] = {{0}};
+    int32_t after[64] = {0};
+    uint16_t factor[64] = {0};
+    int16_t summand[64] = {0};
+    for (int k = 0; k < least; ++k) some[2][k] = 1;
+    for (int64_t k = 0; k < n; ++k) {
+        some[0][k] = row->shift[k], some[1][k] = row->scale[k], some[2][k] = row->divisor[k];
+        some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
+        after[k] = row->after[k], factor[k] = row->factor[k], summand[k] = row->summand[k];
+    }
+    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, row->bits, 0};
+    convert_row(level, a, b, src, dst, least, &mine, 1);
+}
+
+/* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
+static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
+                        const Row *row, int each) {
+    const int least = vector_of(a);
+    const int from = dtype_size[a->from], to = dtype_size[a->to];
+    if (n < least) { /* through vectors of its own: no loop reads or writes beyond n */
+        uint8_t few[64], result[64];
+        memset(few, 0, (size_t)(least * from));
+        memcpy(few, src, (size_t)(n * from));
+        if (each) {
+            convert_each(level, a, b, few, result, least, n, row);
+        } else {
+            Row mine = *row;
+            mine.past = 0;
+            convert_row(level, a, b, few, result, least, &mine, 0);
+        }
+        memcpy(dst, result, (size_t)(n * to));
+        return;
+    }
+    int taken[2];
+    const int loops = row_paths(level, a, n, *row->after, each, taken);
+    const Fast *first = level->fast + taken[0];
+    if (loops == 1) {
+        switch (taken[0]) {
+            case PATH_LOAD: first->load[a->from][each][a->divides](src, dst, n, row); return;
+            case PATH_QUANTIZE: first->quantize[a->to == U8](src, dst, n, row); return;
+            case PATH_BRIEF:
+            case PATH_SHORT: first->brief[a->from == U8][a->to == U8][each](src, dst, n, row); return;
+            default: first->store[a->to][each](src, dst, n, row); return;
+        }
+    }
+    Load *load = first->load[a->from][each][a->divides];
+    Store *store = level->fast[taken[1]].store[a->to][each];
+    for (int64_t i = 0; i < n;) {
+        int64_t count = at_most(n - i, STRIP);
+        if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* leave no piece shorter than a vector */
+        Row here = each ? row_at(row, i) : *row;
+        here.past = 0;
+        load(src + i * from, b->strip, count, &here);
+        store(b->strip, dst + i * to, count, &here);
+        i += count;
+    }
+}
+
+typedef struct {
+    const Level *level;
+    const Convert *c;
+    const Arithmetic *a;
+    Bench bench;
+    int64_t expanded[3]; /* what the bench holds the parameters of */
+    Row row;
+    int64_t odd_n[2]; /* what the following move: the last tile that is not whole */
+    Move odd_gather, odd_scatter;
+} Work;
+
+int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]) {
+    int count = 0;
+    if (c->way == PIXELS) {
+        taken[0] = PATH_SHORT_PIXELS;
+        return 1;
+    }
+    int64_t n = 1;
+    for (int i = c->box.count - c->dense; i < c->box.count; ++i) n *= tile_extent(c, i, 1, c->row_step);
+    if (c->way == GATHER || c->way == BOTH) taken[count++] = c->gather.path;
+    count += row_paths(level, a, n < 16 ? 16 : n, a->after[c->box.param], period_of(c, c->row_step) > 0, taken + count);
+    if (c->way == SCATTER || c->way == BOTH) taken[count++] = c->scatter.path;
+    return count;
+}
+
+/* A row of a tile, with the parameters that begin at `param`. */
+static void convert_dense(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t row_n, int64_t n, int64_t period) {
+    const Convert *c = w->c;
+    const int past = w->a->past && (c->way == DIRECT || c->way == GATHER);
+    Row row = parameters(w->a, param);
+    row.past = past;
+    int64_t some = n;
+    if (period && (c->dense > 1 || c->box.loops[c->box.count - 1].p != 1)) {
+        some = at_most(n, period < REPEATED ? REPEATED / period * period : period);
+        const int64_t key[3] = {param, row_n, some};
+        if (memcmp(key, w->expanded, sizeof key)) {
+            w->row = expand(c, w->a, &w->bench, param, row_n, period, some);
+            memcpy(w->expanded, key, sizeof key);
+        }
+        row = w->row;
+        row.past = past;
+    }
+    for (int64_t i = 0; i < n; i += some)
+        convert_row(w->level, w->a, &w->bench, src + i * dtype_size[w->a->from], dst + i * dtype_size[w->a->to],
+                    at_most(n - i, some), &row, period > 0);
+}
+
+static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
+    const Convert *c = w->c;
+    const Arithmetic *a = w->a;
+    const Move *gather = &c->gather, *scatter = &c->scatter;
+    if (rows_n != c->rows_step || row_n != c->row_step) {
+        if (w->odd_n[0] != rows_n || w->odd_n[1] != row_n) tile_moves(c, a, rows_n, row_n, &w->odd_gather, &w->odd_scatter);
+        w->odd_n[0] = rows_n, w->odd_n[1] = row_n;
+        gather = &w->odd_gather, scatter = &w->odd_scatter;
+    }
+    int64_t n = 1;
+    for (int i = c->box.count - c->dense; i < c->box.count; ++i) n *= tile_extent(c, i, 1, row_n);
+    const Loop rows = c->inner > c->dense ? c->box.loops[c->box.count - c->inner] : (Loop){1, 0, 0, 0};
+    int64_t src_step = rows.s, dst_step = rows.d;
+    uint8_t *out = dst;
+    if (c->way == GATHER || c->way == BOTH) {
+        move_run(w->level, gather, src, w->bench.gathered);
+        src = w->bench.gathered, src_step = n * dtype_size[a->from];
+    }
+    if (c->way == SCATTER || c->way == BOTH) out = w->bench.converted, dst_step = n * dtype_size[a->to];
+    const int64_t period = period_of(c, row_n);
+    for (int64_t r = 0; r < rows_n; ++r)
+        convert_dense(w, src + r * src_step, out + r * dst_step, param + r * rows.p, row_n, n, period);
+    if (out != dst) move_run(w->level, scatter, out, dst);
+}
+
+void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst) {
+    const int outer = c->box.count - c->inner;
+    const Loop row = c->box.loops[c->box.count - c->dense];
+    const Loop rows = c->inner > c->dense ? c->box.loops[outer] : (Loop){1, 0, 0, 0};
+    if (c->way == PIXELS) {
+        BriefPixels *pixels = level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8];
+        ODOMETER(c->box.loops, outer, c->box.src, c->box.dst, c->box.param, {
+            const Row here = parameters(a, param_);
+            pixels(rows, row, src + src_, dst + dst_, &here);
+        });
+        return;
+    }
+    Work w;
+    w.level = level, w.c = c, w.a = a;
+    w.expanded[0] = w.odd_n[0] = -1;
+    ODOMETER(c->box.loops, outer, c->box.src, c->box.dst, c->box.param, {
+        for (int64_t i = 0; i < row.n; i += c->row_step)
+            for (int64_t r = 0; r < rows.n; r += c->rows_step)
+                convert_tile(&w, src + src_ + i * row.s + r * rows.s, dst + dst_ + i * row.d + r * rows.d,
+                             param_ + i * row.p + r * rows.p, at_most(rows.n - r, c->rows_step),
+                             at_most(row.n - i, c->row_step));
+    });
+}
