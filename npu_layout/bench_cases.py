@@ -45,6 +45,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NHWC", (16, 6400, 16), (1, 0, 2)),
     ("d", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NCHW", (4, 6400, 16), (0, 2, 1)),
     ("d", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NCHW", (16, 6400, 16), (0, 2, 1)),
+    ("d''", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NHWC", (4, 6400, 16), (1, 0, 2)),
+    ("d''", "dequantize", "NCHW 1 256 80 80", "int8 NCHW8c", "float32 NHWC", (32, 6400, 8), (1, 0, 2)),
     ("d'", "dequantize", "NCHW 1 64 80 80", "int8 NHWC", "float32 NCHW", (6400, 64), (1, 0)),
     ("d'", "dequantize", "NCHW 1 255 80 80", "int8 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
     ("e", "move", "CHW 3 368 368", "uint8 HWC", "uint8 CHW", (368, 368, 3), (2, 0, 1)),
@@ -65,6 +67,10 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW16c", (16, 16, 6400), (0, 2, 1)),
     ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW4c", (64, 4, 6400), (0, 2, 1)),
     ("pack", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int8 NCHW16c", (4, 16, 6400), (0, 2, 1)),
+    ("pack", "quantize", "NCHW 1 64 80 80", "float32 NHWC", "int8 NCHW16c", (6400, 4, 16), (1, 0, 2)),
+    ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW4c", (640, 640, 3), (0, 1, 2)),
+    ("pad", "pad", "CHW 3 640 640", "uint8 CHW", "uint8 CHW4c", (3, 640, 640), (1, 2, 0)),
+    ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW16c", (640, 640, 3), (0, 1, 2)),
     ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW4c", "int8 NCHW", (64, 6400, 4), (0, 2, 1)),
     ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW8c", "int8 NCHW", (32, 6400, 8), (0, 2, 1)),
     ("CHWN", "move", "NCHW 8 64 40 40", "float32 CHWN", "float32 NCHW", (102400, 8), (1, 0)),
@@ -245,8 +251,11 @@ class Case:
         return self.x.transpose(self.order)
 
     def out(self) -> np.ndarray:
-        """New memory of the shape of `permuted`, in the target's dtype; pad channels included."""
-        return np.zeros([self.x.shape[i] for i in self.order], self.target.stored)
+        """New memory of the shape of `permuted`, in the target's dtype; pad channels included, zeros."""
+        shape = [self.x.shape[i] for i in self.order]
+        if self.kind == "pad":
+            shape[-1] = self.target.storage_shape[-1]
+        return np.zeros(shape, self.target.stored)
 
 
 def cases() -> Iterator[Case]:

@@ -206,6 +206,53 @@ def _(case: Case) -> Call:
     return _loops(case, "{x}")
 
 
+# -- frames into blocks of more channels; whoever writes no zeros found them there
+
+
+@peer("pad", "numpy", "copyto(out[..., :3], x.transpose())")
+def _(case: Case) -> Call:
+    out, x = case.out(), case.permuted()
+    return _writes(out, lambda: np.copyto(out[..., : x.shape[-1]], x))
+
+
+@peer("pad", "torch", "out[..., :3].copy_(x.permute())")
+def _(case: Case) -> Call:
+    import torch
+
+    out = case.out()
+    wanted = torch.from_numpy(out)[..., : case.permuted().shape[-1]]
+    return _writes(out, wanted.copy_, torch.from_numpy(case.x).permute(case.order))
+
+
+@peer("pad", "cv2", "mixChannels, or merge with planes of zeros")
+def _(case: Case) -> Call:
+    import cv2
+
+    out, x = case.out(), case.x
+    if case.order == (0, 1, 2):
+        pairs = [k for c in range(x.shape[2]) for k in (c, c)]
+        return _writes(out, cv2.mixChannels, [x], [out], pairs)
+    planes = [*x, *[np.zeros_like(x[0])] * (out.shape[2] - len(x))]
+    return _writes(out, cv2.merge, planes, out)
+
+
+@peer("pad", "onnxruntime", "Transpose and Pad, bound")
+def _(case: Case) -> Call:
+    from onnx import helper
+
+    more = case.out().shape[-1] - case.permuted().shape[-1]
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=case.order),
+        helper.make_node("Pad", ["t", "pads"], ["y"]),
+    ]
+    return _graph(case, nodes, {"pads": np.array([0, 0, 0, 0, 0, more])})
+
+
+@peer("pad", "numba", "loops")
+def _(case: Case) -> Call:
+    return _loops(case, "{x}")
+
+
 # -- dequantised outputs
 
 
@@ -241,10 +288,15 @@ def _(case: Case) -> Call:
     table = np.roll(table, 128) if cv2.LUT(np.zeros((1, 1), np.int8), table)[0, 0] != table[128] else table
     flat, target = middle.reshape(1, -1), out.reshape(1, -1)
     pairs = [(x, middle)] if x.ndim == 2 else list(zip(x, middle))
+    if case.order == (1, 0, 2):
+        whole = cv2.Mat(x, wrap_channels=False), case.order, cv2.Mat(middle, wrap_channels=False)
 
     def run() -> np.ndarray:
-        for plane, transposed in pairs:
-            cv2.transpose(plane, transposed)
+        if case.order == (1, 0, 2):
+            cv2.transposeND(*whole)
+        else:
+            for plane, transposed in pairs:
+                cv2.transpose(plane, transposed)
         cv2.LUT(flat, table, target)
         return out
 

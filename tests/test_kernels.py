@@ -14,8 +14,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import oracle
@@ -42,7 +43,8 @@ DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "f
 BYTES = ("int8", "uint8")
 Loops = list[tuple[int, ...]]
 
-# Path: (bytes of an element, loops with n in them).
+# Path: (bytes of an element, loops with n in them). What is padded has zeros behind the last loop, up to the next step
+# of the one before.
 # Loops are (extent, source step, destination step[, parameter step]), innermost last.
 EXAMPLES = {
     "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
@@ -72,6 +74,37 @@ EXAMPLES = {
         *((size, lambda n: [(3, n + 2, n + 5), (n, -1, 1)]) for size in (1, 2, 4, 8, 16)),
         *((1, lambda n, k=k: [(2, k * n + 1, k * n + 3), (n, -k, k), (k, 1, 1)]) for k in (3, 5, 6, 7, 9, 12, 15)),
         (4, lambda n: [(2, 3 * n + 1, 3 * n), (n, -3, 3), (3, 1, 1)]),
+    ],
+    "padded": [
+        (
+            size,
+            lambda n, a=a, b=b, s=s, far=far: [
+                (2, n * abs(s) + 1, n * b),
+                (n, s, b),
+                (a, (2 * n + 1) * s if far else 1, 1),
+            ],
+        )
+        for size, blocks in (
+            (1, (4, 5, 8, 16, 32, 64)),
+            (2, (4, 8, 16, 32)),
+            (3, (4,)),
+            (4, (4, 8, 16)),
+            (8, (4,)),
+            (12, (2,)),
+        )
+        for b in blocks
+        for a, s, far in (
+            (1, 1, 0),
+            (3, 3, 0),
+            (3, 1, 1),
+            (1, 3, 0),
+            (3, 5, 0),
+            (3, 9, 0),
+            (3, 4, 1),
+            (2, -3, 0),
+            (7, 7, 0),
+        )
+        if a < b
     ],
     "strided": [
         (size, loops)
@@ -157,9 +190,33 @@ def walked(loops: Loops, side: int, start: int) -> np.ndarray:
     return visited
 
 
-def expected_of(loops: Loops, box: Box, source: np.ndarray, size: int, dst_size: int, sentinel: int) -> np.ndarray:
+def pads_of(path: str, loops: Loops) -> int:
+    return loops[-2][2] - loops[-1][0] if path == "padded" else 0
+
+
+def filling(loops: Loops, pads: int) -> list[Box]:
+    """The box of `pads` elements behind each run of the last loop."""
+    around = [(n, 0, d, 0) for n, _, d, *_ in loops[:-1]]
+    return [Box(tuple(k for k in (*around, (pads, 0, 1, 0)) if k[0] > 1), 0, loops[-1][0], 0)] if pads else []
+
+
+def mover(path: str, size: int, loops: Loops, backend: str) -> tuple[Any, Box, int, int]:
+    """The program of a move, its box, and the elements of both sides."""
+    box, src_size, dst_size = boxed(loops)
+    pads, name = pads_of(path, loops), Arithmetic(f"V{size}", f"V{size}")
+    dst_size += pads
+    program = kernels.program(src_size, dst_size, filling(loops, pads), (box,), name, backend)
+    return program, box, src_size, dst_size
+
+
+def expected_of(
+    path: str, loops: Loops, box: Box, source: np.ndarray, size: int, dst_size: int, sentinel: int
+) -> np.ndarray:
     result = np.full(dst_size * size, sentinel, np.uint8)
-    result.view(f"V{size}")[walked(loops, 1, box.dst)] = source.view(f"V{size}")[walked(loops, 0, box.src)]
+    elements = result.view(f"V{size}")
+    elements[walked(loops, 1, box.dst)] = source.view(f"V{size}")[walked(loops, 0, box.src)]
+    for k in range(pads_of(path, loops)):
+        elements[walked(loops[:-1], 1, box.dst) + loops[-1][0] + k] = b"\0" * size
     return result
 
 
@@ -169,18 +226,16 @@ def fences() -> tuple[Fenced, Fenced]:
 
 
 def check_move(
-    fences: tuple[Fenced, Fenced], backend: str, size: int, loops: Loops, first: bool, sentinel: int
+    fences: tuple[Fenced, Fenced], backend: str, path: str, size: int, loops: Loops, first: bool, sentinel: int
 ) -> list[str]:
-    box, src_size, dst_size = boxed(loops)
+    program, box, src_size, dst_size = mover(path, size, loops, backend)
     rng = np.random.default_rng(src_size)
     places = [fence.first if first else fence.last for fence in fences]
     source, target = places[0](src_size * size), places[1](dst_size * size)
     source[:] = rng.integers(0, 256, source.size, np.uint8)
     target[:] = sentinel
-    name = f"V{size}"
-    program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
-    program.run(source.view(name), target.view(name))
-    expected = expected_of(loops, box, source, size, dst_size, sentinel)
+    program.run(source.view(f"V{size}"), target.view(f"V{size}"))
+    expected = expected_of(path, loops, box, source, size, dst_size, sentinel)
     np.testing.assert_array_equal(target, expected, err_msg=f"{backend} {size} {loops}")
     return program.paths() if hasattr(program, "paths") else []
 
@@ -205,7 +260,7 @@ def test_every_width_between_fences(path: str, backend: str, fences: tuple[Fence
         step = 8 if backend == "numpy" else max(1, WIDEST // size)
         for n in range(1, 2 * step + 2):
             for first, sentinel in ((True, 0xAB), (False, 0x54)):
-                taken.update(check_move(fences, backend, size, loops(n), first, sentinel))
+                taken.update(check_move(fences, backend, path, size, loops(n), first, sentinel))
     assert backend == "numpy" or taken[path] > len(EXAMPLES[path]), taken
 
 
@@ -214,9 +269,7 @@ def test_every_width_between_fences(path: str, backend: str, fences: tuple[Fence
 def test_every_alignment(path: str, backend: str) -> None:
     for size, loops in EXAMPLES[path]:
         many = loops(max(2, 2 * WIDEST // size + 1))
-        box, src_size, dst_size = boxed(many)
-        name = f"V{size}"
-        program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+        program, box, src_size, dst_size = mover(path, size, many, backend)
         source = np.random.default_rng(size).integers(0, 256, src_size * size + 64, np.uint8)
         for at in range(64):
             room = np.full(dst_size * size + 128, 0x11, np.uint8)
@@ -224,7 +277,7 @@ def test_every_alignment(path: str, backend: str) -> None:
             mine, target = source[63 - at :][: src_size * size], room[start:][: dst_size * size]
             target[:] = 0xEE
             program.run(mine, target)
-            expected = expected_of(many, box, mine.copy(), size, dst_size, 0xEE)
+            expected = expected_of(path, many, box, mine.copy(), size, dst_size, 0xEE)
             np.testing.assert_array_equal(target, expected)
             assert (room[:start] == 0x11).all() and (room[start + target.size :] == 0x11).all()
 
@@ -276,7 +329,7 @@ def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
             target = np.full(dst_size * size, 0xEE, np.uint8)
             program.run(source, target)
             np.testing.assert_array_equal(
-                target, expected_of(loops, box, source, size, dst_size, 0xEE), f"{n} {m} {side}"
+                target, expected_of("strided", loops, box, source, size, dst_size, 0xEE), f"{n} {m} {side}"
             )
 
 
@@ -326,7 +379,7 @@ def test_parts_are_the_whole(backend: str) -> None:
                 name = f"V{size}"
                 program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
                 source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
-                expected = expected_of(loops(n), box, source, size, dst_size, 0x33)
+                expected = expected_of("strided", loops(n), box, source, size, dst_size, 0x33)
                 for parts in (2, 3, 4, 7, 100):
                     target = np.full(dst_size * size, 0x33, np.uint8)
                     for part in range(parts):
@@ -347,11 +400,9 @@ def test_what_goes_past_the_caches(path: str, backend: str) -> None:
         rng = np.random.default_rng(size)
         for ragged in (0, 3):
             many = loops(n + ragged)
-            box, src_size, dst_size = boxed(many)
+            program, box, src_size, dst_size = mover(path, size, many, backend)
             source = rng.integers(0, 256, src_size * size, np.uint8)
-            expected = expected_of(many, box, source, size, dst_size, 0xC3)
-            name = f"V{size}"
-            program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+            expected = expected_of(path, many, box, source, size, dst_size, 0xC3)
             for target in (fence.first(dst_size * size), fence.last(dst_size * size)):
                 target[:] = 0xC3
                 program.run(source, target)
@@ -602,6 +653,56 @@ def test_every_width_converted_between_fences(path: str, backend: str, fences: t
             assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
             taken.update(getattr(program, "paths", list)())
     assert backend == "numpy" or taken[path] > 9 * len(CONVERSIONS[path]), taken
+
+
+# What a tile is made of: loops with n in them, and the zeros behind each run of the last one. Blocks of other sizes,
+# few channels in blocks with gaps or pads on both sides, rows of rows, planes of several images, rows that are cut.
+TILES: tuple[tuple[Callable[[int], Loops], int], ...] = (
+    (lambda n: [(n, 4, 8, 0), (2, 4 * n, 4, 4), (4, 1, 1, 1)], 0),
+    (lambda n: [(2, 8, 8 * n, 8), (n, 16, 8, 0), (8, 1, 1, 1)], 0),
+    (lambda n: [(n, 5, 8, 0), (5, 1, 1, 1)], 3),
+    (lambda n: [(n, 9, 16, 0), (5, 1, 1, 1)], 11),
+    (lambda n: [(2, 3 * n, 4 * n, 0), (n, 1, 4, 0), (3, n, 1, 1)], 1),
+    (lambda n: [(n, 3, 16, 0), (3, -1, 1, 1)], 13),
+    (lambda n: [(n, 1, 4, 0), (1, 1, 1, 0)], 3),
+    (lambda n: [(3, 21 * n, 32 * n, 0), (n, 1, 32, 0), (21, n, 1, 1)], 11),
+    (lambda n: [(2, n, 21 * n + 1, 0), (21, 2 * n, n, 1), (n, 1, 1, 0)], 0),
+    (lambda n: [(n, 25, 25, 0), (5, 5, 1, 1), (5, 1, 5, 5)], 0),
+)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "source, target",
+    [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],
+)
+def test_every_tile_between_fences(source: str, target: str, backend: str) -> None:
+    rng, fences = np.random.default_rng(6), (Fenced(1 << 20), Fenced(1 << 20))
+    channels = 25
+    scale = np.float32(rng.uniform(0.01, 0.1, channels))
+    zero = None if "float" in target else rng.integers(-9, 9, channels).astype(float)
+    for (loops, pads), each in itertools.product(TILES, (True, False)):
+        a = Arithmetic(
+            source, target, None, scale if each else scale[:1], None, zero if each or zero is None else zero[:1]
+        )
+        for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400), (False, True)):
+            many = [(*k[:3], k[3] if each else 0) for k in loops(n)]
+            if sum(k[3] * (k[0] - 1) for k in many) >= channels:
+                continue
+            box, src_size, dst_size = boxed(many)
+            dst_size += pads
+            x, stored = numbers(rng, source, src_size), np.dtype(target)
+            sizes = (x.nbytes, dst_size * stored.itemsize)
+            given, got = ((fence.last if at_end else fence.first)(size) for fence, size in zip(fences, sizes))
+            given[:], got[:] = x.view(np.uint8), 0x77
+            expected = got.copy().view(stored)
+            places, to, channel = (walked(many, *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
+            expected[to] = converted(x[places], a, channel).astype(stored)
+            for k in range(pads):
+                expected[walked(many[:-1], 1, box.dst) + many[-1][0] + k] = 0
+            program = kernels.program(src_size, dst_size, filling(many, pads), (box,), a, backend)
+            program.run(given.view(x.dtype), got.view(stored))
+            assert same(got.view(stored), expected, target), f"{backend} {a} {many} {pads}"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -63,6 +63,19 @@ static int64_t box_bytes(const Box *box, int64_t item) {
     return item;
 }
 
+/* A fill that the move does on its way is done by nobody else. */
+static int64_t take_pad(Program *p, const Box *box, int64_t src_item, int64_t dst_item) {
+    for (int i = 0; i < p->jobs; ++i) {
+        const Box fill = p->job[i].move.box;
+        const int64_t pad = p->job[i].is_fill ? pad_of(box, &fill, src_item, dst_item) : 0;
+        if (!pad) continue;
+        p->fill_bytes -= box_bytes(&fill, dst_item);
+        memmove(p->job + i, p->job + i + 1, (size_t)(--p->jobs - i) * sizeof *p->job);
+        return pad;
+    }
+    return 0;
+}
+
 static int read_parameters(PyObject *from, ProgramObject *self) {
     Arithmetic *a = &self->program.arithmetic;
     Py_buffer all[ARRAYS];
@@ -147,13 +160,11 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     for (Py_ssize_t i = 0; i < filled + moved; ++i) {
         Box box;
-        Job *job = p->job + p->jobs;
-        job->is_fill = i < filled;
-        if (!read_box(PyTuple_GetItem(job->is_fill ? fills : boxes, job->is_fill ? i : i - filled), &box,
-                      job->is_fill ? 0 : src_item, dst_item))
+        const int is_fill = i < filled;
+        if (!read_box(PyTuple_GetItem(is_fill ? fills : boxes, is_fill ? i : i - filled), &box, is_fill ? 0 : src_item, dst_item))
             goto fail;
         int good = inside(&box, box.dst, offsetof(Loop, d), dst_item, dst_bytes);
-        if (!job->is_fill) {
+        if (!is_fill) {
             good = good && inside(&box, box.src, offsetof(Loop, s), src_item, src_bytes);
             if (p->converts) good = good && inside(&box, box.param, offsetof(Loop, p), 1, p->arithmetic.channels);
         }
@@ -161,13 +172,16 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
             PyErr_SetString(PyExc_ValueError, "a walk that leaves its buffer");
             goto fail;
         }
-        job->size = (int)dst_item;
-        if (job->is_fill)
+        const int64_t pad = is_fill ? 0 : take_pad(p, &box, src_item, dst_item);
+        Job *job = p->job + p->jobs;
+        memset(job, 0, sizeof *job);
+        job->is_fill = is_fill, job->size = (int)dst_item, job->pad = pad;
+        if (is_fill)
             job->move.box = box, p->fill_bytes += box_bytes(&box, dst_item);
         else if (p->converts)
-            convert_plan(&job->convert, &box, &p->arithmetic);
+            convert_plan(&job->convert, &box, &p->arithmetic, pad);
         else
-            move_plan(&job->move, &box, (int)dst_item), job->move.past = dst_bytes >= PAST;
+            move_plan(&job->move, &box, (int)dst_item, pad), job->move.past = dst_bytes >= PAST;
         ++p->jobs;
     }
     return (PyObject *)self;

@@ -184,13 +184,13 @@ MERGE3(4, 2)
         }                                                                                                        \
     }
 #define MERGE_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
+    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);                                                      \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
-            for (int r = 0; r < count; ++r) x[r] = turned(size, whole(src + r * s + i * size), mirrored);                                \
+            for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};                                \
             if (MERGE_TURNS(count, size))                                                                        \
                 for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
             for (int k = 0; k < rounds; ++k) {                                                                   \
@@ -203,6 +203,9 @@ MERGE3(4, 2)
                 else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
+    }                                                                                                            \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
+        return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                \
     }
 SPLIT_EVEN(2, 1, 4)
 SPLIT_EVEN(2, 2, 3)

@@ -25,19 +25,22 @@ static Chain neighbours(const Box *box, int64_t from, int64_t to) {
     return c;
 }
 
-static int64_t nearer_step(const Loop *k, const Arithmetic *a) {
-    return at_most(size_of(k->s) / dtype_size[a->from], size_of(k->d) / dtype_size[a->to]);
+/* The smaller one of both steps; what has pads behind it comes first. */
+static int64_t nearer_step(const Loop *k, const Arithmetic *a, int64_t pad) {
+    const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
+    return pad && k->d == to ? 0 : at_most(size_of(k->s) / from, size_of(k->d) / to);
 }
 
 /* Elements of a vector of any level: bytes, or floats. */
 static int vector_of(const Arithmetic *a) { return a->brief ? 64 : 16; }
 
 /* Every loop, those of the smallest steps first. */
-static Chain nearest(const Box *box, const Arithmetic *a) {
+static Chain nearest(const Box *box, const Arithmetic *a, int64_t pad) {
     Chain c = {0, {0}, 1};
     for (int i = 0; i < box->count; ++i) {
+        const int64_t step = nearer_step(box->loops + i, a, pad);
         int at = c.count++;
-        for (; at > 0 && nearer_step(box->loops + i, a) < nearer_step(box->loops + c.at[at - 1], a); --at) c.at[at] = c.at[at - 1];
+        for (; at > 0 && step < nearer_step(box->loops + c.at[at - 1], a, pad); --at) c.at[at] = c.at[at - 1];
         c.at[at] = i;
         c.n *= box->loops[i].n;
     }
@@ -121,12 +124,15 @@ static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size,
         for (; at > 0 && size_of(box.loops[at - 1].d) < size_of(k.d); --at) box.loops[at] = box.loops[at - 1];
         box.loops[at] = k;
     }
-    move_plan(move, &box, size);
+    move_plan(move, &box, size, scatters ? c->pad : 0);
 }
 
 static void tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, Move *gather, Move *scatter) {
     if (c->way == GATHER || c->way == BOTH) tile_move(c, rows_n, row_n, dtype_size[a->from], 0, gather);
-    if (c->way == SCATTER || c->way == BOTH) tile_move(c, rows_n, row_n, dtype_size[a->to], 1, scatter);
+    if (c->way == SCATTER || c->way == BOTH) {
+        tile_move(c, rows_n, row_n, dtype_size[a->to], 1, scatter);
+        scatter->past = a->past && c->pad;
+    }
 }
 
 /* Whether the level's loops for pixels do the whole: one tile for each run of pixels. */
@@ -160,12 +166,13 @@ static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     if (!box->count) box->loops[box->count++] = (Loop){1, from, to, 0};
 }
 
-void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
+void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad) {
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
     Box *box = &c->box;
     arrange(box, asked, from, to);
-    if (plan_pixels(c, a)) return;
-    const Chain all = nearest(box, a);
+    c->pad = pad;
+    if (!pad && plan_pixels(c, a)) return;
+    const Chain all = nearest(box, a, pad);
     const Chain chains[] = {neighbours(box, from, to), neighbours(box, 0, to), neighbours(box, from, 0), all};
     const int64_t rooms[] = {INT64_MAX, MAX_TILE / from, MAX_TILE / to, MAX_TILE / (from < to ? to : from)};
     int64_t reach[BOTH];
@@ -176,7 +183,8 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a) {
     const int64_t least = at_most(LEAST, all.n);
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
-    c->way = reach[DIRECT] >= least                      ? DIRECT
+    c->way = pad                                         ? (reach[SCATTER] >= least ? SCATTER : BOTH)
+             : reach[DIRECT] >= least                      ? DIRECT
              : reach[narrow] >= least                    ? narrow
              : reach[wide] >= least                      ? wide
              : reach[DIRECT] >= vector_of(a) && constant ? DIRECT

@@ -13,6 +13,7 @@ const Path paths[PATHS] = {
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
     {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
     {"reverse", "move", "rows from their end: elements, or pixels moved as one, of up to 16 bytes"},
+    {"padded", "move", "pixels of up to 64 bytes with zeros behind them, from pixels or planes"},
     {"strided", "move", "everything else"},
     {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
     {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
@@ -96,13 +97,71 @@ static void at_least_two(Box *box) {
     box->count = 2;
 }
 
-void move_plan(Move *m, const Box *asked, int size) {
+/* The loops but one, those that are one walk through the destination merged. */
+static int walk_of(const Box *box, int but, Loop *walk) {
+    int count = 0;
+    for (int i = 0; i < box->count; ++i) {
+        const Loop k = box->loops[i];
+        if (i == but || k.n == 1) continue;
+        int at = count++;
+        for (; at > 0 && walk[at - 1].d < k.d; --at) walk[at] = walk[at - 1];
+        walk[at] = k;
+    }
+    int merged = 0;
+    for (int i = 0; i < count; ++i) {
+        if (merged && walk[merged - 1].d == walk[i].n * walk[i].d)
+            walk[merged - 1].n *= walk[i].n, walk[merged - 1].d = walk[i].d;
+        else
+            walk[merged++] = walk[i];
+    }
+    return merged;
+}
+
+/* Whether planes are neighbours pixel by pixel, and as many as there are loops for. */
+static int padded_planes(const Loop *pixel, int64_t channels, int64_t pads, int64_t size) {
+    return pixel->s == size && (few(channels) || channels + pads == 4 || channels + pads == 8);
+}
+
+int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size) {
+    enum { MOST = 64 };
+    const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
+    const int64_t bytes = dst_size * (channel < 0 ? 1 : move->loops[channel].n), more = dst_size * (pad < 0 ? 1 : fill->loops[pad].n);
+    if (bytes > MOST || fill->dst != move->dst + bytes) return 0;
+    const int pixel = box_find(move, 0, bytes + more);
+    if (pixel < 0 || (channel >= 0 && move->loops[channel].s != src_size && !padded_planes(move->loops + pixel, bytes / dst_size, more / dst_size, src_size)))
+        return 0;
+    Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
+    const int count = walk_of(move, channel, moved);
+    if (count != walk_of(fill, pad, filled)) return 0;
+    for (int i = 0; i < count; ++i)
+        if (moved[i].n != filled[i].n || moved[i].d != filled[i].d) return 0;
+    return more;
+}
+
+static void plan_padded(Move *m) {
+    Box *box = &m->box;
+    Loop channel = {1, m->size, m->size, 0}, pixel = {1, 0, 0, 0};
+    int at = box_find(box, 0, m->size);
+    if (at >= 0) channel = box->loops[box_last(box, at)], --box->count;
+    pixel.d = channel.n * m->size + m->pad;
+    at = box_find(box, 0, pixel.d);
+    if (at >= 0) pixel = box->loops[box_last(box, at)], --box->count;
+    box->loops[box->count++] = pixel, box->loops[box->count++] = channel;
+    m->path = PATH_PADDED;
+}
+
+void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
     Box *box = &m->box;
     *box = *asked;
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].d < 0) box_flip(box, box->loops + i);
     m->size = size;
     m->past = 0;
+    m->pad = pad;
+    if (pad) {
+        plan_padded(m);
+        return;
+    }
     if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
     int run = box_find(box, size, size);
     if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
@@ -275,7 +334,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 Box box = job->convert.box;
                 Convert c;
                 if (!box_cut(&box, part, parts)) continue;
-                convert_plan(&c, &box, &p->arithmetic);
+                convert_plan(&c, &box, &p->arithmetic, job->pad);
                 convert_run(p->level, &c, &p->arithmetic, src, dst);
             }
         } else if (parts == 1) {
@@ -284,7 +343,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
             Box box = job->move.box;
             Move m;
             if (!box_cut(&box, part, parts)) continue;
-            move_plan(&m, &box, job->move.size); /* what is left may be another path's */
+            move_plan(&m, &box, job->move.size, job->pad); /* what is left may be another path's */
             m.past = job->move.past;
             move_run(p->level, &m, src, dst);
         }

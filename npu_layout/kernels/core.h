@@ -90,7 +90,8 @@ enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box
 
 struct Move {
     int path, size;
-    int past; /* the destination is PAST bytes or more */
+    int past;    /* the destination is PAST bytes or more */
+    int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
     Box box; /* the last INNER loops in the order that the path wants */
 };
 
@@ -159,7 +160,7 @@ typedef struct {
 } Path;
 
 enum {
-    PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_STRIDED,
+    PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_STORE, PATH_STORE_I32, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
     PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
@@ -212,6 +213,7 @@ typedef struct {
     Way way;
     Box box;   /* the last `inner` loops make a tile, the last `dense` of these go through neighbours where it is converted */
     int inner, dense;
+    int64_t pad;                 /* as of a Move; then it is SCATTER or BOTH */
     int64_t rows_step, row_step; /* how much a tile takes of the first of the former and of the first of the latter */
     Move gather, scatter;
 } Convert;
@@ -219,6 +221,7 @@ typedef struct {
 typedef struct {
     int is_fill;
     int size;
+    int64_t pad;
     Move move;
     Convert convert;
 } Job;
@@ -235,9 +238,11 @@ typedef struct {
 int level_count(void);
 const Level *level_at(int i); /* NULL where this machine lacks it; the best one last */
 
-void move_plan(Move *move, const Box *box, int size);
+/* The bytes of a fill behind each run of neighbours that a move writes, where the move takes it over; else 0. */
+int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size);
+void move_plan(Move *move, const Box *box, int size, int64_t pad);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
-void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic);
+void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic, int64_t pad);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
 /* The rows of the table that a whole tile takes, in their order; how many. */
 int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]);

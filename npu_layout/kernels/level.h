@@ -3,6 +3,7 @@
 #include "transpose_level.h"
 #include "reverse_level.h"
 #include "channels_level.h"
+#include "pads_level.h"
 #include "arithmetic_level.h"
 #include "pixels_level.h"
 #include "gray_level.h"
@@ -45,6 +46,7 @@ const Level HERE(level) = {
         [PATH_MERGE] = {VB, {.move = HERE(move_merge)}},
         [PATH_PIXELS] = {VB, {.move = HERE(move_pixels)}},
         [PATH_REVERSE] = {VB, {.move = HERE(move_reverse)}},
+        [PATH_PADDED] = {VB, {.move = HERE(move_padded)}},
         [PATH_STRIDED] = {0, {.move = HERE(move_strided)}},
         [PATH_LOAD] = {VB, {.load = {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)}}},
         [PATH_STORE] = {VB, {.store = {[I8] = {HERE(store_i8), HERE(store_i8_each)},

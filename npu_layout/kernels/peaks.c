@@ -188,7 +188,7 @@ static void tiles(Search *s, int dense) {
             if (yb - ya > 1) box.loops[box.count++] = (Loop){yb - ya, maps->y, n * from, 0};
             if (n > 1) box.loops[box.count++] = (Loop){n, step, from, 0};
             Move move;
-            move_plan(&move, &box, from);
+            move_plan(&move, &box, from, 0);
             move_run(s->level, &move, s->src + ya * maps->y + la * step, raw);
             const uint8_t *tile = raw;
             if (s->size != from) {

@@ -128,7 +128,7 @@ static void tile_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch,
             box.loops[at] = k;
         }
         box.count = merged(box.loops, box.count);
-        move_plan(m->move + slot, &box, size);
+        move_plan(m->move + slot, &box, size, 0);
     }
     if (in)
         move_run(m->level, m->move + slot, memory, tile);

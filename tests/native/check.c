@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pads.h"
 #include "reduce.h"
 
 static uint64_t state = 88172645463325252u;
@@ -101,6 +102,14 @@ static void walk(const Box *box, int depth, int64_t s, int64_t d, int64_t size, 
     q = q < *a->high ? q : *a->high;
     const int32_t whole = (int32_t)rintf(q) + *a->after;
     memcpy(expected + d, &whole, (size_t)dtype_size[a->to]);
+}
+
+static void zeros(const Box *box, int depth, int64_t d, int64_t size) {
+    if (depth == box->count) {
+        memset(expected + d, 0, (size_t)size);
+        return;
+    }
+    for (int64_t i = 0; i < box->loops[depth].n; ++i) zeros(box, depth + 1, d + i * box->loops[depth].d, size);
 }
 
 static const uint8_t *element(int64_t n, int64_t h, int64_t c, const Loop loops[3], int side) {
@@ -218,7 +227,9 @@ int main(int count, char **arguments) {
         if (a.to < I32) low = least[a.to] - (float)after, high = most[a.to] - (float)after; else low = high = 0, after = 0;
         const int64_t size = (int64_t)1 << below(5), src_item = converts ? dtype_size[a.from] : size, dst_item = converts ? dtype_size[a.to] : size;
         random_box(&box, src_item, dst_item);
-        const int64_t bytes = reach(&box, 1, dst_item);
+        Box fill;
+        const int64_t pad = below(2) ? gap_behind(&box, src_item, dst_item, &fill) : 0;
+        const int64_t bytes = reach(&box, 1, dst_item) + pad;
         if (bytes > ROOM || reach(&box, 0, src_item) > ROOM) continue;
         ++run;
         for (int i = 0; i < level_count(); ++i) {
@@ -226,13 +237,14 @@ int main(int count, char **arguments) {
             if (!level) continue;
             memset(got, 0xAB, (size_t)bytes), memset(expected, 0xAB, (size_t)bytes);
             walk(&box, 0, box.src, box.dst, size, converts ? &a : NULL);
+            if (pad) zeros(&fill, 0, fill.dst, dst_item);
             if (converts) {
                 Convert c;
-                convert_plan(&c, &box, &a);
+                convert_plan(&c, &box, &a, pad);
                 convert_run(level, &c, &a, src, got);
             } else {
                 Move m;
-                move_plan(&m, &box, (int)size);
+                move_plan(&m, &box, (int)size, pad);
                 move_run(level, &m, src, got);
             }
             for (int64_t k = 0; k < bytes; ++k) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pads.h"
 #include "reduce.h"
 
 enum { MOST = 1 << 17, ELEMENTS = 20000 }; /* bytes of a buffer, elements of a walk */
@@ -189,6 +190,12 @@ static void expect_move(void *context, int64_t s, int64_t d, int64_t p) {
     memcpy(w->expected + d, w->src + s, (size_t)w->size);
 }
 
+static void expect_zero(void *context, int64_t s, int64_t d, int64_t p) {
+    Pass *w = context;
+    (void)s, (void)p;
+    memset(w->expected + d, 0, (size_t)w->size);
+}
+
 static void mark(void *context, int64_t s, int64_t d, int64_t p) {
     Pass *w = context;
     (void)s, (void)p;
@@ -242,9 +249,12 @@ static void expect_converted(void *context, int64_t s, int64_t d, int64_t p) {
     if (g != q) wrong("conversion", w->level, "from, to, got", a->from, a->to, (int64_t)g);
 }
 
-/* What no index of the box reaches is as it was. */
-static void rest_untouched(const Box *box, Pass *w, int64_t bytes) {
+/* What no index of the box reaches is as it was, or zero where a fill does. */
+static void rest_untouched(const Box *box, const Box *fill, Pass *w, int64_t bytes) {
     w->seen = calloc((size_t)bytes, 1);
+    if (fill) walk_box(fill, 0, 0, fill->dst, 0, mark, w);
+    for (int64_t i = 0; i < bytes; ++i)
+        if (w->seen[i] && w->got[i]) wrong("a pad", w->level, "place", i, bytes, 0);
     walk_box(box, 0, box->src, box->dst, 0, mark, w);
     for (int64_t i = 0; i < bytes; ++i)
         if (!w->seen[i] && w->got[i] != 0xAB) wrong("a byte between elements", w->level, "place", i, bytes, 0);
@@ -264,9 +274,12 @@ static void one_move(int planned) {
     Box box;
     int64_t reach[2];
     if (!random_box(&box, size, size, planned, reach, shaped)) return;
-    Job job = {.size = (int)size};
+    Box fill_box;
+    const int64_t pad = below(2) ? gap_behind(&box, size, size, &fill_box) : 0;
+    reach[1] += pad;
+    Job job = {.size = (int)size, .pad = pad};
     Program p = {.src_bytes = reach[0], .dst_bytes = past ? PAST : reach[1], .jobs = 1, .job = &job};
-    move_plan(&job.move, &box, (int)size);
+    move_plan(&job.move, &box, (int)size, pad);
     job.move.past = past;
     const Buffer src = buffer(reach[0], shift_src);
     fill(src, U8);
@@ -274,6 +287,7 @@ static void one_move(int planned) {
     memset(expected, 0xAB, (size_t)reach[1]);
     Pass w = {.src = src.at, .expected = expected, .size = size};
     if (planned) walk_box(&box, 0, box.src, box.dst, 0, expect_move, &w);
+    if (planned && pad) walk_box(&fill_box, 0, 0, fill_box.dst, 0, expect_zero, &w);
     for (int i = 0; i < level_count(); ++i) {
         if (!(p.level = level_at(i))) continue;
         const Buffer dst = buffer(reach[1], shift_dst);
@@ -369,9 +383,12 @@ static void one_conversion(int planned) {
     }
     a.shift = f[0], a.scale = f[1], a.divisor = f[2], a.before = f[3], a.low = f[4], a.high = f[5], a.after = after;
     a.factor = factor, a.summand = summand;
-    Job job = {.size = to};
+    Box fill_box;
+    const int64_t pad = below(2) ? gap_behind(&box, from, to, &fill_box) : 0;
+    reach[1] += pad;
+    Job job = {.size = to, .pad = pad};
     Program p = {.converts = 1, .arithmetic = a, .src_bytes = reach[0], .dst_bytes = a.past ? PAST : reach[1], .jobs = 1, .job = &job};
-    convert_plan(&job.convert, &box, &a);
+    convert_plan(&job.convert, &box, &a, pad);
     const Buffer src = buffer(reach[0], whole_shift ? shift_src / from * from : shift_src);
     fill(src, a.from);
     for (int i = 0; i < level_count(); ++i) {
@@ -379,7 +396,7 @@ static void one_conversion(int planned) {
         const Buffer dst = buffer(reach[1], whole_shift ? shift_dst / to * to : shift_dst);
         run_program(&p, src.at, dst.at, parts);
         Pass w = {.a = &a, .src = src.at, .got = dst.at, .size = to, .level = p.level};
-        if (planned) walk_box(&box, 0, box.src, box.dst, box.param, expect_converted, &w), rest_untouched(&box, &w, reach[1]);
+        if (planned) walk_box(&box, 0, box.src, box.dst, box.param, expect_converted, &w), rest_untouched(&box, pad ? &fill_box : NULL, &w, reach[1]);
         for (uint8_t *k = dst.room; k < dst.at; ++k)
             if (*k != 0xAB) wrong("conversion", p.level, "before the buffer", a.from, a.to, dst.at - k);
         free(dst.room);

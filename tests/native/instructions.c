@@ -18,7 +18,13 @@ static const Level *level;
 
 static void move(Box box, int size) {
     Move m;
-    move_plan(&m, &box, size);
+    move_plan(&m, &box, size, 0);
+    move_run(level, &m, src, dst);
+}
+
+static void padded(Box box, int size, int64_t pad) {
+    Move m;
+    move_plan(&m, &box, size, pad);
     move_run(level, &m, src, dst);
 }
 
@@ -29,7 +35,7 @@ static void convert_box(Dtype from, Dtype to, int steps, int bits, Box box) {
                           .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
                           .factor = &factor, .summand = &summand};
     Convert c;
-    convert_plan(&c, &box, &a);
+    convert_plan(&c, &box, &a, 0);
     convert_run(level, &c, &a, src, dst);
 }
 static void convert(Dtype from, Dtype to, int steps, int bits, int64_t n) {
@@ -104,6 +110,10 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("reverse, pixels of 3 bytes", PIXELS_MIRRORED(3, 0))                                                    \
     CASE("reverse, 4 bytes", MIRRORED(4))                                                                        \
     CASE("reverse, 8 bytes", MIRRORED(8))                                                                        \
+    CASE("padded, 3 of 1 byte to 4", padded(BOX2(n / 3, 3, 4, 3, 1, 1), 1, 1))                                   \
+    CASE("padded, 3 planes of 1 byte to 4", padded(BOX2(n / 3, 1, 4, 3, n / 3, 1), 1, 1))                        \
+    CASE("padded, 3 of 1 byte to 16", padded(BOX2(n / 12, 3, 16, 3, 1, 1), 1, 13))                               \
+    CASE("padded, 3 of 2 bytes to 8", padded(BOX2(n / 6, 6, 16, 3, 2, 2), 2, 10))                                \
     CASE("strided, 1 byte", move(BOX2(4, 262144, 300000, n / 4, 2, 3), 1))                                       \
     CASE("strided, 4 bytes", move(BOX2(4, 262144, 300000, n / 4, 8, 12), 4))                                     \
     CASE("uint8 to float32", convert(U8, F32, 1, -1, n))                                                         \
@@ -120,6 +130,10 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("uint8 to int8, in 16 bits", convert(U8, I8, 1, 8, n))                                                  \
     CASE("int8 to uint8, in 16 bits", convert(I8, U8, 1, 8, n))                                                  \
     CASE("pixels, 3 reversed, uint8 to int8", convert_box(U8, I8, 1, 8, REVERSED))                               \
+    CASE("blocks of 16 int8 to pixels of float32",                                                               \
+         convert_box(I8, F32, 1, -1, (Box){3, {{n / 64, 16, 256, 0}, {4, n / 4, 64, 0}, {16, 1, 4, 0}}, 0, 0, 0}))  \
+    CASE("blocks of 4 float32 to 8 int8",                                                                        \
+         convert_box(F32, I8, 1, -1, (Box){3, {{n / 8, 16, 8, 0}, {2, n * 2, 4, 0}, {4, 4, 1, 0}}, 0, 0, 0}))    \
     CASE("gray, planes of uint8", gray(0, 1, n))                                                                 \
     CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
     CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \

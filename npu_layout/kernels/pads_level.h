@@ -1,0 +1,141 @@
+/* Pixels with zeros behind them: a few channels where the layout stores a block of more. */
+/* n pixels of `bytes` neighbouring bytes, s bytes apart, each to the first bytes of `block`; the rest of it becomes zeros.
+ * How many are done: as long as whatever is read at a time can be read. */
+#if SHUFFLES
+/* What a lane that begins `begun` bytes after a pixel does takes from 16 bytes that are read `skipped` bytes before what it
+ * wants first; 128 for a zero. */
+INLINE B1 padded_order(int64_t s, int64_t bytes, int64_t block, int64_t begun, int64_t skipped) {
+    const B1 at = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const B1 byte = block < 16 ? at & (uint8_t)(block - 1) : at;
+    B1 from = byte + (uint8_t)skipped;
+    for (int64_t next = block; next < 16; next += block) from += (B1)(at >= (uint8_t)next) & (uint8_t)s;
+    return from | ((B1)(byte + (uint8_t)begun >= (uint8_t)bytes) & 0x80);
+}
+
+INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
+    const int64_t each = block < 16 ? 16 / block : 1, reach = (each - 1) * s + (bytes < 16 ? bytes : 16);
+    const int64_t end = (n - 1) * s + bytes;
+    int64_t i = 0;
+    if (reach > 16) return 0;
+#if VB == 64
+    uint32_t dwords[16];
+    uint8_t order[64];
+    int64_t furthest = 0;
+    for (int64_t l = 0; l < 4; ++l) { /* one load: each lane takes the dwords that hold its pixels */
+        const int64_t pixel = 16 * l / block, begun = 16 * l - pixel * block, from = begun < bytes ? pixel * s + begun : 0;
+        if ((from & 3) + reach > 16) furthest = VB;
+        if (from > furthest) furthest = from;
+        for (int64_t k = 0; k < 4; ++k) dwords[4 * l + k] = (uint32_t)((from >> 2) + k);
+        store16(order + 16 * l, padded_order(s, bytes, block, begun, from & 3));
+    }
+    if ((furthest & ~3) + 16 <= VB) {
+        const V in = whole((const uint8_t *)dwords), to = whole(order);
+        for (; i * s + VB <= end; i += VB / block)
+            put_past(dst + i * block, shuffled(_mm512_permutexvar_epi32(in, whole(src + i * s)), to), past);
+    }
+#endif
+    if (block > 16) return i;
+    const B1 first = padded_order(s, bytes, block, 0, 0);
+    const V to = broadcast((const uint8_t *)&first);
+    for (; (i + (LANES - 1) * each) * s + 16 <= end; i += LANES * each)
+        put_past(dst + i * block, shuffled(lanes(src + i * s, each * s), to), past);
+    return i;
+}
+#endif
+
+/* Blocks of up to 8 bytes. */
+INLINE int64_t padded_words(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block) {
+    const uint64_t kept = ~(uint64_t)0 >> (64 - 8 * bytes);
+    int64_t i = 0;
+#define WORDS(size)                                                   \
+    for (; i * s + 8 <= (n - 1) * s + bytes; ++i) {                   \
+        uint64_t x;                                                   \
+        memcpy(&x, src + i * s, 8);                                   \
+        x &= kept;                                                    \
+        memcpy(dst + i * block, &x, size);                            \
+    }
+    if (block == 4) WORDS(4)
+    else if (block == 8) WORDS(8)
+    return i;
+}
+
+/* Of blocks of whole 16 bytes: how many are done, as long as 16 bytes can be read behind the last whole ones. */
+INLINE int64_t padded_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
+    uint8_t some[16];
+    for (int k = 0; k < 16; ++k) some[k] = k < bytes % 16 ? 0xFF : 0;
+    const B1 kept = load16(some), none = {0};
+    const int64_t full = bytes / 16 * 16, end = (n - 1) * s + bytes - full - 16;
+    int64_t i = 0;
+    for (; i * s <= end; ++i) {
+        int64_t k = 0;
+        for (; k < full; k += 16) put_lane(dst + i * block + k, load16(src + i * s + k), past);
+        put_lane(dst + i * block + k, load16(src + i * s + k) & kept, past);
+        for (k += 16; k < block; k += 16) put_lane(dst + i * block + k, none, past);
+    }
+    return i;
+}
+
+INLINE void padded_pixel(const uint8_t *src, uint8_t *dst, int64_t bytes, int64_t block) {
+    memcpy(dst, src, (size_t)bytes);
+    memset(dst + bytes, 0, (size_t)(block - bytes));
+}
+
+static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
+    int64_t i = 0;
+    if (past && (uintptr_t)dst % block == 0 && VB % block == 0) /* to where a vector begins */
+        for (; i < n && (uintptr_t)(dst + i * block) % VB; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
+    if (s >= bytes) {
+#if SHUFFLES
+        if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+#endif
+        if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
+        if (block % 16 == 0 && bytes % 16) i += padded_rows(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+    }
+    for (; i < n; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
+}
+
+/* By way of pixels in L1. */
+static void HERE(padded_planes)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    enum { ROOM = 8192 };
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int64_t bytes = channel.n * m->size, block = bytes + m->pad, most = ROOM / bytes;
+    uint8_t pixels[ROOM] __attribute__((aligned(64)));
+    for (int64_t i = 0, n; i < pixel.n; i += n) {
+        n = pixel.n - i < most ? pixel.n - i : most;
+        const uint8_t *from = src + i * pixel.s;
+        const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
+        if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
+            HERE(move_merge)(&dense, from, pixels);
+        else
+            for (int64_t c = 0; c < channel.n; ++c) {
+#define CALL(size) strided(size, from + c * channel.s, pixel.s, pixels + c * size, bytes, n)
+                BY_SIZE(m->size, CALL)
+#undef CALL
+            }
+        HERE(padded)(pixels, bytes, dst + i * block, n, bytes, block, m->past);
+    }
+}
+
+static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int64_t bytes = channel.n * m->size, block = bytes + m->pad;
+    if (channel.s == m->size) {
+        HERE(padded)(src, pixel.s, dst, pixel.n, bytes, block, m->past);
+        return;
+    }
+    const int64_t all = block / m->size;
+    int64_t done = 0;
+    if (pixel.s == m->size && (all == 4 || all == 8)) {
+#define CALL(count, size) done = merge##count##_##size##_of(channel.n, src, channel.s, dst, pixel.n, m->past, 0)
+        switch (10 * all + m->size) {
+            case 41: CALL(4, 1); break;
+            case 42: CALL(4, 2); break;
+            case 44: CALL(4, 4); break;
+            case 81: CALL(8, 1); break;
+            case 82: CALL(8, 2); break;
+            case 84: CALL(8, 4); break;
+        }
+#undef CALL
+    }
+    if (done < pixel.n) HERE(padded_planes)(m, src, dst);
+}
