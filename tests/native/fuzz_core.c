@@ -73,7 +73,6 @@ static int64_t extent(int64_t most) {
     return n < most ? n : most;
 }
 
-static int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
 
 static float half(uint16_t u) {
     const int exponent = u >> 10 & 31, fraction = u & 1023;
@@ -472,7 +471,7 @@ static void one_gray(void) {
         w.got = dst.at;
         walk_box(&box, 0, box.src, box.dst, 0, expect_gray, &w);
         Pass rest = {.got = dst.at, .size = size, .level = w.level};
-        rest_untouched(&box, &rest, reach[1]);
+        rest_untouched(&box, NULL, &rest, reach[1]);
         free(dst.room);
     }
     free(src.room);
