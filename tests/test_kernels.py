@@ -151,7 +151,7 @@ CONVERSIONS = {
         *((pixel("float32", target, 5), five) for target in DTYPES if target not in ("int32", "float32")),
     ],
     "store int32": [(plain("int32"), one), (pixel("float32", "int32", 1), one), (pixel("float32", "int32", 5), five)],
-    "quantize": [(made, one) for target in BYTES for made in (plain(target), pixel("float32", target, 1))],
+    "quantize": [(made, one) for target in (*BYTES, "int32") for made in (plain(target), pixel("float32", target, 1))],
     "brief": [
         (pixel(source, target, channels, -1), loops)
         for source, target in itertools.product(BYTES, BYTES)

@@ -235,9 +235,9 @@ STORE(u8, 1, narrow_8)
 STORE(i16, 2, narrow_16)
 STORE(u16, 2, narrow_16)
 
-/* Rounded to int32: false where a value is beyond it, or none. */
+/* Rounded to int32: false where a value is beyond half of its range, or none. */
 INLINE int rounded(F v, S *q) {
-    const S inside = (v >= every(-0x1p31f)) & (v < every(0x1p31f));
+    const S inside = (F)((S)v & 0x7FFFFFFF) < every(0x1p30f);
 #if VB == 64
     *q = (S)_mm512_cvtps_epi32((__m512)v);
     return _mm512_movepi32_mask((__m512i)inside) == 0xFFFF;
@@ -255,23 +255,25 @@ INLINE int rounded(F v, S *q) {
     return 0;
 #endif
 }
-/* int32 reaches further than float32 counts: there in double. Of two numbers of one sign, a sum of the other is beyond. */
-INLINE void store_wide(int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+/* int32 reaches further than float32 counts: there in double. `steps`: shift, scale and divisor too, one value of each. */
+INLINE void store_wide(int each, int steps, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+    const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
+    int near = 1; /* so that no sum is beyond */
+    for (int64_t i = 0; i < (each ? n : 1); ++i) near &= row->after[i] < 1 << 30 && row->after[i] > -(1 << 30);
     for (int64_t i = 0; i < n; i = i + WIDTH < n && i + 2 * WIDTH > n ? n - WIDTH : i + WIDTH) {
+        const F x = get_f32(src + 4 * i), y = steps ? (x - shift) * scale / divisor : x;
         S q;
-        if (rounded(get_f32(src + 4 * i) + (each ? floats(row->before + i) : every(*row->before)), &q)) {
-            const S after = each ? ints(row->after + i) : every_int(*row->after), sum = (S)((U)q + (U)after);
-            const S beyond = ((q ^ sum) & (after ^ sum)) >> 31, limit = (q >> 31) ^ 0x7FFFFFFF;
-            q = (beyond & limit) | (~beyond & sum);
+        if (near && rounded(y + (each ? floats(row->before + i) : every(*row->before)), &q)) {
+            q += each ? ints(row->after + i) : every_int(*row->after);
             memcpy(dst + 4 * i, &q, sizeof q);
             continue;
         }
+        float some[WIDTH];
+        memcpy(some, &y, sizeof some);
         for (int64_t k = i; k < i + WIDTH; ++k) {
             const int64_t p = each ? k : 0;
             const double lowest = -2147483648.0, highest = 2147483647.0;
-            float x;
-            memcpy(&x, src + 4 * k, 4);
-            double v = (double)__builtin_rintf(x + row->before[p]) + row->after[p];
+            double v = (double)__builtin_rintf(some[k - i] + row->before[p]) + row->after[p];
             v = v > lowest ? v : lowest;
             v = v < highest ? v : highest;
             const int32_t one = (int32_t)v;
@@ -279,10 +281,13 @@ INLINE void store_wide(int each, const uint8_t *src, uint8_t *dst, int64_t n, co
         }
     }
 }
-static void HERE(store_i32)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { store_wide(0, src, dst, n, row); }
-static void HERE(store_i32_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
-    store_wide(1, src, dst, n, row);
-}
+#define STORE_WIDE(name, each, steps)                                                                          \
+    static void HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                      \
+        store_wide(each, steps, src, dst, n, row);                                                             \
+    }
+STORE_WIDE(store_i32, 0, 0)
+STORE_WIDE(store_i32_each, 1, 0)
+STORE_WIDE(quantize_i32, 0, 1)
 
 /* Unpacking and packing work within lanes: so that elements of 16 bits come out in order, and go back. */
 #if VB == 64

@@ -283,7 +283,8 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
 /* The rows of the table by which n elements are converted: one, or one to float32 and one from there. */
 static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
     const int store = a->to == I32 ? PATH_STORE_I32 : PATH_STORE;
-    const int quantizes = a->from == F32 && a->to <= U8 && !each && n >= level->vector && after < 1 << 14 && after > -(1 << 14);
+    const int quantizes = a->from == F32 && !each && n >= level->vector &&
+                          (a->to == I32 ? a->steps : a->to <= U8 && after < 1 << 14 && after > -(1 << 14));
     const int from_floats = a->from == F32 && !a->steps && a->to != F32;
     taken[0] = a->brief ? (a->bits ? PATH_SHORT : PATH_BRIEF) : quantizes ? PATH_QUANTIZE : from_floats ? store : PATH_LOAD;
     taken[1] = store;
@@ -335,7 +336,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
     if (loops == 1) {
         switch (taken[0]) {
             case PATH_LOAD: first->load[a->from][each][a->divides](src, dst, n, row); return;
-            case PATH_QUANTIZE: first->quantize[a->to == U8](src, dst, n, row); return;
+            case PATH_QUANTIZE: first->quantize[a->to](src, dst, n, row); return;
             case PATH_BRIEF:
             case PATH_SHORT: first->brief[a->from == U8][a->to == U8][each](src, dst, n, row); return;
             default: first->store[a->to][each](src, dst, n, row); return;

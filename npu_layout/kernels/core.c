@@ -18,7 +18,7 @@ const Path paths[PATHS] = {
     {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
     {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
     {"store int32", "convert", "rows of float32 to int32"},
-    {"quantize", "convert", "rows of float32 to bytes in one step, with one value of each parameter"},
+    {"quantize", "convert", "rows of float32 to bytes and int32 in one step, with one value of each parameter"},
     {"brief", "convert", "rows of bytes to bytes, where a factor and a summand in float32 give the same"},
     {"short", "convert", "rows of bytes to bytes, where a factor and a summand in 16 bits give the same"},
     {"short pixels", "convert", "the same of pixels of 2 to 4 bytes, to another order or number of channels too"},
@@ -127,6 +127,8 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
     const int64_t bytes = dst_size * (channel < 0 ? 1 : move->loops[channel].n), more = dst_size * (pad < 0 ? 1 : fill->loops[pad].n);
     if (bytes > MOST || fill->dst != move->dst + bytes) return 0;
+    for (int i = 0; i < move->count; ++i)
+        if (move->loops[i].d < 0) return 0;
     const int pixel = box_find(move, 0, bytes + more);
     if (pixel < 0 || (channel >= 0 && move->loops[channel].s != src_size && !padded_planes(move->loops + pixel, bytes / dst_size, more / dst_size, src_size)))
         return 0;

@@ -174,7 +174,7 @@ typedef struct {
         Mover *move;
         Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
         Store *store[DTYPES][2];   /* [one value for each element] */
-        Brief *quantize[2];        /* float32 to [uint8], one value for all */
+        Brief *quantize[I32 + 1];  /* float32 to int8, uint8 and int32, one value for all */
         Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
         BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
         Gray *gray[3];             /* uint8, uint16, float32 */

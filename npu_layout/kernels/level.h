@@ -57,7 +57,7 @@ const Level HERE(level) = {
                                        [BF16] = {HERE(store_bf16), HERE(store_bf16)},
                                        [F32] = {HERE(store_f32), HERE(store_f32)}}}},
         [PATH_STORE_I32] = {VB, {.store = {[I32] = {HERE(store_i32), HERE(store_i32_each)}}}},
-        [PATH_QUANTIZE] = {VB, {.quantize = {HERE(quantize_i8), HERE(quantize_u8)}}},
+        [PATH_QUANTIZE] = {VB, {.quantize = {[I8] = HERE(quantize_i8), [U8] = HERE(quantize_u8), [I32] = HERE(quantize_i32)}}},
         [PATH_BRIEF] = {VB, {.brief = BRIEFS(brief)}},
         [PATH_SHORT] = {VB, {.brief = BRIEFS(short)}},
         [PATH_SHORT_PIXELS] = {VB, {.pixels = {{HERE(pixels_00), HERE(pixels_01)}, {HERE(pixels_10), HERE(pixels_11)}}}},

@@ -73,7 +73,6 @@ static int64_t extent(int64_t most) {
     return n < most ? n : most;
 }
 
-
 static float half(uint16_t u) {
     const int exponent = u >> 10 & 31, fraction = u & 1023;
     const float x = exponent == 31 ? fraction ? NAN : INFINITY : exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
