@@ -280,16 +280,29 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
     return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0};
 }
 
-/* The rows of the table by which n elements are converted: one, or one to float32 and one from there. */
+/* The rows of the table by which n elements are converted: one and 0, or one to float32 and one from there. */
 static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
     const int store = a->to == I32 ? PATH_STORE_I32 : PATH_STORE;
     const int quantizes = a->from == F32 && !each && n >= level->vector &&
                           (a->to == I32 ? a->steps : a->to <= U8 && after < 1 << 14 && after > -(1 << 14));
     const int from_floats = a->from == F32 && !a->steps && a->to != F32;
     taken[0] = a->brief ? (a->bits ? PATH_SHORT : PATH_BRIEF) : quantizes ? PATH_QUANTIZE : from_floats ? store : PATH_LOAD;
-    taken[1] = store;
-    return taken[0] == PATH_LOAD && a->to != F32 ? 2 : 1;
+    taken[1] = taken[0] == PATH_LOAD && a->to != F32 ? store : 0;
+    return taken[1] ? 2 : 1;
 }
+
+static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
+    row_paths(level, a, n, after, each, taken);
+    const Fast *fast = level->fast + taken[0];
+    switch (taken[0]) {
+        case PATH_LOAD: return fast->load[a->from][each][a->divides];
+        case PATH_QUANTIZE: return fast->quantize[a->to];
+        case PATH_BRIEF:
+        case PATH_SHORT: return fast->brief[a->from == U8][a->to == U8][each];
+        default: return fast->store[a->to][each];
+    }
+}
+
 
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each);
@@ -331,25 +344,18 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         return;
     }
     int taken[2];
-    const int loops = row_paths(level, a, n, *row->after, each, taken);
-    const Fast *first = level->fast + taken[0];
-    if (loops == 1) {
-        switch (taken[0]) {
-            case PATH_LOAD: first->load[a->from][each][a->divides](src, dst, n, row); return;
-            case PATH_QUANTIZE: first->quantize[a->to](src, dst, n, row); return;
-            case PATH_BRIEF:
-            case PATH_SHORT: first->brief[a->from == U8][a->to == U8][each](src, dst, n, row); return;
-            default: first->store[a->to][each](src, dst, n, row); return;
-        }
+    Load *first = first_loop(level, a, n, *row->after, each, taken);
+    if (!taken[1]) {
+        first(src, dst, n, row);
+        return;
     }
-    Load *load = first->load[a->from][each][a->divides];
     Store *store = level->fast[taken[1]].store[a->to][each];
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
         if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* leave no piece shorter than a vector */
         Row here = each ? row_at(row, i) : *row;
         here.past = 0;
-        load(src + i * from, b->strip, count, &here);
+        first(src + i * from, b->strip, count, &here);
         store(b->strip, dst + i * to, count, &here);
         i += count;
     }
@@ -422,8 +428,19 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     }
     if (c->way == SCATTER || c->way == BOTH) out = w->bench.converted, dst_step = n * dtype_size[a->to];
     const int64_t period = period_of(c, row_n);
-    for (int64_t r = 0; r < rows_n; ++r)
-        convert_dense(w, src + r * src_step, out + r * dst_step, param + r * rows.p, row_n, n, period);
+    if (!period && !rows.p && n >= vector_of(a)) { /* all rows alike */
+        int taken[2];
+        Row row = parameters(a, param);
+        Load *loop = first_loop(w->level, a, n, *row.after, 0, taken);
+        row.past = a->past && out == dst;
+        for (int64_t r = 0; r < rows_n; ++r) {
+            if (taken[1]) convert_row(w->level, a, &w->bench, src + r * src_step, out + r * dst_step, n, &row, 0);
+            else loop(src + r * src_step, out + r * dst_step, n, &row);
+        }
+    } else {
+        for (int64_t r = 0; r < rows_n; ++r)
+            convert_dense(w, src + r * src_step, out + r * dst_step, param + r * rows.p, row_n, n, period);
+    }
     if (out != dst) move_run(w->level, scatter, out, dst);
 }
 
