@@ -672,6 +672,17 @@ TILES: tuple[tuple[Callable[[int], Loops], int], ...] = (
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None:
+    scale = np.full(channels, -0.0, np.float32)
+    a = Arithmetic("uint8", "float32", None, scale, None, None)
+    box = Box(((40, 3, 3, 0), (3, 1, 1, int(channels > 1))), 0, 0, 0)
+    out = np.ones(120, np.float32)
+    kernels.program(120, 120, (), (box,), a, backend).run(np.arange(120, dtype=np.uint8), out)
+    assert (out == 0).all() and np.signbit(out).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "source, target",
     [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],

@@ -6,7 +6,7 @@ typedef float F __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
 
-INLINE F every(float x) { return (F){0} + x; }
+INLINE F every(float x) { return x - (F){0}; } /* adding would lose the sign of a zero */
 INLINE S every_int(int32_t x) { return (S){0} + x; }
 
 #if VB == 64
