@@ -20,6 +20,7 @@ _QUANTISED = {
     "input": (None, _INPUT),
     "requantize": (_OUTPUT, _NEXT),
     "requantize-each": (_EACH, _NEXT),
+    "quantize-each": (None, _EACH),
 }
 
 # The letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
@@ -157,6 +158,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
     ("int32", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int32 NCHW", (64, 6400), (0, 1)),
+    ("int32", "quantize-each", "NCHW 1 64 80 80", "float32 NHWC", "int32 NHWC", (6400, 64), (0, 1)),
     ("q", "requantize", "NCHW 1 64 80 80", "uint8 NCHW", "int8 NCHW", (64, 6400), (0, 1)),
     ("q", "requantize-each", "NCHW 1 64 80 80", "int8 NHWC", "int8 NHWC", (6400, 64), (0, 1)),
 )

@@ -324,7 +324,7 @@ def _(case: Case) -> Call:
 # -- float tensors to quantised inputs, or to float16
 
 
-@peer("quantize", "numpy", "clip(round(x / scale) + zp), transposed")
+@peer("quantize quantize-each", "numpy", "clip(round(x / scale) + zp), transposed")
 def _(case: Case) -> Call:
     scale, zero_point = case.scale
     x, dtype = case.permuted(), case.target.stored
@@ -347,10 +347,12 @@ def _(case: Case) -> Call | None:
     return _graph(case, nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.target.stored)})
 
 
-@peer("quantize", "numba", "loops")
+@peer("quantize quantize-each", "numba", "loops")
 def _(case: Case) -> Call:
     scale, zero_point = case.scale
     dtype = case.target.stored
+    if scale.ndim:
+        return _loops(case, "np.int32(np.rint(np.float64({x} / scale[i1])) + zero[i1])", zero=zero_point, scale=scale)
     element = "np.int8(min(max(np.rint({x} / scale) + zero, np.float32(-128)), np.float32(127)))"
     if dtype == np.int32:
         element = "np.int32(np.rint(np.float64({x} / scale)) + zero)"
