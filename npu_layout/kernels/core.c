@@ -126,7 +126,7 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     enum { MOST = 64 };
     const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
     const int64_t bytes = dst_size * (channel < 0 ? 1 : move->loops[channel].n), more = dst_size * (pad < 0 ? 1 : fill->loops[pad].n);
-    if (bytes > MOST || fill->dst != move->dst + bytes) return 0;
+    if (bytes > MOST || fill->dst != move->dst + bytes || move->count > MAX_LOOPS - INNER) return 0;
     for (int i = 0; i < move->count; ++i)
         if (move->loops[i].d < 0) return 0;
     const int pixel = box_find(move, 0, bytes + more);
@@ -176,7 +176,7 @@ void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
         const Loop k = box->loops[run];
         const int pixel = box_find(box, 0, k.n);
         const int back = find_reverse(box, k.n * size);
-        if (size == 1 && k.n == 3 && pixel >= 0 && back < 0) {
+        if (size == 1 && k.n == 3 && pixel >= 0 && size_of(box->loops[pixel].s) <= 8 && back < 0) {
             m->path = PATH_PIXELS;
             box_last(box, pixel);
             box_last(box, box_find(box, 1, 1));

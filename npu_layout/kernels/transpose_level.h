@@ -464,9 +464,27 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
         HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
 }
 
+/* Rows of half to all of so many bytes: two moves, which overlap. */
+#define SHORT_ROWS(all, MOVE)                                          \
+    if (bytes <= (all) && bytes >= (all) / 2) {                        \
+        for (int64_t i = 0; i < rows.n; ++i) {                         \
+            const uint8_t *s = src + i * rows.s;                       \
+            uint8_t *d = dst + i * rows.d;                             \
+            MOVE((all) / 2, s, d);                                     \
+            MOVE((all) / 2, s + bytes - (all) / 2, d + bytes - (all) / 2); \
+        }                                                              \
+        return;                                                        \
+    }
+#define WHOLE_MOVE(size, s, d) put(d, whole(s))
+
 static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
     const int64_t bytes = row.n * m->size;
+    SHORT_ROWS(4, element)
+    SHORT_ROWS(8, element)
+    SHORT_ROWS(16, element)
+    SHORT_ROWS(32, element)
+    SHORT_ROWS(2 * VB, WHOLE_MOVE)
     if (bytes <= 2048)
         for (int64_t i = 0; i < rows.n; ++i) copy_row(src + i * rows.s, dst + i * rows.d, bytes);
     else

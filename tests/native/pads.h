@@ -13,7 +13,7 @@ static int64_t gap_behind(const Box *box, int64_t src_item, int64_t dst_item, Bo
         if (box->loops[i].d >= run && (!next || box->loops[i].d < next)) next = box->loops[i].d;
     }
     const int64_t gap = next - run;
-    if (gap <= 0 || gap % dst_item) return 0;
+    if (gap <= 0 || gap % dst_item || fill->count == MAX_LOOPS) return 0;
     fill->loops[fill->count++] = (Loop){gap / dst_item, 0, dst_item, 0};
     fill->dst = box->dst + run;
     return pad_of(box, fill, src_item, dst_item);
