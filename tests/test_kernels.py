@@ -671,6 +671,16 @@ TILES: tuple[tuple[Callable[[int], Loops], int], ...] = (
 )
 
 
+@pytest.mark.parametrize("count", [13, 14, 15, 16, 17])
+def test_pads_behind_as_many_axes_as_the_core_walks(count: int) -> None:
+    letters = "ABDEFGHIJKLMNOPQR"[:count]
+    source, target = nl.Layout(letters + "C"), nl.Layout(letters[::-1] + "C4c", letters + "C")
+    x = np.random.default_rng(count).integers(1, 100, (2,) * count + (1,), np.uint8)
+    got = nl.repack(x, source, target)
+    np.testing.assert_array_equal(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
+    assert not got[..., 1:].any()
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None:

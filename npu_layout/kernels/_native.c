@@ -49,10 +49,10 @@ static int read_box(PyObject *from, Box *box, int64_t src_item, int64_t dst_item
         long long n, s, d, p;
         if (!PyArg_ParseTuple(PyTuple_GetItem(loops, i), "LLLL", &n, &s, &d, &p)) return 0;
         Loop *k = box->loops + i;
-        k->n = n, k->p = p;
+        k->n = n, k->p = n > 1 ? p : 0; /* nothing asks where a loop of one would go */
         wrong |= n < 1;
-        wrong |= __builtin_mul_overflow((int64_t)s, src_item, &k->s);
-        wrong |= __builtin_mul_overflow((int64_t)d, dst_item, &k->d);
+        wrong |= __builtin_mul_overflow((int64_t)(n > 1 ? s : 0), src_item, &k->s);
+        wrong |= __builtin_mul_overflow((int64_t)(n > 1 ? d : 0), dst_item, &k->d);
     }
     if (wrong) PyErr_SetString(PyExc_ValueError, "loops that do not fit 64 bits, or an extent below 1");
     return !wrong;

@@ -56,7 +56,7 @@ static int least_step(const Box *box, int destination) {
     return least;
 }
 
-/* Of n, in pieces of about equal size: one of them, `most` at most. */
+/* Of n, in pieces of at most `most`: the size of one, as equal as whole lines of bytes let them be. */
 static int64_t evenly(int64_t n, int64_t most) {
     if (n <= most) return n;
     const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces, whole = (each + LINE - 1) / LINE * LINE;
@@ -183,12 +183,11 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     const int64_t least = at_most(LEAST, all.n);
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
-    c->way = pad                                         ? (reach[SCATTER] >= least ? SCATTER : BOTH)
-             : reach[DIRECT] >= least                      ? DIRECT
-             : reach[narrow] >= least                    ? narrow
-             : reach[wide] >= least                      ? wide
-             : reach[DIRECT] >= vector_of(a) && constant ? DIRECT
-                                                         : BOTH;
+    if (pad) c->way = reach[SCATTER] >= least ? SCATTER : BOTH;
+    else if (reach[DIRECT] >= least) c->way = DIRECT;
+    else if (reach[narrow] >= least) c->way = narrow;
+    else if (reach[wide] >= least) c->way = wide;
+    else c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
     const Chain chain = chains[c->way];
     Chain taken = chain;
     int64_t n = fill_tile(c, &taken, rooms[c->way]);
@@ -211,15 +210,15 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
 }
 
-/* Room for what one call of convert_run works on: stays in L1. */
+/* Room for what one call of convert_run works on: stays in L1. The margins are never used: without them every array would
+ * begin at the same line of a page, and a store seem to be what the next load waits for. */
 typedef struct {
     uint8_t gathered[MAX_TILE + 64] __attribute__((aligned(64))), converted[MAX_TILE + 64] __attribute__((aligned(64)));
     uint8_t strip[4 * STRIP + 64] __attribute__((aligned(64)));
-    float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16],
-        high[STRIP + 16];
+    float shift[STRIP + 16], scale[STRIP + 16], divisor[STRIP + 16], before[STRIP + 16], low[STRIP + 16], high[STRIP + 16];
     int32_t after[STRIP + 16];
-    uint16_t factor[STRIP + 64];
-    int16_t summand[STRIP + 64];
+    uint16_t factor[STRIP + 32];
+    int16_t summand[STRIP + 32];
 } Bench;
 
 static Row row_at(const Row *row, int64_t i) {
@@ -270,7 +269,7 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
         WRITE_OUT(shift);
         WRITE_OUT(scale);
         if (a->divides) WRITE_OUT(divisor);
-        if (a->to != F32) {
+        if (a->to < F16) {
             WRITE_OUT(before);
             WRITE_OUT(after);
             WRITE_OUT(low);
@@ -330,21 +329,21 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
     const int least = vector_of(a);
     const int from = dtype_size[a->from], to = dtype_size[a->to];
     if (n < least) { /* through vectors of its own: no loop reads or writes beyond n */
-        uint8_t few[64], result[64];
-        memset(few, 0, (size_t)(least * from));
-        memcpy(few, src, (size_t)(n * from));
+        uint8_t given[64], result[64];
+        memset(given, 0, (size_t)(least * from));
+        memcpy(given, src, (size_t)(n * from));
         if (each) {
-            convert_each(level, a, b, few, result, least, n, row);
+            convert_each(level, a, b, given, result, least, n, row);
         } else {
             Row mine = *row;
             mine.past = 0;
-            convert_row(level, a, b, few, result, least, &mine, 0);
+            convert_row(level, a, b, given, result, least, &mine, 0);
         }
         memcpy(dst, result, (size_t)(n * to));
         return;
     }
     int taken[2];
-    Load *first = first_loop(level, a, n, *row->after, each, taken);
+    Load *first = first_loop(level, a, n, each ? 0 : *row->after, each, taken);
     if (!taken[1]) {
         first(src, dst, n, row);
         return;

@@ -221,7 +221,7 @@ static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, cons
     const int64_t step = r->to.loops[r->to.count - 1].s;
     const int direct = rows == 1 && (row == 1 || t->row.d == 4);
     if (!direct) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
-    if (r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
+    if (!direct && r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
         const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
         tile_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
         loops->copy(b->raw, dst, 4 * channels * row);
