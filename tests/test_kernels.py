@@ -81,7 +81,7 @@ EXAMPLES = {
             lambda n, a=a, b=b, s=s, far=far: [
                 (2, n * abs(s) + 1, n * b),
                 (n, s, b),
-                (a, (2 * n + 1) * s if far else 1, 1),
+                (a, (2 * n + 1) * s if far > 0 else far or 1, 1),
             ],
         )
         for size, blocks in (
@@ -103,6 +103,7 @@ EXAMPLES = {
             (3, 4, 1),
             (2, -3, 0),
             (7, 7, 0),
+            (3, 3, -1),
         )
         if a < b
     ],
@@ -664,6 +665,8 @@ TILES: tuple[tuple[Callable[[int], Loops], int], ...] = (
     (lambda n: [(n, 9, 16, 0), (5, 1, 1, 1)], 11),
     (lambda n: [(2, 3 * n, 4 * n, 0), (n, 1, 4, 0), (3, n, 1, 1)], 1),
     (lambda n: [(n, 3, 16, 0), (3, -1, 1, 1)], 13),
+    (lambda n: [(2, 3 * n + 1, 4 * n, 0), (n, 3, 4, 0), (3, -1, 1, 1)], 1),
+    (lambda n: [(n, -4, 4, 0), (3, 1, 1, 1)], 1),
     (lambda n: [(n, 1, 4, 0), (1, 1, 1, 0)], 3),
     (lambda n: [(3, 21 * n, 32 * n, 0), (n, 1, 32, 0), (21, n, 1, 1)], 11),
     (lambda n: [(2, n, 21 * n + 1, 0), (21, 2 * n, n, 1), (n, 1, 1, 0)], 0),
@@ -698,7 +701,7 @@ def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None
     [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],
 )
 def test_every_tile_between_fences(source: str, target: str, backend: str) -> None:
-    rng, fences = np.random.default_rng(6), (Fenced(1 << 20), Fenced(1 << 20))
+    rng, fences = np.random.default_rng(6), (Fenced(1 << 22), Fenced(1 << 22))
     channels = 25
     scale = np.float32(rng.uniform(0.01, 0.1, channels))
     zero = None if "float" in target else rng.integers(-9, 9, channels).astype(float)
@@ -706,7 +709,7 @@ def test_every_tile_between_fences(source: str, target: str, backend: str) -> No
         a = Arithmetic(
             source, target, None, scale if each else scale[:1], None, zero if each or zero is None else zero[:1]
         )
-        for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400), (False, True)):
+        for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400, 5500), (False, True)):
             many = [(*k[:3], k[3] if each else 0) for k in loops(n)]
             if sum(k[3] * (k[0] - 1) for k in many) >= channels:
                 continue

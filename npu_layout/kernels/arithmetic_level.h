@@ -6,7 +6,14 @@ typedef float F __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
 
-INLINE F every(float x) { return x - (F){0}; } /* adding would lose the sign of a zero */
+/* Not a sum with zeros, in which the sign of a zero is lost. */
+#if VB == 64
+INLINE F every(float x) { return (F)_mm512_set1_ps(x); }
+#elif VB == 32
+INLINE F every(float x) { return (F)_mm256_set1_ps(x); }
+#else
+INLINE F every(float x) { return (F){x, x, x, x}; }
+#endif
 INLINE S every_int(int32_t x) { return (S){0} + x; }
 
 #if VB == 64

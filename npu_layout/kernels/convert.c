@@ -129,26 +129,28 @@ static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size,
 
 static void tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, Move *gather, Move *scatter) {
     if (c->way == GATHER || c->way == BOTH) tile_move(c, rows_n, row_n, dtype_size[a->from], 0, gather);
-    if (c->way == SCATTER || c->way == BOTH) {
+    if (c->way == SCATTER || c->way == BOTH || (c->way == PIXELS && c->pad)) {
         tile_move(c, rows_n, row_n, dtype_size[a->to], 1, scatter);
         scatter->past = a->past && c->pad;
     }
 }
 
-/* Whether the level's loops for pixels do the whole: one tile for each run of pixels. */
+/* Whether the level's loops for pixels do the whole: one tile for each run of pixels, or where these have pads one that
+ * has room on the bench. */
 static int plan_pixels(Convert *c, const Arithmetic *a) {
     const Box *box = &c->box;
     if (!a->brief || !a->bits) return 0;
     const int row = box_find(box, 1, 1) >= 0 ? box_find(box, 1, 1) : box_find(box, -1, 1);
     if (row < 0) return 0;
     const Loop channel = box->loops[row];
-    const int rows = box_find(box, 0, channel.n);
+    const int rows = box_find(box, 0, channel.n + c->pad);
     if (rows < 0 || channel.n < 2 || channel.n > 4) return 0;
     const Loop pixel = box->loops[rows];
     if (pixel.p || !few(size_of(pixel.s)) || size_of(pixel.s) < channel.n) return 0;
     c->way = PIXELS;
-    c->dense = 1, c->row_step = channel.n, c->rows_step = pixel.n;
+    c->dense = 1, c->row_step = channel.n, c->rows_step = c->pad ? at_most(pixel.n, MAX_TILE / channel.n) : pixel.n;
     put_last(c, &(Chain){1, {row}, channel.n}, rows);
+    tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
     return 1;
 }
 
@@ -171,10 +173,12 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     Box *box = &c->box;
     arrange(box, asked, from, to);
     c->pad = pad;
-    if (!pad && plan_pixels(c, a)) return;
+    if (plan_pixels(c, a)) return;
     const Chain all = nearest(box, a, pad);
-    const Chain chains[] = {neighbours(box, from, to), neighbours(box, 0, to), neighbours(box, from, 0), all};
-    const int64_t rooms[] = {INT64_MAX, MAX_TILE / from, MAX_TILE / to, MAX_TILE / (from < to ? to : from)};
+    const Chain chains[] = {[DIRECT] = neighbours(box, from, to), [GATHER] = neighbours(box, 0, to),
+                            [SCATTER] = neighbours(box, from, 0), [BOTH] = all};
+    const int64_t rooms[] = {[DIRECT] = INT64_MAX, [GATHER] = MAX_TILE / from, [SCATTER] = MAX_TILE / to,
+                             [BOTH] = MAX_TILE / (from < to ? to : from)};
     int64_t reach[BOTH];
     for (int way = DIRECT; way < BOTH; ++way) {
         Chain chain = chains[way];
@@ -374,8 +378,8 @@ typedef struct {
 int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]) {
     int count = 0;
     if (c->way == PIXELS) {
-        taken[0] = PATH_SHORT_PIXELS;
-        return 1;
+        taken[0] = PATH_SHORT_PIXELS, taken[1] = PATH_PADDED;
+        return c->pad ? 2 : 1;
     }
     int64_t n = 1;
     for (int i = c->box.count - c->dense; i < c->box.count; ++i) n *= tile_extent(c, i, 1, c->row_step);
@@ -421,6 +425,14 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     const Loop rows = c->inner > c->dense ? c->box.loops[c->box.count - c->inner] : (Loop){1, 0, 0, 0};
     int64_t src_step = rows.s, dst_step = rows.d;
     uint8_t *out = dst;
+    if (c->way == PIXELS) {
+        const Row row = parameters(a, param);
+        const Loop pixel = {rows_n, rows.s, n, 0};
+        if (c->pad) out = w->bench.converted;
+        w->level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8](pixel, c->box.loops[c->box.count - 1], src, out, &row);
+        if (c->pad) move_run(w->level, scatter, out, dst);
+        return;
+    }
     if (c->way == GATHER || c->way == BOTH) {
         move_run(w->level, gather, src, w->bench.gathered);
         src = w->bench.gathered, src_step = n * dtype_size[a->from];
@@ -447,14 +459,6 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     const int outer = c->box.count - c->inner;
     const Loop row = c->box.loops[c->box.count - c->dense];
     const Loop rows = c->inner > c->dense ? c->box.loops[outer] : (Loop){1, 0, 0, 0};
-    if (c->way == PIXELS) {
-        BriefPixels *pixels = level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8];
-        ODOMETER(c->box.loops, outer, c->box.src, c->box.dst, c->box.param, {
-            const Row here = parameters(a, param_);
-            pixels(rows, row, src + src_, dst + dst_, &here);
-        });
-        return;
-    }
     Work w;
     w.level = level, w.c = c, w.a = a;
     w.expanded[0] = w.odd_n[0] = -1;

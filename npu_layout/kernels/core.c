@@ -130,7 +130,7 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     for (int i = 0; i < move->count; ++i)
         if (move->loops[i].d < 0) return 0;
     const int pixel = box_find(move, 0, bytes + more);
-    if (pixel < 0 || (channel >= 0 && move->loops[channel].s != src_size && !padded_planes(move->loops + pixel, bytes / dst_size, more / dst_size, src_size)))
+    if (pixel < 0 || (channel >= 0 && size_of(move->loops[channel].s) != src_size && !padded_planes(move->loops + pixel, bytes / dst_size, more / dst_size, src_size)))
         return 0;
     Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
     const int count = walk_of(move, channel, moved);

@@ -95,7 +95,7 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
 }
 
 /* By way of pixels in L1. */
-static void HERE(padded_planes)(const Move *m, const uint8_t *src, uint8_t *dst) {
+static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
     enum { ROOM = 8192 };
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     const int64_t bytes = channel.n * m->size, block = bytes + m->pad, most = ROOM / bytes;
@@ -104,7 +104,9 @@ static void HERE(padded_planes)(const Move *m, const uint8_t *src, uint8_t *dst)
         n = pixel.n - i < most ? pixel.n - i : most;
         const uint8_t *from = src + i * pixel.s;
         const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
-        if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
+        if (m->size == 1 && channel.s == -1)
+            HERE(move_pixels)(&dense, from, pixels);
+        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
             HERE(move_merge)(&dense, from, pixels);
         else
             for (int64_t c = 0; c < channel.n; ++c) {
@@ -137,5 +139,5 @@ static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
         }
 #undef CALL
     }
-    if (done < pixel.n) HERE(padded_planes)(m, src, dst);
+    if (done < pixel.n) HERE(padded_by_pixels)(m, src, dst);
 }
