@@ -60,6 +60,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("e''", "move", "CHW 4 1080 1920", "uint8 CHW", "uint8 HWC", (4, 1080, 1920), (1, 2, 0)),
     ("f", "normalize", "CHW 3 640 640", "uint8 HWC", "float32 CHW", (640, 640, 3), (2, 0, 1)),
     ("f'", "input", "CHW 3 640 640", "uint8 HWC", "int8 HWC", (640, 640, 3), (0, 1, 2)),
+    ("f'", "input", "CHW 3 640 640", "uint8 HWC", "int8 CHW4c", (640, 640, 3), (0, 1, 2)),
     ("g", "gray", "CHW 3 1080 1920", "uint8 HWC", "uint8 HWC", (1080, 1920, 3), (2,)),
     ("g", "gray", "CHW 3 1080 1920", "uint8 CHW", "uint8 CHW", (3, 1080, 1920), (0,)),
     ("g", "gray", "CHW 3 1080 1920", "uint8 CHW4c", "uint8 CHW", (1080, 1920, 4), (2,)),
@@ -255,7 +256,7 @@ class Case:
     def out(self) -> np.ndarray:
         """New memory of the shape of `permuted`, in the target's dtype; pad channels included, zeros."""
         shape = [self.x.shape[i] for i in self.order]
-        if self.kind == "pad":
+        if self.kind in ("pad", "input"):
             shape[-1] = self.target.storage_shape[-1]
         return np.zeros(shape, self.target.stored)
 
