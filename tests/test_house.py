@@ -57,6 +57,7 @@ LATE = {
     "resize_operator": {"cv2"},
     "engines": {"onnxruntime"},
     "kernels._numpy": {"cv2"},
+    "kernels._numpy_gray": {"cv2"},
     "onnx_test_data": {"onnx"},
     "pictures": {"cv2"},
     "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _numpy, _numpy_reduce
+from . import _numpy, _numpy_gray, _numpy_reduce
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
 from .reductions import checked_argmax, checked_peaks, checked_softmax, checked_tops
@@ -81,10 +81,10 @@ def program(
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
-    """Grayscale of three views of one shape and the same strides into `out`; see `_numpy.gray` for the rule."""
+    """Grayscale of three views of one shape and the same strides into `out`; see `_numpy_gray.gray` for the rule."""
     level = _BACKENDS[backend or _ACTIVE]
     if level is None:
-        _numpy.gray(blue, green, red, out)
+        _numpy_gray.gray(blue, green, red, out)
     else:
         _core.gray(blue, green, red, out, level)
 

@@ -1,4 +1,4 @@
-"""The plain twin of every kernel: numpy, and OpenCV where that moves memory faster."""
+"""The plain twin of moves and conversions: numpy, and OpenCV where that moves memory faster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _FEW = 8  # elements of a loop that is better the outermost one
 _EXACT = 1 << 22  # integers of which float32 adds two without rounding
 _TABLE = 1 << 13  # bytes from which on a table of all results pays
 _CHUNK = 1 << 19  # elements that are converted at a time: numpy's calls cost more than caches save
-_ROW = 4096  # pixels that one thread of OpenCV takes at a time
 _WORTH_CV2 = 1 << 12  # bytes below which a call of OpenCV costs more than it saves
 _CV2_TYPES = {1: ("u1", 1), 2: ("u2", 1), 4: ("f4", 1), 8: ("f8", 1), 16: ("f8", 2)}
 
@@ -302,120 +301,3 @@ def _transposes(
         written = cv2.transpose(matrix, result)
         if written.ctypes.data != result.ctypes.data:
             result[...] = written
-
-
-_GRAY_FLOATS = (0.114, 0.587, 0.299)
-
-
-def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
-    """Grayscale of three views of one shape and the same strides into `out`, by OpenCV's rule, chunk by chunk.
-
-    uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15, which is cv2.cvtColor itself; float32:
-    (0.114 B + 0.587 G) + 0.299 R, never fused (OpenCV modules/imgproc/src/color_rgb.simd.hpp).
-    """
-    *planes, result = _flattened(blue, green, red, out)
-    inner = math.prod(result.shape[1:])
-    if result.ndim > 2 or inner > _CHUNK:
-        for i in range(result.shape[0]):
-            gray(planes[0][i], planes[1][i], planes[2][i], result[i])
-        return
-    if out.dtype.kind == "u" and _gray_pixels(planes, result):
-        return
-    step = max(1, _CHUNK // inner)
-    convert = _gray_integers if out.dtype.kind == "u" else _gray_floats
-    for i in range(0, result.shape[0], step):
-        convert([p[i : i + step] for p in planes], result[i : i + step])
-
-
-def _flattened(*views: np.ndarray) -> list[np.ndarray]:
-    """The same elements with every pair of neighbouring dimensions merged that is one walk in all views."""
-    shape: list[int] = []
-    strides: list[list[int]] = [[] for _ in views]
-    for axis, n in enumerate(views[0].shape):
-        if n == 1:
-            continue
-        if shape and all(mine[-1] == n * v.strides[axis] for mine, v in zip(strides, views)):
-            shape[-1] *= n
-            for mine, v in zip(strides, views):
-                mine[-1] = v.strides[axis]
-            continue
-        shape.append(n)
-        for mine, v in zip(strides, views):
-            mine.append(v.strides[axis])
-    shape = shape or [1]
-    strided = np.lib.stride_tricks.as_strided
-    return [strided(v, shape, mine or [v.itemsize]) for v, mine in zip(views, strides)]
-
-
-def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """`_gray_interleaved`, but for the last pixel of four: OpenCV reads its fourth value, which may lie outside."""
-    if planes[0].strides[-1] != 4 * out.itemsize:
-        return _gray_interleaved(planes, out)
-    if out.ndim == 2:
-        if len(out) > 1 and not _gray_interleaved([p[:-1] for p in planes], out[:-1]):
-            return False
-        planes, out = [p[-1] for p in planes], out[-1]
-    if out.size > 1 and not _gray_interleaved([p[:-1] for p in planes], out[:-1]):
-        return False
-    _gray_integers([p[-1:] for p in planes], out[-1:])
-    return True
-
-
-def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """Pixels of 3 or 4 neighbouring channels go to OpenCV as they lie; False where they are not that."""
-    import cv2
-
-    size, first = out.itemsize, min(planes, key=lambda p: p.ctypes.data)
-    pixel = first.strides[-1] // size
-    if (
-        pixel not in (3, 4)
-        or planes[1].ctypes.data != first.ctypes.data + size
-        or any(s <= 0 or s % size for s in first.strides)
-        or not out.flags.c_contiguous
-    ):
-        return False
-    if out.ndim == 1 and out.size > _ROW:  # rows, so that OpenCV can share them out
-        whole = out.size // _ROW * _ROW
-        for part in (slice(0, whole), slice(whole, out.size)):
-            columns = min(_ROW, out[part].size)
-            if columns and not _gray_interleaved(
-                [
-                    np.lib.stride_tricks.as_strided(
-                        p[part], (p[part].size // columns, columns), (columns * p.strides[0], p.strides[0])
-                    )
-                    for p in planes
-                ],
-                out[part].reshape(-1, columns),
-            ):
-                return False
-        return True
-    shape = out.shape if out.ndim == 2 else (1, *out.shape)
-    rows = first.strides[0] if out.ndim == 2 else out.size * pixel * size
-    pixels = np.lib.stride_tricks.as_strided(first, (*shape, pixel), (rows, pixel * size, size))
-    rules = (
-        (cv2.COLOR_BGR2GRAY, cv2.COLOR_BGRA2GRAY) if first is planes[0] else (cv2.COLOR_RGB2GRAY, cv2.COLOR_RGBA2GRAY)
-    )
-    target = out.reshape(shape)
-    written = cv2.cvtColor(pixels, rules[pixel - 3], target)
-    if written.ctypes.data != target.ctypes.data:
-        target[...] = written
-    return True
-
-
-def _gray_integers(planes: list[np.ndarray], out: np.ndarray) -> None:
-    import cv2
-
-    pixels = np.empty((1, out.size, 3), out.dtype)
-    if planes[0].flags.c_contiguous:
-        cv2.merge([p.reshape(1, -1) for p in planes], pixels)
-    else:
-        for i, plane in enumerate(planes):
-            pixels[..., i].reshape(out.shape)[...] = plane
-    out[...] = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY).reshape(out.shape)
-
-
-def _gray_floats(planes: list[np.ndarray], out: np.ndarray) -> None:
-    accumulated = planes[0] * np.float32(_GRAY_FLOATS[0])
-    accumulated += planes[1] * np.float32(_GRAY_FLOATS[1])
-    accumulated += planes[2] * np.float32(_GRAY_FLOATS[2])
-    out[...] = accumulated

@@ -193,7 +193,7 @@ def _in_16_bits(
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:
-    """As `_numpy.gray`, the same bits; the path that was taken."""
+    """As `_numpy_gray.gray`, the same bits; the path that was taken."""
     return FAST_PATHS[_native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)]
 
 
