@@ -124,3 +124,11 @@ def test_float64_is_checked_too() -> None:
         with pytest.raises(nl.NpuLayoutError):
             convert(buffer, out)
         assert (out == before).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int32", "int64"])
+def test_every_integer_target_saturates_at_its_lowest(dtype: str) -> None:
+    move = nl.plan(nl.TensorSpec((6,), "C"), nl.TensorSpec((6,), "C", dtype, quantization=nl.Quantization(0.5, 1)))
+    got = move(np.array([-5, -1, 0, 1, 2, 3], np.float32))
+    expected = [max(int(np.iinfo(dtype).min), value) for value in (-9, -1, 1, 3, 5, 7)]
+    assert got.dtype == dtype and got.tolist() == expected

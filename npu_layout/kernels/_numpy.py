@@ -170,7 +170,7 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
     np.rint(y, out=y)
     zero = np.asarray(0 if a.float_zero_point else zero_point, np.float32)
     exact = np.abs(zero).max() < _EXACT
-    if exact and dst.itemsize > 2 and y.min() > -_EXACT and y.max() < _EXACT:
+    if exact and lowest < -2 * _EXACT and y.min() > -_EXACT and y.max() < _EXACT:
         y += zero
         _write(y, dst)
         return
