@@ -287,16 +287,14 @@ def _(case: Case) -> Call:
     table = (np.arange(-128, 128, dtype=np.float32) - zero_point) * scale
     table = np.roll(table, 128) if cv2.LUT(np.zeros((1, 1), np.int8), table)[0, 0] != table[128] else table
     flat, target = middle.reshape(1, -1), out.reshape(1, -1)
-    pairs = [(x, middle)] if x.ndim == 2 else list(zip(x, middle))
-    if case.order == (1, 0, 2):
-        whole = cv2.Mat(x, wrap_channels=False), case.order, cv2.Mat(middle, wrap_channels=False)
+    given, turned = cv2.Mat(x, wrap_channels=False), cv2.Mat(middle, wrap_channels=False)
+    pairs = [(x, middle)] if x.ndim == 2 else list(zip(x, middle)) if case.order == (0, 2, 1) else []
 
     def run() -> np.ndarray:
-        if case.order == (1, 0, 2):
-            cv2.transposeND(*whole)
-        else:
-            for plane, transposed in pairs:
-                cv2.transpose(plane, transposed)
+        for plane, transposed in pairs:
+            cv2.transpose(plane, transposed)
+        if not pairs:
+            cv2.transposeND(given, case.order, turned)
         cv2.LUT(flat, table, target)
         return out
 

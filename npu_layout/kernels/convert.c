@@ -306,7 +306,6 @@ static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int3
     }
 }
 
-
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each);
 

@@ -125,13 +125,15 @@ static int padded_planes(const Loop *pixel, int64_t channels, int64_t pads, int6
 int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size) {
     enum { MOST = 64 };
     const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
-    const int64_t bytes = dst_size * (channel < 0 ? 1 : move->loops[channel].n), more = dst_size * (pad < 0 ? 1 : fill->loops[pad].n);
+    const int64_t channels = channel < 0 ? 1 : move->loops[channel].n, pads = pad < 0 ? 1 : fill->loops[pad].n;
+    const int64_t bytes = channels * dst_size, more = pads * dst_size;
     if (bytes > MOST || fill->dst != move->dst + bytes || move->count > MAX_LOOPS - INNER) return 0;
     for (int i = 0; i < move->count; ++i)
         if (move->loops[i].d < 0) return 0;
     const int pixel = box_find(move, 0, bytes + more);
-    if (pixel < 0 || (channel >= 0 && size_of(move->loops[channel].s) != src_size && !padded_planes(move->loops + pixel, bytes / dst_size, more / dst_size, src_size)))
-        return 0;
+    if (pixel < 0) return 0;
+    const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
+    if (!pixels && !padded_planes(move->loops + pixel, channels, pads, src_size)) return 0;
     Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
     const int count = walk_of(move, channel, moved);
     if (count != walk_of(fill, pad, filled)) return 0;

@@ -213,7 +213,7 @@ typedef struct {
     Way way;
     Box box;   /* the last `inner` loops make a tile, the last `dense` of these go through neighbours where it is converted */
     int inner, dense;
-    int64_t pad;                 /* as of a Move; then it is SCATTER or BOTH */
+    int64_t pad;                 /* as of a Move; then it is SCATTER, BOTH or PIXELS */
     int64_t rows_step, row_step; /* how much a tile takes of the first of the former and of the first of the latter */
     Move gather, scatter;
 } Convert;
