@@ -140,12 +140,42 @@ def turned(n: int) -> Loops:
     return [(5, 1, n + 1, 1), (n, 5, 1, 0)]
 
 
+def channelwise(source: str, channels: int, steps: int) -> Arithmetic:
+    """Shift, scale and divisor, or the first of these, others for each channel."""
+    return Arithmetic(
+        source, "float32", *np.linspace((90.5, 0.01, 0.5), (130, 0.03, 2), channels, dtype="f4").T.copy()[:steps]
+    )
+
+
+def planes(n: int, channels: int, s: int, step: int, p: int) -> Loops:
+    """Some 240 and more pixels, to planes a line or an odd number of elements apart."""
+    return [(channels, step, n + 240 if n % 2 else (n + 255) // 16 * 16, p), (n + 240, s, 1, 0)]
+
+
 # Path: (arithmetic, loops with n in them).
 CONVERSIONS = {
     "load": [
         (pixel(source, target, channels), loops)
         for source, target in (*((source, "float32") for source in DTYPES), ("int16", "float16"), ("uint8", "uint16"))
         for channels, loops in ((1, one), (5, five), (5, turned))
+    ],
+    "load transposed": [
+        (
+            channelwise(source, channels if p else 1, steps),
+            lambda n, c=channels, s=s, step=step, p=p: planes(n, c, s, step, p),
+        )
+        for source in BYTES
+        for channels, s, step in (
+            (16, 16, 1),
+            (19, 19, 1),
+            (9, 12, 1),
+            (8, 8, 1),
+            (4, 4, 1),
+            (3, 3, 1),
+            (3, 4, 1),
+            (3, 3, -1),
+        )
+        for p, steps in ((0, 2), (1, 2 if channels > 4 else 3))
     ],
     "store": [
         *((plain(target), one) for target in ("int16", "uint16", "float16", "bfloat16")),
@@ -828,7 +858,7 @@ def test_generated_conversions(seed: int) -> None:
     """17 x 1000: more than oneDNN's 16,761 reorders."""
     taken = run_cases(seed, 1000)
     if NATIVE:
-        rare = {"pixels", "short pixels"}
+        rare = {"pixels", "short pixels", "load transposed"}
         assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
 
 

@@ -46,11 +46,6 @@ INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
 INLINE F get_f16(const uint8_t *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
 #else
-INLINE B1 load4(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return (B1)(B4){v, 0, 0, 0};
-}
 INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
 INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
 INLINE S widen_u16(const uint8_t *p) { return (S)low2(load8(p), (B1){0}); }
@@ -81,6 +76,10 @@ INLINE F larger(F a, F b) { return choose((U)(a > b), a, b); }
 INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
 #endif
 
+#if defined(__aarch64__)
+INLINE F get_f16(const uint8_t *p) { return (F)vcvt_f32_f16((float16x4_t)vld1_u8(p)); }
+INLINE void put_f16(uint8_t *p, F v) { vst1_u8(p, (uint8x8_t)vcvt_f16_f32((float32x4_t)v)); }
+#else
 /* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
 INLINE F get_f16(const uint8_t *p) {
     const U h = (U)widen_u16(p), sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
@@ -100,6 +99,7 @@ INLINE void put_f16(uint8_t *p, F v) {
     h = (is_nan & (0x7E00 | ((rest >> 13) & 0x3FF))) | (~is_nan & h);
     narrow_16(p, (S)(h | sign));
 }
+#endif
 #endif
 
 INLINE F get_i8(const uint8_t *p) { return __builtin_convertvector(widen_i8(p), F); }

@@ -154,6 +154,26 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
     return 1;
 }
 
+/* Whether bytes go to float32 without a bench. */
+static int plan_transposed(Convert *c, const Arithmetic *a) {
+    enum { PIXELS_LEAST = 256, MANY = 8, CROWD = 2048 };
+    Box *box = &c->box;
+    if (a->from > U8 || a->to != F32 || c->pad) return 0;
+    int channel = box_find(box, 1, 0);
+    if (channel < 0) channel = box_find(box, -1, 0);
+    const int pixel = box_find(box, 0, dtype_size[F32]);
+    if (channel < 0 || pixel < 0 || channel == pixel) return 0;
+    const Loop k = box->loops[channel], run = box->loops[pixel];
+    if (run.n < PIXELS_LEAST || run.p) return 0;
+    if (k.n < MANY && !(k.n == 4 && run.s == 4) && !(k.n == 3 && (run.s == 3 || run.s == 4))) return 0;
+    if (k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0; /* CROWD: share sets of L1 */
+    if (k.s < 0) box_flip(box, box->loops + channel);
+    c->way = TRANSPOSED;
+    c->dense = 1, c->row_step = k.n, c->rows_step = run.n;
+    put_last(c, &(Chain){1, {channel}, 0}, pixel);
+    return 1;
+}
+
 static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     *box = *asked;
     box->count = 0;
@@ -173,7 +193,7 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     Box *box = &c->box;
     arrange(box, asked, from, to);
     c->pad = pad;
-    if (plan_pixels(c, a)) return;
+    if (plan_pixels(c, a) || plan_transposed(c, a)) return;
     const Chain all = nearest(box, a, pad);
     const Chain chains[] = {[DIRECT] = neighbours(box, from, to), [GATHER] = neighbours(box, 0, to),
                             [SCATTER] = neighbours(box, from, 0), [BOTH] = all};
@@ -380,6 +400,10 @@ int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int
         taken[0] = PATH_SHORT_PIXELS, taken[1] = PATH_PADDED;
         return c->pad ? 2 : 1;
     }
+    if (c->way == TRANSPOSED) {
+        taken[0] = PATH_LOAD_TRANSPOSED;
+        return 1;
+    }
     int64_t n = 1;
     for (int i = c->box.count - c->dense; i < c->box.count; ++i) n *= tile_extent(c, i, 1, c->row_step);
     if (c->way == GATHER || c->way == BOTH) taken[count++] = c->gather.path;
@@ -430,6 +454,12 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         if (c->pad) out = w->bench.converted;
         w->level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8](pixel, c->box.loops[c->box.count - 1], src, out, &row);
         if (c->pad) move_run(w->level, scatter, out, dst);
+        return;
+    }
+    if (c->way == TRANSPOSED) {
+        Row row = parameters(a, param);
+        row.past = a->past;
+        w->level->fast[PATH_LOAD_TRANSPOSED].transposed[a->from == U8][a->divides](rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }
     if (c->way == GATHER || c->way == BOTH) {

@@ -106,6 +106,10 @@ typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
  * of its own, in 16 bits. */
 typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
+/* Pixels of 16 or more neighbouring bytes (channel.s is 1) to float32, whose neighbours are the pixels (pixel.d is 4);
+ * 16 pixels or more. The parameters go with the channel. */
+typedef void LoadTransposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
+
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
@@ -161,7 +165,7 @@ typedef struct {
 
 enum {
     PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
-    PATH_LOAD, PATH_STORE, PATH_STORE_I32, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
+    PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
     PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
     PATHS
@@ -177,6 +181,7 @@ typedef struct {
         Brief *quantize[I32 + 1];  /* float32 to int8, uint8 and int32, one value for all */
         Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
         BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
+        LoadTransposed *transposed[2][2]; /* [from uint8][divides] */
         Gray *gray[3];             /* uint8, uint16, float32 */
         struct {
             Largest *largest[DTYPES];
@@ -206,8 +211,8 @@ extern const Level level_base, level_sse4, level_avx2, level_avx512;
 /* How a conversion is done: tile by tile. DIRECT: what is converted lies in the same order on both sides. GATHER: it is
  * moved to a bench in L1 first, in the order of the destination, and converted from there. SCATTER: it is converted to
  * the bench, in the order of the source, and moved from there. BOTH: from one bench to another, with a move on either
- * side. PIXELS: bytes change their order while they are converted. */
-typedef enum { DIRECT, GATHER, SCATTER, BOTH, PIXELS } Way;
+ * side. PIXELS, TRANSPOSED: bytes change their order while they are converted. */
+typedef enum { DIRECT, GATHER, SCATTER, BOTH, PIXELS, TRANSPOSED } Way;
 
 typedef struct {
     Way way;

@@ -4,6 +4,7 @@
 #include "reverse_level.h"
 #include "channels_level.h"
 #include "arithmetic_level.h"
+#include "planes_level.h"
 #include "pixels_level.h"
 #include "pads_level.h"
 #include "gray_level.h"
@@ -49,6 +50,8 @@ const Level HERE(level) = {
         [PATH_PADDED] = {VB, {.move = HERE(move_padded)}},
         [PATH_STRIDED] = {0, {.move = HERE(move_strided)}},
         [PATH_LOAD] = {VB, {.load = {LOADS(i8), LOADS(u8), LOADS(i16), LOADS(u16), LOADS(i32), LOADS(f16), LOADS(bf16), LOADS(f32)}}},
+        [PATH_LOAD_TRANSPOSED] = {VB, {.transposed = {{HERE(transposed_i8), HERE(transposed_i8_divided)},
+                                                      {HERE(transposed_u8), HERE(transposed_u8_divided)}}}},
         [PATH_STORE] = {VB, {.store = {[I8] = {HERE(store_i8), HERE(store_i8_each)},
                                        [U8] = {HERE(store_u8), HERE(store_u8_each)},
                                        [I16] = {HERE(store_i16), HERE(store_i16_each)},

@@ -34,6 +34,11 @@ INLINE B1 load8(const uint8_t *p) {
     memcpy(&v, p, 8);
     return (B1)(B8){v, 0};
 }
+INLINE B1 load4(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return (B1)(B4){v, 0, 0, 0};
+}
 INLINE void store8(uint8_t *p, B1 v, int half) {
     uint64_t x = ((B8)v)[half];
     memcpy(p, &x, 8);

@@ -129,6 +129,8 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("int8 to uint8", convert(I8, U8, 1, 0, n))                                                              \
     CASE("uint8 to int8, in 16 bits", convert(U8, I8, 1, 8, n))                                                  \
     CASE("int8 to uint8, in 16 bits", convert(I8, U8, 1, 8, n))                                                  \
+    CASE("int8 to float32, 16 channels to planes", convert_box(I8, F32, 1, -1, BOX2(16, 1, n / 4 + 64, n / 16, 16, 4)))\
+    CASE("uint8 to float32, 3 channels to planes", convert_box(U8, F32, 1, -1, BOX2(3, 1, n / 3 * 4, n / 3, 3, 4)))\
     CASE("pixels, 3 reversed, uint8 to int8", convert_box(U8, I8, 1, 8, REVERSED))                               \
     CASE("blocks of 16 int8 to pixels of float32",                                                               \
          convert_box(I8, F32, 1, -1, (Box){3, {{n / 64, 16, 256, 0}, {4, n / 4, 64, 0}, {16, 1, 4, 0}}, 0, 0, 0}))  \
