@@ -42,6 +42,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("b'", "move", "NCHW 1 255 80 80", "uint16 NHWC", "uint16 NCHW", (6400, 255), (1, 0)),
     ("h", "move", "NCHW 1 64 224 224", "float32 NCHW", "float32 NHWC", (64, 50176), (1, 0)),
     ("h", "move", "NCHW 1 64 224 224", "float32 NHWC", "float32 NCHW", (50176, 64), (1, 0)),
+    ("h", "move", "NCHW 1 512 80 80", "float32 NCHW", "float32 NHWC", (512, 6400), (1, 0)),
+    ("h", "move", "NCHW 1 512 80 80", "float32 NHWC", "float32 NCHW", (6400, 512), (1, 0)),
     ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NCHW", (16, 6400, 16), (0, 2, 1)),
     ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NHWC", (16, 6400, 16), (1, 0, 2)),
     ("d", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NCHW", (4, 6400, 16), (0, 2, 1)),

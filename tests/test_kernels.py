@@ -441,6 +441,27 @@ def test_what_goes_past_the_caches(path: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", NATIVE)
+def test_short_rows_past_the_caches(backend: str) -> None:
+    """Planes to neighbours: whole rows, rows with gaps, rows that do not begin at a cache line."""
+    fence = Fenced(PAST + (1 << 20))
+    for c, gap in ((16, 0), (48, 0), (48, 16), (17, 0), (32, 1)):
+        n = PAST // 4 // (c + gap) + 21
+        x = np.random.default_rng(c).integers(0, 1 << 31, (c, n), np.int32)
+        moves = Arithmetic("V4", "V4")
+        program = kernels.program(
+            x.size, n * (c + gap), (), (Box(((n, 1, c + gap, 0), (c, n, 1, 0)), 0, 0, 0),), moves, backend
+        )
+        assert program.paths() == ["transpose"]
+        for skip in (0, 4, 16, None):
+            size = 4 * n * (c + gap)
+            got = fence.last(size) if skip is None else fence.first(size + skip)[skip:]
+            got[:] = 0x99
+            program.run(x.ravel(), got.view("V4"))
+            rows = got.view(np.int32).reshape(n, c + gap)
+            assert np.array_equal(rows[:, :c], x.T) and (got.reshape(n, -1)[:, 4 * c :] == 0x99).all()
+
+
+@pytest.mark.parametrize("backend", NATIVE)
 def test_conversions_past_the_caches(backend: str) -> None:
     rng = np.random.default_rng(2)
     fence = Fenced(PAST + (1 << 20))

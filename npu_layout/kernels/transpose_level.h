@@ -218,8 +218,8 @@ INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t l
  * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
  * LINES: of each long row of the result, one after the other. BLOCK: bytes of the source that stay in L2 while all of
  * its columns are read. WIDE: bytes of a row of the result from which on few rows share a page, and the walk along them
- * is given up. */
-enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, LINES = 4 };
+ * is given up. AHEAD: bytes from what is read to what is asked for. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, LINES = 4, AHEAD = 256 };
 INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
                   uint8_t *dst, int64_t db, int64_t b, int past) {
     const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
@@ -238,18 +238,20 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
     const int64_t as = joins ? a / rows : leads + (a - lead + rows - 1) / rows;
     const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
     const int large = a * b * size > LARGE;
-    const int by_destination = across < down ? size < 4 || (reads_lines && !large) : large || (fills_lines && down % 1024 == 0);
+    const int aligned = db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
+    /* Short rows that go past the caches want whole ones at a time, from lines of the source that were asked for before. */
+    const int whole = past && across >= down && fills_lines && reads_lines && aligned && a % rows == 0 && (joins || !lead);
+    const int by_destination = across < down ? size < 4 || (reads_lines && !large)
+                                             : !whole && (large || (fills_lines && down % 1024 == 0));
     const int64_t step = by_destination ? rows * size : columns * size;
     const int64_t strip = step < 64 ? 64 / step : by_destination && across < down ? LINES : 1;
     const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
-    /* What goes past the caches fills whole lines one after the other: not where rows of the result are the short ones,
-     * which took up to twice as long. */
-    const int lines = past && across < down && db % 64 == 0 && a * size >= 2048 && (lead || (uintptr_t)dst % 64 == 0);
+    const int lines = whole || (past && across < down && aligned && a * size >= 2048);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
     const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
     const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
-    const int64_t block = !by_destination ? !across || across * rows * 16 > BLOCK ? inner : BLOCK / (across * rows)
+    const int64_t block = !by_destination ? !across || across * rows * 4 > BLOCK ? inner : BLOCK / (across * rows)
                           : crowded       ? 1
                           : shared        ? COLUMNS / columns
                                           : inner;
@@ -267,6 +269,7 @@ INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, con
                         const int64_t q = place(by_destination ? l : k, columns, b, skip, skip > 0);
                         const uint8_t *from = src + q * size;
                         uint8_t *to = dst + q * db;
+                        for (int64_t r = 0; whole && r < rows; ++r) __builtin_prefetch(from + (p + r) * sa + AHEAD, 0, 2);
                         if (!joins || p) {
                             tile(from + p * sa, sa, to + p * size, db, past && lines);
                             continue;
