@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import random
 import time
@@ -265,8 +266,10 @@ def headings() -> list[str]:
 def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
     """The table for the README."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    held = f" Held to the same instruction set: {', '.join(about['held'])}." if about["held"] else ""
+    machine = f"{about['date']}, {about['processor']}, {about['threads']} thread(s), kernels {about['kernels']}"
     lines = [
-        f"{about['date']}, {about['processor']}, {about['threads']} thread(s), kernels {about['kernels']}; {versions}.",
+        f"{machine}; {versions}.{held}",
         "",
         "| " + " | ".join(headings()) + " |",
         "|" + "---|" * len(headings()),
@@ -328,11 +331,14 @@ def run(options: argparse.Namespace) -> int:
     if not todo:
         console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
         return 2
+    held = peers.hold_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)
     kernels.set_num_threads(options.threads)
-    about = machine(options.threads)
+    about = {**machine(options.threads), "held": held}
     console.print(f"npu_layout, kernels {about['kernels']}, {options.threads} thread(s); {about['processor']}")
     console.print(", ".join(f"{name} {number}" for name, number in about["versions"].items()))
+    if held:
+        console.print(f"held to the same instruction set: {', '.join(held)}; the others choose by the machine")
     seconds, rounds = (0.3, 1) if options.quick else (3.0, 5)
     rows = [measure(case, seconds, not options.no_peers, rounds) for case in track(todo, "measuring", console=console)]
     table = Table(*headings(), caption="ours, kernels and peers: time relative to memcpy of the output")

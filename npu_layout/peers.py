@@ -7,6 +7,9 @@ installed library a function needs is said where it is registered.
 from __future__ import annotations
 
 import importlib
+import os
+import platform
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -44,6 +47,46 @@ def installed() -> dict[str, str]:
         except Exception:  # a peer that does not start is a peer that is not there
             continue
     return found
+
+
+# What holds libraries that are imported afterwards to an instruction set of ours, as their documentation has it. Where
+# numba is given no features it takes those of the processor named. The other libraries have no such switch.
+_HELD: dict[str, dict[str, str]] = {
+    "native (avx2)": {
+        "OPENCV_CPU_DISABLE": "AVX512-SKX",
+        "OPENCV_IPP": "avx2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "",
+    },
+    "native (sse4)": {
+        "OPENCV_CPU_DISABLE": "AVX512-SKX,AVX2,FP16,AVX",
+        "OPENCV_IPP": "sse42",
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "NUMBA_CPU_NAME": "penryn",
+        "NUMBA_CPU_FEATURES": "",
+    },
+    "native (base)": {
+        "OPENCV_CPU_DISABLE": "AVX512-SKX,AVX2,FP16,AVX,SSE4.2,SSE4.1",
+        "OPENCV_IPP": "disabled",
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "NUMBA_CPU_NAME": "x86-64",
+        "NUMBA_CPU_FEATURES": "",
+    },
+}
+
+
+def hold_to(active: str) -> list[str]:
+    """Hold cv2, numba and torch to the instruction set of our active kernels, where they are not imported yet; the names
+    of those that it holds."""
+    known = active in _HELD and platform.machine() in ("x86_64", "AMD64")
+    held = [name for name in ("cv2", "numba", "torch") if known and name not in sys.modules]
+    if held:
+        os.environ.update(_HELD[active])
+    return held
 
 
 _threads = 1

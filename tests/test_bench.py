@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
@@ -52,6 +55,19 @@ def test_every_fast_path_has_a_case() -> None:
 
     taken = {path for case in CASES for path in bench.ours(case)[1]}
     assert {path.name for path in native.FAST_PATHS} <= taken
+
+
+@pytest.mark.skipif(
+    "native (avx512)" not in kernels.backends(), reason="this machine has nothing above AVX2 to turn off"
+)
+def test_peers_are_held_to_the_instruction_set_of_the_kernels() -> None:
+    script = (
+        "from npu_layout.cli import main; main(['bench', 'a', '--quick']); import cv2; print(cv2.getCPUFeaturesLine())"
+    )
+    environment = {**os.environ, "NPU_LAYOUT_DISABLE": "avx512", "NPU_LAYOUT_KERNELS": "native"}
+    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert "kernels native (avx2)" in ran.stdout and "held to the same instruction set: cv2, numba, torch" in ran.stdout
+    assert "*AVX2" in ran.stdout and "AVX512-SKX?" in ran.stdout.splitlines()[-1]  # ?: not to be used
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's own, on old Pythons
