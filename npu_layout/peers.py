@@ -80,8 +80,8 @@ _HELD: dict[str, dict[str, str]] = {
 
 
 def hold_to(active: str) -> list[str]:
-    """Hold cv2, numba and torch to the instruction set of our active kernels, where they are not imported yet; the names
-    of those that it holds."""
+    """Hold cv2, numba and torch to the instruction set of our active kernels, where they are not imported yet; which of
+    them it holds."""
     known = active in _HELD and platform.machine() in ("x86_64", "AMD64")
     held = [name for name in ("cv2", "numba", "torch") if known and name not in sys.modules]
     if held:
