@@ -160,6 +160,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "peaks", "NCHW 1 19 46 46", "int8 NHWC", "int8 NHWC", (1, 40204), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
     ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
+    ("half", "half", "NCHW 1 256 80 80", "float16 NCHW8c", "float32 NCHW", (32, 6400, 8), (0, 2, 1)),
+    ("half", "half", "NCHW 1 255 80 80", "float16 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
     ("int32", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int32 NCHW", (64, 6400), (0, 1)),
     ("int32", "quantize-each", "NCHW 1 64 80 80", "float32 NHWC", "int32 NHWC", (6400, 64), (0, 1)),
     ("q", "requantize", "NCHW 1 64 80 80", "uint8 NCHW", "int8 NCHW", (64, 6400), (0, 1)),

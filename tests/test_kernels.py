@@ -160,22 +160,13 @@ CONVERSIONS = {
         for channels, loops in ((1, one), (5, five), (5, turned))
     ],
     "load transposed": [
-        (
-            channelwise(source, channels if p else 1, steps),
-            lambda n, c=channels, s=s, step=step, p=p: planes(n, c, s, step, p),
+        (channelwise(source, c if p else 1, steps), lambda n, c=c, s=s, step=step, p=p: planes(n, c, s, step, p))
+        for sources, shapes in (
+            (BYTES, ((16, 16, 1), (19, 19, 1), (9, 12, 1), (8, 8, 1), (4, 4, 1), (3, 3, 1), (3, 4, 1), (3, 3, -1))),
+            (("int16", "uint16", "float16", "bfloat16"), ((8, 8, 1), (19, 21, 1))),
         )
-        for source in BYTES
-        for channels, s, step in (
-            (16, 16, 1),
-            (19, 19, 1),
-            (9, 12, 1),
-            (8, 8, 1),
-            (4, 4, 1),
-            (3, 3, 1),
-            (3, 4, 1),
-            (3, 3, -1),
-        )
-        for p, steps in ((0, 2), (1, 2 if channels > 4 else 3))
+        for source, (c, s, step) in itertools.product(sources, shapes)
+        for p, steps in ((0, 2), (1, 2 if c > 4 else 3))
     ],
     "store": [
         *((plain(target), one) for target in ("int16", "uint16", "float16", "bfloat16")),

@@ -26,6 +26,7 @@ INLINE void narrow_8(uint8_t *p, S v) { _mm_storeu_si128((__m128i *)p, _mm512_cv
 INLINE F larger(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
 INLINE F smaller(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
 INLINE F get_f16(const uint8_t *p) { return (F)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE F of_halves(U h) { return (F)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)h)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)v, 0)); }
 #elif VB == 32
 INLINE S widen_i8(const uint8_t *p) { return (S)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
@@ -44,6 +45,7 @@ INLINE void narrow_8(uint8_t *p, S v) {
 INLINE F larger(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
 INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
 INLINE F get_f16(const uint8_t *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE F of_halves(U h) { return (F)_mm256_cvtph_ps(halves((S)h)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
 #else
 INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
@@ -78,14 +80,16 @@ INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
 
 #if defined(__aarch64__)
 INLINE F get_f16(const uint8_t *p) { return (F)vcvt_f32_f16((float16x4_t)vld1_u8(p)); }
+INLINE F of_halves(U h) { return (F)vcvt_f32_f16((float16x4_t)vmovn_u32((uint32x4_t)h)); }
 INLINE void put_f16(uint8_t *p, F v) { vst1_u8(p, (uint8x8_t)vcvt_f16_f32((float32x4_t)v)); }
 #else
 /* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
-INLINE F get_f16(const uint8_t *p) {
-    const U h = (U)widen_u16(p), sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
+INLINE F of_halves(U h) {
+    const U sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;
     const U special = (U)((S)rest >= (0x7C00 << 13)), scaled = (U)((F)rest * every(0x1p112f));
     return (F)(sign | (special & (rest | 0x7F800000)) | (~special & scaled));
 }
+INLINE F get_f16(const uint8_t *p) { return of_halves((U)widen_u16(p)); }
 /* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
 INLINE void put_f16(uint8_t *p, F v) {
     const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;

@@ -158,13 +158,15 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
 static int plan_transposed(Convert *c, const Arithmetic *a) {
     enum { PIXELS_LEAST = 256, MANY = 8, CROWD = 2048 };
     Box *box = &c->box;
-    if (a->from > U8 || a->to != F32 || c->pad) return 0;
-    int channel = box_find(box, 1, 0);
-    if (channel < 0) channel = box_find(box, -1, 0);
+    const int64_t size = dtype_size[a->from];
+    if (size > 2 || a->to != F32 || c->pad) return 0;
+    int channel = box_find(box, size, 0);
+    if (channel < 0) channel = box_find(box, -size, 0);
     const int pixel = box_find(box, 0, dtype_size[F32]);
     if (channel < 0 || pixel < 0 || channel == pixel) return 0;
     const Loop k = box->loops[channel], run = box->loops[pixel];
     if (run.n < PIXELS_LEAST || run.p) return 0;
+    if (k.n < MANY && size > 1) return 0;
     if (k.n < MANY && !(k.n == 4 && run.s == 4) && !(k.n == 3 && (run.s == 3 || run.s == 4))) return 0;
     if (k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0; /* CROWD: share sets of L1 */
     if (k.s < 0) box_flip(box, box->loops + channel);
@@ -459,7 +461,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     if (c->way == TRANSPOSED) {
         Row row = parameters(a, param);
         row.past = a->past;
-        w->level->fast[PATH_LOAD_TRANSPOSED].transposed[a->from == U8][a->divides](rows, c->box.loops[c->box.count - 1], src, dst, &row);
+        w->level->fast[PATH_LOAD_TRANSPOSED].transposed[a->from][a->divides](rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }
     if (c->way == GATHER || c->way == BOTH) {

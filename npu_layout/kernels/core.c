@@ -16,7 +16,7 @@ const Path paths[PATHS] = {
     {"padded", "move", "pixels of up to 64 bytes with zeros behind them, from pixels or planes"},
     {"strided", "move", "everything else"},
     {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
-    {"load transposed", "convert", "bytes to float32, 16 or more neighbours in the source along one loop, in the destination along another"},
+    {"load transposed", "convert", "8 or more neighbours of 8 or 16 bits, or pixels of 3 and 4 bytes, to planes of float32"},
     {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
     {"store int32", "convert", "rows of float32 to int32"},
     {"quantize", "convert", "rows of float32 to bytes and int32 in one step, with one value of each parameter"},

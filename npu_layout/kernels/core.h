@@ -106,8 +106,8 @@ typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
  * of its own, in 16 bits. */
 typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
-/* Pixels of 16 or more neighbouring bytes (channel.s is 1) to float32, whose neighbours are the pixels (pixel.d is 4);
- * 16 pixels or more. The parameters go with the channel. */
+/* Pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more where these are of 16 bits, to
+ * float32, whose neighbours are the pixels (pixel.d is 4); 16 pixels or more. The parameters go with the channel. */
 typedef void LoadTransposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
@@ -181,7 +181,7 @@ typedef struct {
         Brief *quantize[I32 + 1];  /* float32 to int8, uint8 and int32, one value for all */
         Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
         BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
-        LoadTransposed *transposed[2][2]; /* [from uint8][divides] */
+        LoadTransposed *transposed[DTYPES][2]; /* [divides]; none for 32 bits, and of 16 bits none that divides */
         Gray *gray[3];             /* uint8, uint16, float32 */
         struct {
             Largest *largest[DTYPES];

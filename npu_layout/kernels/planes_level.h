@@ -1,4 +1,5 @@
-/* Conversions that transpose while they convert, a block of 16 pixels by 16, 8, 4 or 3 channels at a time. */
+/* Conversions that transpose while they convert, a block of 16 pixels by 16, 8, 4 or 3 channels at a time: of 16 bytes or
+ * less. */
 
 #if VB == 64
 INLINE V joined(const B1 l[4]) {
@@ -27,23 +28,26 @@ INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
                           : low8(low4(load4(p), load4(p + s)), low4(load4(p + 2 * s), load4(p + 3 * s)));
     return joined(l);
 }
-/* Of WIDTH pixels a vector for each four channels, whose bytes share 32 bits. */
-INLINE void in_quads(int channels, const uint8_t *src, int64_t s, U x[]) {
+/* Of WIDTH pixels so many bytes of each, a vector for each four. */
+INLINE void in_quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     enum { MOST = 4 };
-    const int count = (channels + 3) / 4;
+    const int count = (bytes + 3) / 4;
     V rows[MOST], turned[MOST];
-    for (int r = 0; r < count; ++r) rows[r] = pieces(channels, src + r * (4 / count) * s, s);
+    for (int r = 0; r < count; ++r) rows[r] = pieces(bytes, src + r * (4 / count) * s, s);
     for (int k = 0; k < 2 && count > 1; ++k) {
         ROUND(V, VLOW_4, VHIGH_4, rows, turned, count)
         for (int r = 0; r < count; ++r) rows[r] = turned[r];
     }
     for (int r = 0; r < count; ++r) x[r] = (U)rows[r];
 }
-
-INLINE F byte_of(int from_u8, U x, int k) {
-    const U low = k < 3 ? x >> 8 * k & 0xFF : x >> 24;
-    const S high = k < 3 ? (S)(x << (24 - 8 * k)) >> 24 : (S)x >> 24;
-    return __builtin_convertvector(from_u8 ? (S)low : high, F);
+/* The elements k of 32 bits. */
+INLINE F part_of(Dtype type, U x, int k) {
+    const int bits = type <= U8 ? 8 : 16, above = 32 - bits - bits * k;
+    const U low = above ? x >> bits * k & ((1u << bits) - 1) : x >> bits * k;
+    const S high = above ? (S)(x << above) >> (32 - bits) : (S)x >> (32 - bits);
+    if (type == F16) return of_halves(low);
+    if (type == BF16) return (F)(above ? x << above : x & 0xFFFF0000);
+    return __builtin_convertvector(type == U8 || type == U16 ? (S)low : high, F);
 }
 
 enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, LONG_ROW = 128, BEHIND = 2 };
@@ -59,16 +63,17 @@ INLINE void steps_of(int channels, int divides, const Row *row, int64_t at, int6
     }
 }
 
-INLINE void load_block(int channels, int from_u8, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
+INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
                        const HERE(Steps) *a, int past) {
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
-    U x[VECTORS][MOST_CHANNELS / 4];
-    for (int h = 0; h < VECTORS; ++h) in_quads(channels, src + h * WIDTH * s, s, x[h]);
-    for (int r = 0; 4 * r < channels; ++r)
-        for (int k = 0; k < 4 && 4 * r + k < channels; ++k)
+    const int size = type <= U8 ? 1 : 2, each = 4 / size;
+    U x[VECTORS][4];
+    for (int h = 0; h < VECTORS; ++h) in_quads(channels * size, src + h * WIDTH * s, s, x[h]);
+    for (int r = 0; r * each < channels; ++r)
+        for (int k = 0; k < each && r * each + k < channels; ++k)
             for (int h = 0; h < VECTORS; ++h) {
-                const int c = 4 * r + k;
-                F v = (byte_of(from_u8, x[h][r], k) - a->shift[c]) * a->scale[c];
+                const int c = r * each + k;
+                F v = (part_of(type, x[h][r], k) - a->shift[c]) * a->scale[c];
                 if (divides) v = v / a->divisor[c];
                 put_past(dst + c * d + h * VB, (V)v, past);
             }
@@ -76,11 +81,12 @@ INLINE void load_block(int channels, int from_u8, int divides, const uint8_t *sr
 
 /* Stretches of pixels whose lines of the source stay in L1 until all channels are read; whole lines of the result where
  * its rows are alike in that. */
-INLINE void load_channels(int channels, int from_u8, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
+INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
                           uint8_t *dst, const Row *row) {
     const int alike = channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0 && pixel.n >= LONG_ROW;
     const int64_t lead = alike ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
-    const int64_t stretch = pixel.s == channels || channels < 8 ? pixel.n : STRETCH;
+    const int size = type <= U8 ? 1 : 2;
+    const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
     HERE(Steps) steps;
     steps_of(channels, divides, row, 0, channel.p, &steps);
     for (int64_t from = lead; from < pixel.n; from += stretch) {
@@ -88,42 +94,46 @@ INLINE void load_channels(int channels, int from_u8, int divides, int past, Loop
         for (int64_t c = 0; c < channel.n; c += channels) {
             const int64_t first = at_most(c, channel.n - channels);
             if (channel.p) steps_of(channels, divides, row, first * channel.p, channel.p, &steps);
-            const uint8_t *s = src + first;
+            const uint8_t *s = src + first * size;
             uint8_t *d = dst + first * channel.d;
             int64_t i = from;
             for (; i + BLOCK_PIXELS <= to - (channels == 3 && to == pixel.n ? BEHIND : 0); i += BLOCK_PIXELS)
-                load_block(channels, from_u8, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &steps, past);
-            if (lead && from == lead) load_block(channels, from_u8, divides, s, pixel.s, d, channel.d, &steps, 0);
+                load_block(channels, type, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &steps, past);
+            if (lead && from == lead) load_block(channels, type, divides, s, pixel.s, d, channel.d, &steps, 0);
             for (; to == pixel.n && i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
                 const uint8_t *end = s + at * pixel.s;
                 uint8_t room[BLOCK_PIXELS * 8 + 16];
                 if (channels == 3) end = memcpy(room, end, (size_t)((BLOCK_PIXELS - 1) * pixel.s + 3));
-                load_block(channels, from_u8, divides, end, pixel.s, d + 4 * at, channel.d, &steps, 0);
+                load_block(channels, type, divides, end, pixel.s, d + 4 * at, channel.d, &steps, 0);
             }
         }
     }
 }
-INLINE void load_transposed(int from_u8, int divides, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
-#define CALL(channels)                                                                                                    \
-    if (VB > 16 && row->past && !divides) load_channels(channels, from_u8, 0, 1, pixel, channel, src, dst, row);          \
-    else load_channels(channels, from_u8, divides, 0, pixel, channel, src, dst, row);
-    if (channel.n >= 16 && !divides) {
+INLINE void load_transposed(Dtype type, int divides, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+#define CALL(channels)                                                                                               \
+    if (VB > 16 && row->past && !divides) load_channels(channels, type, 0, 1, pixel, channel, src, dst, row);        \
+    else load_channels(channels, type, divides, 0, pixel, channel, src, dst, row);
+    if (channel.n >= 16 && type <= U8 && !divides) {
         CALL(16)
     } else if (channel.n >= 8 && !divides) {
         CALL(8)
-    } else if (channel.n >= 4) {
+    } else if (type <= U8 && channel.n >= 4) {
         CALL(4)
-    } else {
+    } else if (type <= U8) {
         CALL(3)
     }
 #undef CALL
 }
-#define LOAD_TRANSPOSED(name, from_u8, divides)                                                                        \
+#define LOAD_TRANSPOSED(name, type, divides)                                                                          \
     static void HERE(transposed_##name)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
-        load_transposed(from_u8, divides, pixel, channel, src, dst, row);                                             \
+        load_transposed(type, divides, pixel, channel, src, dst, row);                                                \
     }
-LOAD_TRANSPOSED(i8, 0, 0)
-LOAD_TRANSPOSED(i8_divided, 0, 1)
-LOAD_TRANSPOSED(u8, 1, 0)
-LOAD_TRANSPOSED(u8_divided, 1, 1)
+LOAD_TRANSPOSED(i8, I8, 0)
+LOAD_TRANSPOSED(i8_divided, I8, 1)
+LOAD_TRANSPOSED(u8, U8, 0)
+LOAD_TRANSPOSED(u8_divided, U8, 1)
+LOAD_TRANSPOSED(i16, I16, 0)
+LOAD_TRANSPOSED(u16, U16, 0)
+LOAD_TRANSPOSED(f16, F16, 0)
+LOAD_TRANSPOSED(bf16, BF16, 0)
