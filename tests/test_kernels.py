@@ -140,16 +140,21 @@ def turned(n: int) -> Loops:
     return [(5, 1, n + 1, 1), (n, 5, 1, 0)]
 
 
-def channelwise(source: str, channels: int, steps: int) -> Arithmetic:
+def channelwise(source: str, channels: int, steps: int, target: str = "float32") -> Arithmetic:
     """Shift, scale and divisor, or the first of these, others for each channel."""
     return Arithmetic(
-        source, "float32", *np.linspace((90.5, 0.01, 0.5), (130, 0.03, 2), channels, dtype="f4").T.copy()[:steps]
+        source, target, *np.linspace((90.5, 0.01, 0.5), (130, 0.03, 2), channels, dtype="f4").T.copy()[:steps]
     )
 
 
 def planes(n: int, channels: int, s: int, step: int, p: int) -> Loops:
     """Some 240 and more pixels, to planes a line or an odd number of elements apart."""
     return [(channels, step, n + 240 if n % 2 else (n + 255) // 16 * 16, p), (n + 240, s, 1, 0)]
+
+
+def from_planes(*arguments: int) -> Loops:
+    """The same the other way round."""
+    return [(n, d, s, p) for n, s, d, p in reversed(planes(*arguments))]
 
 
 # Path: (arithmetic, loops with n in them).
@@ -173,6 +178,15 @@ CONVERSIONS = {
         *((pixel("float32", target, 5), five) for target in DTYPES if target not in ("int32", "float32")),
     ],
     "store int32": [(plain("int32"), one), (pixel("float32", "int32", 1), one), (pixel("float32", "int32", 5), five)],
+    "store transposed": [
+        (made, lambda n, c=c, s=s, p=p: from_planes(n, c, s, 1, p))
+        for targets, shapes in ((BYTES, ((16, 16), (27, 29))), (("float16", "bfloat16"), ((8, 8), (19, 21))))
+        for target, (c, s) in itertools.product(targets, shapes)
+        for made, p in (
+            (plain(target), 0),
+            (pixel("float32", target, 1), 0) if target in BYTES else (channelwise("float32", c, 2, target), 1),
+        )
+    ],
     "quantize": [(made, one) for target in (*BYTES, "int32") for made in (plain(target), pixel("float32", target, 1))],
     "brief": [
         (pixel(source, target, channels, -1), loops)
@@ -870,7 +884,7 @@ def test_generated_conversions(seed: int) -> None:
     """17 x 1000: more than oneDNN's 16,761 reorders."""
     taken = run_cases(seed, 1000)
     if NATIVE:
-        rare = {"pixels", "short pixels", "load transposed"}
+        rare = {"pixels", "short pixels", "load transposed", "store transposed"}
         assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
 
 

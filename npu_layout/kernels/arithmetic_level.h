@@ -28,6 +28,7 @@ INLINE F smaller(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
 INLINE F get_f16(const uint8_t *p) { return (F)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
 INLINE F of_halves(U h) { return (F)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)h)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)v, 0)); }
+INLINE U to_halves(F v) { return (U)_mm512_cvtepu16_epi32(_mm512_cvtps_ph((__m512)v, 0)); }
 #elif VB == 32
 INLINE S widen_i8(const uint8_t *p) { return (S)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
 INLINE S widen_u8(const uint8_t *p) { return (S)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
@@ -47,6 +48,7 @@ INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
 INLINE F get_f16(const uint8_t *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
 INLINE F of_halves(U h) { return (F)_mm256_cvtph_ps(halves((S)h)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
+INLINE U to_halves(F v) { return (U)_mm256_cvtepu16_epi32(_mm256_cvtps_ph((__m256)v, 0)); }
 #else
 INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
 INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
@@ -82,6 +84,7 @@ INLINE F smaller(F a, F b) { return choose((U)(a < b), a, b); }
 INLINE F get_f16(const uint8_t *p) { return (F)vcvt_f32_f16((float16x4_t)vld1_u8(p)); }
 INLINE F of_halves(U h) { return (F)vcvt_f32_f16((float16x4_t)vmovn_u32((uint32x4_t)h)); }
 INLINE void put_f16(uint8_t *p, F v) { vst1_u8(p, (uint8x8_t)vcvt_f16_f32((float32x4_t)v)); }
+INLINE U to_halves(F v) { return (U)vmovl_u16((uint16x4_t)vcvt_f16_f32((float32x4_t)v)); }
 #else
 /* Shift exponent and fraction into place and scale by 2**112, which also makes subnormals normal. */
 INLINE F of_halves(U h) {
@@ -91,7 +94,7 @@ INLINE F of_halves(U h) {
 }
 INLINE F get_f16(const uint8_t *p) { return of_halves((U)widen_u16(p)); }
 /* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
-INLINE void put_f16(uint8_t *p, F v) {
+INLINE U to_halves(F v) {
     const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
     const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;
     const U small = (U)((F)rest + every(0.5f)) - 0x3F000000u;
@@ -101,8 +104,9 @@ INLINE void put_f16(uint8_t *p, F v) {
     U h = (is_small & small) | (~is_small & normal);
     h = (is_large & 0x7C00) | (~is_large & h);
     h = (is_nan & (0x7E00 | ((rest >> 13) & 0x3FF))) | (~is_nan & h);
-    narrow_16(p, (S)(h | sign));
+    return h | sign;
 }
+INLINE void put_f16(uint8_t *p, F v) { narrow_16(p, (S)to_halves(v)); }
 #endif
 #endif
 
@@ -123,11 +127,12 @@ INLINE F get_f32(const uint8_t *p) {
 }
 
 INLINE void put_f32(uint8_t *p, F v) { memcpy(p, &v, sizeof v); }
-INLINE void put_bf16(uint8_t *p, F v) {
+INLINE U to_bf16(F v) {
     const U bits = (U)v, nan = (U)(v != v);
     const U rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    narrow_16(p, (S)((nan & ((bits >> 16) | 0x40)) | (~nan & rounded)));
+    return (nan & ((bits >> 16) | 0x40)) | (~nan & rounded);
 }
+INLINE void put_bf16(uint8_t *p, F v) { narrow_16(p, (S)to_bf16(v)); }
 
 INLINE F floats(const float *p) {
     F v;
@@ -330,32 +335,41 @@ typedef __m256 FI;
 typedef __m128i I;
 typedef __m128 FI;
 #endif
-/* Less than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
-INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
+/* Four vectors of floats to one of bytes: each lane has those of the first one, then those of the second, and so on. Less
+ * than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
+INLINE V saturated(int to_u8, int bounded, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
     for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(bounded ? v[k] : smaller(every(0x1p22f), v[k])));
     const I more = PACKS(set1_epi16)(after);
     I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
     if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
-    put(p, (V)IN_ORDER(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high)));
+    return (V)(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high));
 #elif defined(__aarch64__)
     const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm takes the number */
     int32x4_t q[4];
     for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(bounded ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
     int16x8_t low = vqmovn_high_s32(vqmovn_s32(q[0]), q[1]), high = vqmovn_high_s32(vqmovn_s32(q[2]), q[3]);
     if (!bounded) low = vqaddq_s16(low, vdupq_n_s16(after)), high = vqaddq_s16(high, vdupq_n_s16(after));
-    put(p, to_u8 ? (V)vqmovun_high_s16(vqmovun_s16(low), high) : (V)vqmovn_high_s16(vqmovn_s16(low), high));
+    return to_u8 ? (V)vqmovun_high_s16(vqmovun_s16(low), high) : (V)vqmovn_high_s16(vqmovn_s16(low), high);
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
+    uint8_t bytes[VB];
     for (int k = 0; k < 4; ++k) {
         const F near = bounded ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
         S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
         q = (q & (q > least)) | (least & ~(q > least));
         q = (q & (q < most)) | (most & ~(q < most));
-        narrow_8(p + k * WIDTH, q);
+        narrow_8(bytes + k * WIDTH, q);
     }
+    return whole(bytes);
 #endif
+}
+#ifndef PACKS
+#define IN_ORDER(v) (v) /* one lane */
+#endif
+INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
+    put(p, (V)IN_ORDER(saturated(to_u8, bounded, v, after)));
 }
 INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const float *scale = row->scale, *before = row->before;

@@ -154,22 +154,27 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
     return 1;
 }
 
-/* Whether bytes go to float32 without a bench. */
+/* Whether there are loops that transpose while they convert, from pixels or to them: what is read or written of many rows
+ * at once must not share sets of L1 (CROWD). */
 static int plan_transposed(Convert *c, const Arithmetic *a) {
-    enum { PIXELS_LEAST = 256, MANY = 8, CROWD = 2048 };
+    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, CROWD = 2048 };
     Box *box = &c->box;
-    const int64_t size = dtype_size[a->from];
-    if (size > 2 || a->to != F32 || c->pad) return 0;
-    int channel = box_find(box, size, 0);
-    if (channel < 0) channel = box_find(box, -size, 0);
-    const int pixel = box_find(box, 0, dtype_size[F32]);
+    const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
+    const int loads = from <= 2 && a->to == F32, stores = a->from == F32 && (to == 1 || a->to == F16 || a->to == BF16);
+    if (!(loads || stores) || c->pad) return 0;
+    int channel = loads ? box_find(box, from, 0) : box_find(box, 0, to);
+    if (channel < 0 && loads) channel = box_find(box, -from, 0);
+    const int pixel = loads ? box_find(box, 0, to) : box_find(box, from, 0);
     if (channel < 0 || pixel < 0 || channel == pixel) return 0;
     const Loop k = box->loops[channel], run = box->loops[pixel];
     if (run.n < PIXELS_LEAST || run.p) return 0;
-    if (k.n < MANY && size > 1) return 0;
-    if (k.n < MANY && !(k.n == 4 && run.s == 4) && !(k.n == 3 && (run.s == 3 || run.s == 4))) return 0;
-    if (k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0; /* CROWD: share sets of L1 */
-    if (k.s < 0) box_flip(box, box->loops + channel);
+    if (loads && k.n < MANY && !(from == 1 && ((k.n == 4 && run.s == 4) || (k.n == 3 && (run.s == 3 || run.s == 4))))) return 0;
+    if (loads && k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0;
+    if (stores && (k.n * to < BYTES || k.s % CROWD == 0 || run.d % CROWD == 0)) return 0;
+    int each = 0;
+    for (int i = 0; i < box->count; ++i) each |= box->loops[i].p != 0;
+    if (stores && (to > 1 ? a->divides : each || size_of(a->after[box->param]) >= 1 << 14)) return 0;
+    if (k.s < 0 && loads) box_flip(box, box->loops + channel);
     c->way = TRANSPOSED;
     c->dense = 1, c->row_step = k.n, c->rows_step = run.n;
     put_last(c, &(Chain){1, {channel}, 0}, pixel);
@@ -250,12 +255,12 @@ typedef struct {
 static Row row_at(const Row *row, int64_t i) {
     return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
                  row->low + i,   row->high + i,  row->after + i,   row->factor + i, row->summand + i,
-                 row->bits,      row->past};
+                 row->bits,      row->past,      row->steps};
 }
 
 static Row parameters(const Arithmetic *a, int64_t i) {
     const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, a->factor, a->summand,
-                     a->bits,  0};
+                     a->bits,  0,        a->steps};
     return row_at(&all, i);
 }
 
@@ -302,7 +307,7 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
             WRITE_OUT(high);
         }
     }
-    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0};
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, a->bits, 0, a->steps};
 }
 
 /* The rows of the table by which n elements are converted: one and 0, or one to float32 and one from there. */
@@ -344,7 +349,7 @@ static void convert_each(const Level *level, const Arithmetic *a, Bench *b, cons
         some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
         after[k] = row->after[k], factor[k] = row->factor[k], summand[k] = row->summand[k];
     }
-    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, row->bits, 0};
+    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, row->bits, 0, row->steps};
     convert_row(level, a, b, src, dst, least, &mine, 1);
 }
 
@@ -403,7 +408,7 @@ int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int
         return c->pad ? 2 : 1;
     }
     if (c->way == TRANSPOSED) {
-        taken[0] = PATH_LOAD_TRANSPOSED;
+        taken[0] = a->to == F32 ? PATH_LOAD_TRANSPOSED : PATH_STORE_TRANSPOSED;
         return 1;
     }
     int64_t n = 1;
@@ -461,7 +466,9 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     if (c->way == TRANSPOSED) {
         Row row = parameters(a, param);
         row.past = a->past;
-        w->level->fast[PATH_LOAD_TRANSPOSED].transposed[a->from][a->divides](rows, c->box.loops[c->box.count - 1], src, dst, &row);
+        Transposed *loop = a->to == F32 ? w->level->fast[PATH_LOAD_TRANSPOSED].from[a->from][a->divides]
+                                        : w->level->fast[PATH_STORE_TRANSPOSED].to[a->to];
+        loop(rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }
     if (c->way == GATHER || c->way == BOTH) {

@@ -19,6 +19,7 @@ const Path paths[PATHS] = {
     {"load transposed", "convert", "8 or more neighbours of 8 or 16 bits, or pixels of 3 and 4 bytes, to planes of float32"},
     {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
     {"store int32", "convert", "rows of float32 to int32"},
+    {"store transposed", "convert", "planes of float32 to 16 bytes or more of neighbours: float16, bfloat16, and int8 and uint8 with one value of each parameter"},
     {"quantize", "convert", "rows of float32 to bytes and int32 in one step, with one value of each parameter"},
     {"brief", "convert", "rows of bytes to bytes, where a factor and a summand in float32 give the same"},
     {"short", "convert", "rows of bytes to bytes, where a factor and a summand in 16 bits give the same"},

@@ -81,7 +81,7 @@ typedef struct {
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
-    int bits, past;
+    int bits, past, steps;
 } Row;
 
 typedef struct Move Move;
@@ -106,9 +106,11 @@ typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
  * of its own, in 16 bits. */
 typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
-/* Pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more where these are of 16 bits, to
- * float32, whose neighbours are the pixels (pixel.d is 4); 16 pixels or more. The parameters go with the channel. */
-typedef void LoadTransposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
+/* Load: pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more where these are of 16 bits, to
+ * planes of float32 (pixel.d is 4). The parameters go with the channel.
+ * Store: planes of float32 (pixel.s is 4) to 16 bytes of neighbours or more; with 8 bits the parameters are the same for
+ * all channels, with 16 bits there is no divisor. 16 pixels or more. */
+typedef void Transposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
 /* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
@@ -165,7 +167,7 @@ typedef struct {
 
 enum {
     PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
-    PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
+    PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
     PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
     PATHS
@@ -181,7 +183,8 @@ typedef struct {
         Brief *quantize[I32 + 1];  /* float32 to int8, uint8 and int32, one value for all */
         Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
         BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
-        LoadTransposed *transposed[DTYPES][2]; /* [divides]; none for 32 bits, and of 16 bits none that divides */
+        Transposed *from[DTYPES][2]; /* [divides]; none of 32 bits, and of 16 bits none that divides */
+        Transposed *to[DTYPES];      /* int8, uint8, float16, bfloat16 */
         Gray *gray[3];             /* uint8, uint16, float32 */
         struct {
             Largest *largest[DTYPES];
@@ -211,7 +214,8 @@ extern const Level level_base, level_sse4, level_avx2, level_avx512;
 /* How a conversion is done: tile by tile. DIRECT: what is converted lies in the same order on both sides. GATHER: it is
  * moved to a bench in L1 first, in the order of the destination, and converted from there. SCATTER: it is converted to
  * the bench, in the order of the source, and moved from there. BOTH: from one bench to another, with a move on either
- * side. PIXELS, TRANSPOSED: bytes change their order while they are converted. */
+ * side. PIXELS, TRANSPOSED: the order changes while
+ * elements are converted. */
 typedef enum { DIRECT, GATHER, SCATTER, BOTH, PIXELS, TRANSPOSED } Way;
 
 typedef struct {

@@ -50,7 +50,7 @@ INLINE F part_of(Dtype type, U x, int k) {
     return __builtin_convertvector(type == U8 || type == U16 ? (S)low : high, F);
 }
 
-enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, LONG_ROW = 128, BEHIND = 2 };
+enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, LONG_ROW = 128, BEHIND = 2, NARROW_STRETCH = 64 };
 
 /* Parameters of a block's channels. */
 typedef struct {
@@ -137,3 +137,66 @@ LOAD_TRANSPOSED(i16, I16, 0)
 LOAD_TRANSPOSED(u16, U16, 0)
 LOAD_TRANSPOSED(f16, F16, 0)
 LOAD_TRANSPOSED(bf16, BF16, 0)
+
+/* Of each lane's 16 bytes, four of each of four channels, those of a pixel together. */
+INLINE V by_pixel(V v) {
+#if SHUFFLES
+    const uint8_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    return shuffled(v, broadcast(order));
+#else
+    v = low1(v, high8(v, v));
+    return low1(v, high8(v, v));
+#endif
+}
+/* Planes of float32, s bytes apart, to 16 bytes of each of 16 pixels. */
+INLINE void store_block(Dtype type, int steps, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const HERE(Steps) *a,
+                        const Row *row) {
+    enum { VECTORS = BLOCK_PIXELS / WIDTH };
+    const int each = type <= U8 ? 4 : 2;
+    for (int h = 0; h < VECTORS; ++h) {
+        V words[4], turned[4];
+        for (int r = 0; r < 4; ++r) {
+            F v[4];
+            for (int k = 0; k < each; ++k) {
+                const int c = r * each + k, at = type <= U8 ? 0 : c;
+                v[k] = get_f32(src + c * s + h * VB);
+                if (steps) v[k] = (v[k] - a->shift[at]) * a->scale[at];
+                if (type <= U8) v[k] = v[k] / a->divisor[at];
+                if (steps && type <= U8) v[k] = v[k] + every(*row->before);
+            }
+            words[r] = type <= U8   ? by_pixel(saturated(type == U8, 0, v, (int16_t)*row->after))
+                       : type == F16 ? (V)(to_halves(v[0]) | to_halves(v[1]) << 16)
+                                     : (V)(to_bf16(v[0]) | to_bf16(v[1]) << 16);
+        }
+        ROUND(V, VLOW_4, VHIGH_4, words, turned, 4)
+        ROUND(V, VLOW_4, VHIGH_4, turned, words, 4)
+        for (int r = 0; r < 4; ++r) put_lanes(dst + (h * WIDTH + r) * d, 4 * d, words[r], 0);
+    }
+}
+INLINE void store_channels(Dtype type, int steps, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+    const int size = type <= U8 ? 1 : 2, channels = 16 / size;
+    const int64_t stretch = pixel.d == 16 ? pixel.n : NARROW_STRETCH;
+    HERE(Steps) now;
+    steps_of(type <= U8 ? 1 : channels, type <= U8, row, 0, channel.p, &now);
+    for (int64_t from = 0; from < pixel.n; from += stretch) {
+        const int64_t to = at_most(pixel.n, from + stretch);
+        for (int64_t c = 0; c < channel.n; c += channels) {
+            const int64_t first = at_most(c, channel.n - channels);
+            if (channel.p) steps_of(channels, 0, row, first * channel.p, channel.p, &now);
+            for (int64_t i = from; i < to; i += BLOCK_PIXELS) {
+                const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
+                store_block(type, steps, src + first * channel.s + 4 * at, channel.s, dst + first * size + at * pixel.d, pixel.d,
+                            &now, row);
+            }
+        }
+    }
+}
+#define STORE_TRANSPOSED(name, type, PLAIN)                                                                                 \
+    static void HERE(planes_to_##name)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {        \
+        if (PLAIN) store_channels(type, 0, pixel, channel, src, dst, row);                                                  \
+        else store_channels(type, 1, pixel, channel, src, dst, row);                                                        \
+    }
+STORE_TRANSPOSED(i8, I8, *row->shift == 0 && *row->scale == 1 && *row->before == 0)
+STORE_TRANSPOSED(u8, U8, *row->shift == 0 && *row->scale == 1 && *row->before == 0)
+STORE_TRANSPOSED(f16, F16, !row->steps)
+STORE_TRANSPOSED(bf16, BF16, !row->steps)

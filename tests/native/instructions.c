@@ -131,6 +131,9 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("int8 to uint8, in 16 bits", convert(I8, U8, 1, 8, n))                                                  \
     CASE("int8 to float32, 16 channels to planes", convert_box(I8, F32, 1, -1, BOX2(16, 1, n / 4 + 64, n / 16, 16, 4)))\
     CASE("uint8 to float32, 3 channels to planes", convert_box(U8, F32, 1, -1, BOX2(3, 1, n / 3 * 4, n / 3, 3, 4)))\
+    CASE("float16 to float32, 8 channels to planes", convert_box(F16, F32, 1, -1, BOX2(8, 2, n / 2 + 64, n / 8, 16, 4)))\
+    CASE("float32 to int8, planes to 16 channels", convert_box(F32, I8, 1, -1, BOX2(n / 16, 4, 16, 16, n / 4 + 64, 1)))\
+    CASE("float32 to float16, planes to 8 channels", convert_box(F32, F16, 1, -1, BOX2(n / 8, 4, 16, 8, n / 2 + 64, 2)))\
     CASE("pixels, 3 reversed, uint8 to int8", convert_box(U8, I8, 1, 8, REVERSED))                               \
     CASE("blocks of 16 int8 to pixels of float32",                                                               \
          convert_box(I8, F32, 1, -1, (Box){3, {{n / 64, 16, 256, 0}, {4, n / 4, 64, 0}, {16, 1, 4, 0}}, 0, 0, 0}))  \
