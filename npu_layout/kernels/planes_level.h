@@ -50,7 +50,7 @@ INLINE F part_of(Dtype type, U x, int k) {
     return __builtin_convertvector(type == U8 || type == U16 ? (S)low : high, F);
 }
 
-enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, LONG_ROW = 128, BEHIND = 2, NARROW_STRETCH = 64 };
+enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, BEHIND = 2, NARROW_STRETCH = 64 };
 
 /* Parameters of a block's channels. */
 typedef struct {
@@ -79,12 +79,13 @@ INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src
             }
 }
 
-/* Stretches of pixels whose lines of the source stay in L1 until all channels are read; whole lines of the result where
- * its rows are alike in that. */
+/* Whether the rows of the result are alike in where their lines begin. */
+INLINE int lines_alike(Loop channel, const uint8_t *dst) { return channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0; }
+
+/* Stretches of pixels whose lines of the source stay in L1 until all channels are read. */
 INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
                           uint8_t *dst, const Row *row) {
-    const int alike = channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0 && pixel.n >= LONG_ROW;
-    const int64_t lead = alike ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
+    const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
     const int size = type <= U8 ? 1 : 2;
     const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
     HERE(Steps) steps;
@@ -111,8 +112,9 @@ INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop 
     }
 }
 INLINE void load_transposed(Dtype type, int divides, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+    const int past = VB > 16 && row->past && !divides && lines_alike(channel, dst);
 #define CALL(channels)                                                                                               \
-    if (VB > 16 && row->past && !divides) load_channels(channels, type, 0, 1, pixel, channel, src, dst, row);        \
+    if (past) load_channels(channels, type, 0, VB > 16, pixel, channel, src, dst, row);                              \
     else load_channels(channels, type, divides, 0, pixel, channel, src, dst, row);
     if (channel.n >= 16 && type <= U8 && !divides) {
         CALL(16)
