@@ -167,7 +167,20 @@ CONVERSIONS = {
     "load transposed": [
         (channelwise(source, c if p else 1, steps), lambda n, c=c, s=s, step=step, p=p: planes(n, c, s, step, p))
         for sources, shapes in (
-            (BYTES, ((16, 16, 1), (19, 19, 1), (9, 12, 1), (8, 8, 1), (4, 4, 1), (3, 3, 1), (3, 4, 1), (3, 3, -1))),
+            (
+                BYTES,
+                (
+                    (16, 16, 1),
+                    (19, 19, 1),
+                    (9, 12, 1),
+                    (8, 8, 1),
+                    (4, 4, 1),
+                    (3, 3, 1),
+                    (3, 4, 1),
+                    (3, 3, -1),
+                    (8, 3, 1),
+                ),
+            ),
             (("int16", "uint16", "float16", "bfloat16"), ((8, 8, 1), (19, 21, 1))),
         )
         for source, (c, s, step) in itertools.product(sources, shapes)

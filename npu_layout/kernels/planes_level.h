@@ -17,7 +17,7 @@ INLINE V joined(const B1 l[1]) { return l[0]; }
 INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
     if (bytes == 16 || s == (bytes == 8 ? 8 : 4)) return lanes(p, 4 * s);
 #if SHUFFLES
-    if (s == 3) {
+    if (bytes == 3 && s == 3) {
         const uint8_t apart[16] = {0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11};
         return shuffled(lanes(p, 12), broadcast(apart));
     }
