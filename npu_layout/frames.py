@@ -184,12 +184,12 @@ class Preprocessor:
                 f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"
             )
         images = [self._frame(frame) for frame in frames]
-        dense = self.target.storage.is_dense
-        shape = self.target.storage_shape if dense else (self.target.size,)
         if out is None:
-            buffer = np.empty(shape, self.target.stored)
+            buffer = np.empty(self._buffer_shape, self.target.stored)
         else:
-            buffer = check_out(out, shape, self.target.stored, None, lambda: f"target {self.target.describe()}")
+            buffer = check_out(
+                out, self._buffer_shape, self.target.stored, None, lambda: f"target {self.target.describe()}"
+            )
             if not buffer.flags.c_contiguous:
                 raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
             if any(overlap(buffer, image) for image in images):
@@ -205,14 +205,16 @@ class Preprocessor:
 
     def _frame(self, frame: Any) -> np.ndarray:
         channels = _ORDERS[self.source][0]
-        expected = f"expected a uint8 array (height, width, {channels}) for source {self.source}"
-        if not isinstance(frame, np.ndarray):
+        if isinstance(frame, np.ndarray):
+            image = frame[..., None] if frame.ndim == 2 and channels == 1 else frame
+            if frame.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == channels and 0 not in image.shape:
+                return image
+            reason = f"got {frame.dtype} of shape {frame.shape}"
+        else:
             reason = "got None (did the camera deliver a frame?)" if frame is None else f"got {type(frame).__name__}"
-            raise NpuLayoutError(f"frame: {expected}, {reason}")
-        image = frame[..., None] if frame.ndim == 2 and channels == 1 else frame
-        if frame.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != channels or 0 in image.shape:
-            raise NpuLayoutError(f"frame: {expected}, got {frame.dtype} of shape {frame.shape}")
-        return image
+        raise NpuLayoutError(
+            f"frame: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
+        )
 
     @property
     def _canvas_channels(self) -> int:
@@ -230,7 +232,11 @@ class Preprocessor:
             setattr(self._local, name, kept)
         return kept
 
-    @property
+    @cached_property
+    def _buffer_shape(self) -> tuple[int, ...]:
+        return self.target.storage_shape if self.target.storage.is_dense else (self.target.size,)
+
+    @cached_property
     def _canvas_shape(self) -> tuple[int, ...]:
         return (self._batch, *self._input_wh[::-1], self._canvas_channels)
 
