@@ -77,7 +77,7 @@ def program(
     `backend`: another one than the active one."""
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
-    return made or Twin(fills, boxes, arithmetic)
+    return made or Twin(dst_size, fills, boxes, arithmetic)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:

@@ -18,7 +18,11 @@ def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
     As numpy.argmax: -0 equals 0, and the first NaN is the largest of all.
     """
     if x.ndim == out.ndim + 1 and dtype != "bfloat16":
-        out[...] = x[..., :channels].argmax(-1)
+        x = x[..., :channels]
+        if out.dtype == np.intp:
+            x.argmax(-1, out=out)
+        else:
+            out[...] = x.argmax(-1)
         return
     for part, result in _parts(x, out.ndim, channels, out):
         rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
@@ -100,18 +104,20 @@ def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold
     if digits != (channels,):  # what lies beyond the channels is not read
         x = np.stack([x[(slice(None), *index)] for index in itertools.islice(np.ndindex(*digits), channels)], 1)
     x = _floats(x, dtype)
-    good = x > np.float32(threshold) if least is None else x >= x.dtype.type(least)
-    offsets = [o for o in itertools.product(range(-radius, radius + 1), repeat=2) if o != (0, 0)]
-    for dy, dx in offsets:
-        if max(abs(dy), abs(dx)) == 1:
-            here, there = _shifted(x, dy, dx), _shifted(x, -dy, -dx)
-            np.logical_and(
-                _shifted(good, dy, dx), here > there if (dy, dx) < (0, 0) else here >= there, out=_shifted(good, dy, dx)
-            )
-    n, c, row, column = np.nonzero(good)
-    found = np.stack((n, c, row, column), 1).astype(np.int64, copy=False)
-    for dy, dx in offsets:
-        if max(abs(dy), abs(dx)) == 1:
+    lowest: Any = -np.inf if least is None else np.iinfo(x.dtype).min
+    if least == lowest:  # what is beyond the borders has to be below every point
+        x, lowest = x.astype(np.int64), np.iinfo(np.int64).min
+    points, pitch = _bordered(x, lowest)
+    body = points[pitch + 1 :]
+    good = body > np.float32(threshold) if least is None else body >= x.dtype.type(least)
+    other = np.empty_like(good)
+    for step in (1, pitch - 1, pitch, pitch + 1):
+        good &= np.greater(body, points[pitch + 1 - step : -step], out=other)
+        good[:-step] &= np.greater_equal(body[:-step], body[step:], out=other[:-step])
+    shape = (*x.shape[:2], x.shape[2] + 1, pitch)
+    found = np.stack(np.unravel_index(np.flatnonzero(good), shape), 1).astype(np.int64, copy=False)
+    for dy, dx in itertools.product(range(-radius, radius + 1), repeat=2):
+        if max(abs(dy), abs(dx)) <= 1:
             continue
         row, column = found[:, 2] + dy, found[:, 3] + dx
         inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
@@ -119,6 +125,16 @@ def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold
         value = x[tuple(found.T)]
         found = found[~inside | (value > other if (dy, dx) < (0, 0) else value >= other)]
     return np.ascontiguousarray(found)
+
+
+def _bordered(x: np.ndarray, beyond: Any) -> tuple[np.ndarray, int]:
+    """The points of `x` (N, C, H, W) in a row, so that each has its eight neighbours: one `beyond` behind each row of a
+    plane, a row of them behind each plane, and a row and one more before the first; and how far apart rows are."""
+    n, c, height, width = x.shape
+    pitch = width + 1
+    points = np.full(pitch + 1 + n * c * (height + 1) * pitch, beyond, x.dtype)
+    points[pitch + 1 :].reshape(n, c, height + 1, pitch)[:, :, :height, :width] = x
+    return points, pitch
 
 
 def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> None:
@@ -145,12 +161,6 @@ def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -
             else:
                 moved = 0.5 * (before - behind) / (before - 2 * values + behind)
         out[:, to] += np.where(inner & np.isfinite(moved), moved, 0)
-
-
-def _shifted(x: np.ndarray, dy: int, dx: int) -> np.ndarray:
-    """The points that have a neighbour at (dy, dx); of -dy, -dx: these neighbours."""
-    spans = [slice(max(0, -d), n - max(0, d)) for d, n in ((dy, x.shape[2]), (dx, x.shape[3]))]
-    return x[:, :, spans[0], spans[1]]
 
 
 def _floats(x: np.ndarray, dtype: str) -> np.ndarray:
