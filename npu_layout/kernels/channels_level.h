@@ -1,11 +1,7 @@
 /* A few neighbouring channels: pixels to planes, planes to pixels, pixels to other pixels. */
 /* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
  * line on; there have to be that many elements, and planes have to be alike. */
-#define AT_STEPS for (int64_t i = 0;; i = next(i, STEP, n, lead))
-INLINE int64_t next(int64_t i, int64_t step, int64_t n, int64_t lead) {
-    const int64_t to = i || !lead ? i + step : lead;
-    return to + step <= n ? to : n - step;
-}
+#define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
 INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
     return past && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
 }
@@ -19,7 +15,49 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
     return aligns && (uintptr_t)dst % size == 0 ? (int64_t)((uintptr_t)(dst + n * size) % VB) / size : 0;
 }
 
-#if SHUFFLES
+#ifdef STRUCTURES
+#define SPLIT(count, size)                                                                                             \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) { \
+        enum { STEP = 16 / size };                                                                                     \
+        if (n < STEP) return 0;                                                                                        \
+        const int64_t lead = 0;                                                                                        \
+        (void)past;                                                                                                    \
+        AT_STEPS {                                                                                                     \
+            V x[count];                                                                                                \
+            get_apart##count##_##size(src + count * size * i, x);                                                      \
+            for (int c = 0; c < count; ++c) put(dst + c * d + TO * size, turned(size, x[c], mirrored));                \
+            if (i + STEP >= n) return n;                                                                               \
+        }                                                                                                              \
+    }
+#define MERGE(count, size)                                                                                             \
+    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, \
+                                              int past, int mirrored) {                                                \
+        enum { STEP = 16 / size };                                                                                     \
+        if (n < STEP) return 0;                                                                                        \
+        const int64_t lead = 0;                                                                                        \
+        (void)past;                                                                                                    \
+        AT_STEPS {                                                                                                     \
+            V x[count];                                                                                                \
+            for (int c = 0; c < count; ++c)                                                                            \
+                x[c] = c < present ? turned(size, whole(src + c * s + i * size), mirrored) : (V){0};                   \
+            put_together##count##_##size(dst + count * size * TO, x);                                                  \
+            if (i + STEP >= n) return n;                                                                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) { \
+        return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                      \
+    }
+#define EITHER(count, size) SPLIT(count, size) MERGE(count, size)
+EITHER(2, 1)
+EITHER(2, 2)
+EITHER(2, 4)
+EITHER(3, 1)
+EITHER(3, 2)
+EITHER(3, 4)
+EITHER(4, 1)
+EITHER(4, 2)
+EITHER(4, 4)
+#elif SHUFFLES
 /* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
  * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
 typedef struct {
@@ -207,21 +245,23 @@ MERGE3(4, 2)
     INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
         return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                \
     }
+#ifndef STRUCTURES
 SPLIT_EVEN(2, 1, 4)
 SPLIT_EVEN(2, 2, 3)
 SPLIT_EVEN(2, 4, 2)
 SPLIT_EVEN(4, 1, 4)
 SPLIT_EVEN(4, 2, 3)
 SPLIT_EVEN(4, 4, 2)
-SPLIT_EVEN(8, 1, 4)
-SPLIT_EVEN(8, 2, 3)
-SPLIT_EVEN(8, 4, 2)
 MERGE_EVEN(2, 1, 1)
 MERGE_EVEN(2, 2, 1)
 MERGE_EVEN(2, 4, 1)
 MERGE_EVEN(4, 1, 2)
 MERGE_EVEN(4, 2, 2)
 MERGE_EVEN(4, 4, 2)
+#endif
+SPLIT_EVEN(8, 1, 4)
+SPLIT_EVEN(8, 2, 3)
+SPLIT_EVEN(8, 4, 2)
 MERGE_EVEN(8, 1, 3)
 MERGE_EVEN(8, 2, 3)
 MERGE_EVEN(8, 4, 3)

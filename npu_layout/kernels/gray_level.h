@@ -4,26 +4,61 @@ INLINE uint8_t gray_pixel_u8(uint8_t b, uint8_t g, uint8_t r) {
     return (uint8_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
 
-#if VB >= 32 || defined(__SSE2__)
-#if VB >= 32
+/* Weights in base 256 with signed low digits, 3735 = 15, -105; 19235 = 75, 35; 9798 = 38, 70: then
+ * (256 high + low + 2**14) >> 15 is (high + (low >> 8) + 64) >> 7 exactly, and no sum leaves 16 bits. */
+#if VB >= 32 || defined(__SSSE3__)
 #if VB == 64
 #define OP(name) _mm512_##name
-#else
+typedef __m512i X;
+#elif VB == 32
 #define OP(name) _mm256_##name
+typedef __m256i X;
+#else
+#define OP(name) _mm_##name
+typedef __m128i X;
 #endif
-#define WEIGHTS(low, high) OP(set1_epi16)((int16_t)(((uint8_t)(high) << 8) | (uint8_t)(low)))
-/* Weights in base 256 with signed low digits, 3735 = 15, -105; 19235 = 75, 35; 9798 = 38, 70: then
- * (256 high + low + 2**14) >> 15 is (high + 64 + (low >> 8)) >> 7 exactly, and no sum leaves 16 bits. */
-INLINE V gray_half(V rg, V b1) {
-    const V high = OP(add_epi16)(OP(maddubs_epi16)(rg, WEIGHTS(38, 75)), OP(maddubs_epi16)(b1, WEIGHTS(15, 64)));
-    const V low = OP(add_epi16)(OP(maddubs_epi16)(rg, WEIGHTS(70, 35)), OP(maddubs_epi16)(b1, WEIGHTS(-105, 0)));
-    return OP(srli_epi16)(OP(add_epi16)(high, OP(srai_epi16)(low, 8)), 7);
+#define WEIGHTS(first, second) OP(set1_epi16)((int16_t)(((uint8_t)(second) << 8) | (uint8_t)(first)))
+/* Of 16 bits each: the first two channels of a pixel, and the third with a zero. Blue comes first, or third. */
+INLINE X gray_half(X pair, X third, int blue) {
+    const X high = OP(add_epi16)(OP(maddubs_epi16)(pair, blue ? WEIGHTS(38, 75) : WEIGHTS(15, 75)),
+                                 OP(maddubs_epi16)(third, blue ? WEIGHTS(15, 0) : WEIGHTS(38, 0)));
+    const X low = OP(add_epi16)(OP(maddubs_epi16)(pair, blue ? WEIGHTS(70, 35) : WEIGHTS(-105, 35)),
+                                OP(maddubs_epi16)(third, blue ? WEIGHTS(-105, 0) : WEIGHTS(70, 0)));
+    /* Rounds by itself: (256 x + 2**14) >> 15. */
+    return OP(mulhrs_epi16)(OP(add_epi16)(high, OP(srai_epi16)(low, 8)), OP(set1_epi16)(256));
 }
 INLINE V gray_vector(V b, V g, V r) {
-    const V one = OP(set1_epi8)(1);
-    return OP(packus_epi16)(gray_half(VLOW_1(r, g), VLOW_1(b, one)), gray_half(VHIGH_1(r, g), VHIGH_1(b, one)));
+    const V none = {0};
+    return (V)OP(packus_epi16)(gray_half((X)VLOW_1(r, g), (X)VLOW_1(b, none), 1),
+                               gray_half((X)VHIGH_1(r, g), (X)VHIGH_1(b, none), 1));
 }
+
+/* VB / 4 pixels of 3 or 4 channels, a lane's pairs of the first two and behind them the third ones with zeros. Of 3 some
+ * bytes behind the pixels are read. */
+INLINE X pairs_and_thirds(int channels, const uint8_t *p) {
+    uint8_t order[16];
+    for (int k = 0; k < 4; ++k) {
+        order[2 * k] = (uint8_t)(channels * k), order[2 * k + 1] = (uint8_t)(channels * k + 1);
+        order[8 + 2 * k] = (uint8_t)(channels * k + 2), order[9 + 2 * k] = 0x80;
+    }
+#if VB == 64
+    const X lane = _mm512_set_epi32(12, 11, 10, 9, 9, 8, 7, 6, 6, 5, 4, 3, 3, 2, 1, 0);
+    const V v = channels == 3 ? _mm512_permutexvar_epi32(lane, whole(p)) : whole(p);
 #else
+    const V v = lanes(p, 4 * channels);
+#endif
+    return (X)shuffled(v, broadcast(order));
+}
+INLINE V gray_of_pixels(int channels, int blue, const uint8_t *p) {
+    X gray[2];
+    for (int k = 0; k < 2; ++k, p += channels * VB / 2) {
+        const X x = pairs_and_thirds(channels, p), y = pairs_and_thirds(channels, p + channels * VB / 4);
+        gray[k] = gray_half(OP(unpacklo_epi64)(x, y), OP(unpackhi_epi64)(x, y), blue);
+    }
+    return TURN4((V)OP(packus_epi16)(gray[0], gray[1]), SCATTERED);
+}
+#define GRAYS_PIXELS 1
+#elif defined(__SSE2__)
 /* Eight pixels as 16-bit pairs (r, g) and (b, 1). */
 INLINE __m128i gray_quarter(__m128i rg, __m128i b1) {
     const __m128i sum = _mm_add_epi32(_mm_madd_epi16(rg, _mm_set1_epi32((19235 << 16) | 9798)),
@@ -43,7 +78,37 @@ INLINE V gray_vector(V b, V g, V r) {
 #undef LOW
 #undef HIGH
 }
+#elif defined(__aarch64__)
+#define GRAY_HALF(high, half)                                                                                      \
+    INLINE uint16x8_t gray##high(uint8x16_t b, uint8x16_t g, uint8x16_t r) {                                       \
+        const uint16x8_t above = vmlal##high##_u8(                                                                 \
+            vmlal##high##_u8(vmull##high##_u8(half(r), half(vdupq_n_u8(38))), half(g), half(vdupq_n_u8(75))), half(b), \
+            half(vdupq_n_u8(15)));                                                                                 \
+        const uint16x8_t below = vmlsl##high##_u8(                                                                 \
+            vmlal##high##_u8(vmull##high##_u8(half(r), half(vdupq_n_u8(70))), half(g), half(vdupq_n_u8(35))), half(b), \
+            half(vdupq_n_u8(105)));                                                                                \
+        return (uint16x8_t)vsraq_n_s16((int16x8_t)above, (int16x8_t)below, 8);                                     \
+    }
+#define ALL(x) x
+GRAY_HALF(, vget_low_u8)
+GRAY_HALF(_high, ALL)
+#undef ALL
+INLINE V gray_vector(V b, V g, V r) {
+    const uint8x16_t x[3] = {(uint8x16_t)b, (uint8x16_t)g, (uint8x16_t)r};
+    const uint8x8_t low = vrshrn_n_u16(gray(x[0], x[1], x[2]), 7);
+    return (V)vrshrn_high_n_u16(low, gray_high(x[0], x[1], x[2]), 7);
+}
+INLINE V gray_of_pixels(int channels, int blue, const uint8_t *p) {
+    V x[4];
+    if (channels == 3) get_apart3_1(p, x);
+    else get_apart4_1(p, x);
+    return gray_vector(x[blue], x[1], x[2 - blue]);
+}
+#define GRAYS_PIXELS 1
 #endif
+
+#if defined(__SSE2__) || defined(__aarch64__)
+#define GRAY_STEP VB
 INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
     if (n < VB) {
         for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
@@ -57,6 +122,7 @@ INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r,
     }
 }
 #else
+#define GRAY_STEP 0
 INLINE void gray_planes_u8(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
                         uint8_t *restrict out, int64_t n) {
     for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
@@ -93,10 +159,26 @@ INLINE void gray_vector_f32(const uint8_t *b, const uint8_t *g, const uint8_t *r
 GRAY_PLANES(u16, uint16_t)
 GRAY_PLANES(f32, float)
 
+#ifdef GRAYS_PIXELS
+/* Pixels of 3 or 4 channels, blue first or third, the last ones by way of room: behind them nothing is read. */
+INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
+    enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
+    int64_t i = 0;
+    for (; i + VB + BEHIND <= n; i += VB) put(out + i, gray_of_pixels(channels, blue, p + i * channels));
+    for (int64_t some; i < n; i += some) {
+        uint8_t room[4 * (VB + BEHIND)] = {0}, gray[VB];
+        some = n - i < VB ? n - i : VB;
+        memcpy(room, p + i * channels, (size_t)(some * channels - (channels == 4)));
+        put(gray, gray_of_pixels(channels, blue, room));
+        memcpy(out + i, gray, (size_t)some);
+    }
+}
+#endif
+
 /* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels are split into planes in L1. */
 #define GRAY(type, element, size)                                                                                \
-    static void HERE(gray_##type)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, \
-                                  int64_t n) {                                                                   \
+    INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
+                                int64_t n) {                                                                     \
         if (s == size) {                                                                                         \
             gray_planes_##type(b, g, r, out, n);                                                                 \
             return;                                                                                              \
@@ -123,3 +205,21 @@ GRAY_PLANES(f32, float)
 GRAY(u8, uint8_t, 1)
 GRAY(u16, uint16_t, 2)
 GRAY(f32, float, 4)
+static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+#ifdef GRAYS_PIXELS
+    const int64_t order = r - g;
+    if ((s == 3 || s == 4) && (order == 1 || order == -1) && b == g - order) {
+        const uint8_t *first = g - 1;
+        if (s == 3) gray_pixels_u8(3, order < 0 ? 2 : 0, first, out, n);
+        else gray_pixels_u8(4, order < 0 ? 2 : 0, first, out, n);
+        return;
+    }
+#endif
+    gray_row_u8(b, g, r, s, out, n);
+}
+static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+    gray_row_u16(b, g, r, s, out, n);
+}
+static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+    gray_row_f32(b, g, r, s, out, n);
+}

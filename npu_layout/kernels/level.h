@@ -11,11 +11,6 @@
 #include "reduce_level.h"
 #include "peaks_level.h"
 
-#if defined(__SSE2__)
-#define SSE2 1
-#else
-#define SSE2 0
-#endif
 #ifdef STREAM
 static void HERE(fence)(void) { _mm_sfence(); }
 #else
@@ -23,7 +18,6 @@ static void HERE(fence)(void) {}
 #endif
 
 /* What this level has vectors for, as the loops' own conditions have it. */
-#define GRAY_STEP (VB >= 32 || SSE2 ? VB : 0)
 #define ACROSS_STEP (VB >= 32 ? VB : 0)
 
 #define LOADS(name)                                                   \

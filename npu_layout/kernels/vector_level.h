@@ -147,7 +147,12 @@ typedef B1 V;
 INLINE V lanes(const uint8_t *p, int64_t step) { (void)step; return load16(p); }
 INLINE V whole(const uint8_t *p) { return load16(p); }
 INLINE void put(uint8_t *p, V v) { store16(p, v); }
+#if defined(__SSE4_1__)
+INLINE V blend(V a, V b, V at) { return (V)_mm_blendv_epi8((__m128i)a, (__m128i)b, (__m128i)at); }
+INLINE V select3(V a, V b, V c, V at_b, V at_c) { return blend(blend(a, b, at_b), c, at_c); }
+#else
 INLINE V select3(V a, V b, V c, V at_b, V at_c) { return (a & ~(at_b | at_c)) | (b & at_b) | (c & at_c); }
+#endif
 INLINE V broadcast(const uint8_t *p) { return load16(p); }
 #define VLOW_1 low1
 #define VHIGH_1 high1
@@ -162,6 +167,27 @@ INLINE V shuffled(V v, V order) { return (V)_mm_shuffle_epi8((__m128i)v, (__m128
 #include <arm_neon.h>
 INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_t)order); }
 #define SHUFFLES 1
+/* 16 / size pixels of `count` channels, a vector for each channel, by one instruction: LD2 to LD4, ST2 to ST4. */
+#define STRUCTURES 1
+#define STRUCTURE(count, size, type, name)                                         \
+    INLINE void get_apart##count##_##size(const uint8_t *p, V x[count]) {          \
+        const type##x##count##_t v = vld##count##q_##name((const void *)p);        \
+        for (int c = 0; c < count; ++c) x[c] = (V)v.val[c];                        \
+    }                                                                              \
+    INLINE void put_together##count##_##size(uint8_t *p, const V x[count]) {       \
+        type##x##count##_t v;                                                      \
+        for (int c = 0; c < count; ++c) v.val[c] = (type##_t)x[c];                 \
+        vst##count##q_##name((void *)p, v);                                        \
+    }
+STRUCTURE(2, 1, uint8x16, u8)
+STRUCTURE(2, 2, uint16x8, u16)
+STRUCTURE(2, 4, uint32x4, u32)
+STRUCTURE(3, 1, uint8x16, u8)
+STRUCTURE(3, 2, uint16x8, u16)
+STRUCTURE(3, 4, uint32x4, u32)
+STRUCTURE(4, 1, uint8x16, u8)
+STRUCTURE(4, 2, uint16x8, u16)
+STRUCTURE(4, 4, uint32x4, u32)
 #else
 #define SHUFFLES 0
 #endif

@@ -237,6 +237,40 @@ static int reduce_case(const Level *level, const Level *first) {
     return 1;
 }
 
+/* Gray of random rows of planes or pixels; `n` pixels that lie `step` apart, blue first or third. */
+static int gray_row(const Level *level, int64_t n, int64_t step, int64_t apart, int swaps, const uint8_t *from) {
+    const Box box = {1, {{n, step, 1, 0}}, 0, 0, 0};
+    const uint8_t *b = from + (swaps ? 2 * apart : 0), *g = from + apart, *r = from + (swaps ? 0 : 2 * apart);
+    memset(got, 0xAB, (size_t)n + 64);
+    gray_run(level, 0, &box, b, g, r, got + 8, 0, 1);
+    for (int64_t i = 0; i < n; ++i) {
+        const uint32_t y = (3735u * b[i * step] + 19235u * g[i * step] + 9798u * r[i * step] + (1u << 14)) >> 15;
+        if (got[8 + i] == y) continue;
+        printf("level %s, gray of (%d, %d, %d), step %lld, pixel %lld of %lld: got %d, expected %u\n", level->name, b[i * step],
+               g[i * step], r[i * step], (long long)step, (long long)i, (long long)n, got[8 + i], y);
+        return 0;
+    }
+    for (int64_t i = 0; i < 64; ++i)
+        if ((i < 8 ? got[i] : got[n + i]) != 0xAB) return printf("level %s, gray: byte %lld beside %lld\n", level->name, (long long)i, (long long)n), 0;
+    return 1;
+}
+static int gray_case(const Level *level) {
+    const int64_t n = 1 + below(below(2) ? 40 : 400), step = 1 + below(5), apart = step == 1 ? n + below(9) : 1;
+    return step == 2 || gray_row(level, n, step, apart, (int)below(2), src + below(64));
+}
+static int gray_colours(const Level *level) { /* every one, in pixels of 3 and 4 and in planes */
+    enum { ROW = 256 };
+    static uint8_t pixels[4 * ROW];
+    for (int step = 1; step <= 4; ++step)
+        for (int at = 0; step != 2 && at < 1 << 16; ++at) {
+            for (int i = 0; i < ROW; ++i)
+                for (int c = 0; c < 3; ++c)
+                    pixels[step == 1 ? c * ROW + i : step * i + c] = (uint8_t)(c == 0 ? i : at >> 8 * (c - 1));
+            if (!gray_row(level, ROW, step, step == 1 ? ROW : 1, at & 1, pixels)) return 0;
+        }
+    return 1;
+}
+
 int main(int count, char **arguments) {
     const long cases = count > 1 ? atol(arguments[1]) : 20000;
     const Dtype from[] = {I8, U8, I16, U16, F16, BF16, F32}, to[] = {F32, I8, U8, I16, U16, F16, BF16};
@@ -293,6 +327,12 @@ int main(int count, char **arguments) {
     for (long n = 0; n < cases / 20; ++n)
         for (int i = 0; i < level_count(); ++i)
             if (level_at(i) && !reduce_case(level_at(i), level_at(0))) return 1;
+    for (int i = 0; i < level_count(); ++i) {
+        if (!level_at(i)) continue;
+        for (long n = 0; n < cases; ++n)
+            if (!gray_case(level_at(i))) return 1;
+        if (!gray_colours(level_at(i))) return 1;
+    }
     printf("%ld cases at %d level(s): equal\n", run, level_count());
     return 0;
 }
