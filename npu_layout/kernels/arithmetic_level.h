@@ -50,10 +50,22 @@ INLINE F of_halves(U h) { return (F)_mm256_cvtph_ps(halves((S)h)); }
 INLINE void put_f16(uint8_t *p, F v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0)); }
 INLINE U to_halves(F v) { return (U)_mm256_cvtepu16_epi32(_mm256_cvtps_ph((__m256)v, 0)); }
 #else
+#if defined(__SSE4_1__)
+INLINE S widen_u8(const uint8_t *p) { return (S)_mm_cvtepu8_epi32((__m128i)load4(p)); }
+INLINE S widen_i8(const uint8_t *p) { return (S)_mm_cvtepi8_epi32((__m128i)load4(p)); }
+INLINE S widen_u16(const uint8_t *p) { return (S)_mm_cvtepu16_epi32((__m128i)load8(p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)_mm_cvtepi16_epi32((__m128i)load8(p)); }
+#elif defined(__aarch64__)
+INLINE S widen_u8(const uint8_t *p) { return (S)vmovl_u16(vget_low_u16(vmovl_u8(vget_low_u8((uint8x16_t)load4(p))))); }
+INLINE S widen_i8(const uint8_t *p) { return (S)vmovl_s16(vget_low_s16(vmovl_s8(vget_low_s8((int8x16_t)load4(p))))); }
+INLINE S widen_u16(const uint8_t *p) { return (S)vmovl_u16((uint16x4_t)vld1_u8(p)); }
+INLINE S widen_i16(const uint8_t *p) { return (S)vmovl_s16((int16x4_t)vld1_u8(p)); }
+#else
 INLINE S widen_u8(const uint8_t *p) { return (S)low2(low1(load4(p), (B1){0}), (B1){0}); }
 INLINE S widen_i8(const uint8_t *p) { return (S)low2((B1){0}, low1((B1){0}, load4(p))) >> 24; }
 INLINE S widen_u16(const uint8_t *p) { return (S)low2(load8(p), (B1){0}); }
 INLINE S widen_i16(const uint8_t *p) { return (S)low2((B1){0}, load8(p)) >> 16; }
+#endif
 #if defined(__SSE2__)
 INLINE void narrow_16(uint8_t *p, S v) {
     const __m128i signs = (__m128i)(v << 16 >> 16);
@@ -126,6 +138,48 @@ INLINE F get_f32(const uint8_t *p) {
     return v;
 }
 
+/* Four vectors of neighbours. */
+#define FOUR(name, bytes)                                                                 \
+    INLINE void four_##name(const uint8_t *p, F v[4]) {                                   \
+        for (int k = 0; k < 4; ++k) v[k] = get_##name(p + k * WIDTH * bytes);             \
+    }
+#if VB == 16 && !defined(__SSE4_1__)
+#if defined(__aarch64__)
+INLINE void floats_of_u8(B1 x, F v[4]) {
+    const uint16x8_t half[2] = {vmovl_u8(vget_low_u8((uint8x16_t)x)), vmovl_high_u8((uint8x16_t)x)};
+    for (int k = 0; k < 4; ++k)
+        v[k] = (F)vcvtq_f32_u32(k % 2 ? vmovl_high_u16(half[k / 2]) : vmovl_u16(vget_low_u16(half[k / 2])));
+}
+INLINE void floats_of_i8(B1 x, F v[4]) {
+    const int16x8_t half[2] = {vmovl_s8(vget_low_s8((int8x16_t)x)), vmovl_high_s8((int8x16_t)x)};
+    for (int k = 0; k < 4; ++k)
+        v[k] = (F)vcvtq_f32_s32(k % 2 ? vmovl_high_s16(half[k / 2]) : vmovl_s16(vget_low_s16(half[k / 2])));
+}
+#else
+INLINE void floats_of_u8(B1 x, F v[4]) {
+    const B1 none = {0}, half[2] = {low1(x, none), high1(x, none)};
+    for (int k = 0; k < 4; ++k)
+        v[k] = __builtin_convertvector((S)(k % 2 ? high2(half[k / 2], none) : low2(half[k / 2], none)), F);
+}
+INLINE void floats_of_i8(B1 x, F v[4]) {
+    const B1 none = {0}, half[2] = {low1(none, x), high1(none, x)};
+    for (int k = 0; k < 4; ++k)
+        v[k] = __builtin_convertvector((S)(k % 2 ? high2(none, half[k / 2]) : low2(none, half[k / 2])) >> 24, F);
+}
+#endif
+INLINE void four_u8(const uint8_t *p, F v[4]) { floats_of_u8(load16(p), v); }
+INLINE void four_i8(const uint8_t *p, F v[4]) { floats_of_i8(load16(p), v); }
+#else
+FOUR(i8, 1)
+FOUR(u8, 1)
+#endif
+FOUR(i16, 2)
+FOUR(u16, 2)
+FOUR(i32, 4)
+FOUR(f16, 2)
+FOUR(bf16, 2)
+FOUR(f32, 4)
+
 INLINE void put_f32(uint8_t *p, F v) { memcpy(p, &v, sizeof v); }
 INLINE U to_bf16(F v) {
     const U bits = (U)v, nan = (U)(v != v);
@@ -153,32 +207,47 @@ INLINE S ints(const int32_t *p) {
     for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
     if (at < n) BODY(n - WIDTH);
 
+#define LOADED(v, i) \
+    scaled(v, each ? floats(shift + (i)) : shift0, each ? floats(scale + (i)) : scale0, divides, \
+           divides && each ? floats(divisor + (i)) : divisor0)
+#define LOAD_TO(to, i) put_f32(to, LOADED(get(from + (i) * bytes), i))
 #define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
-#define LOAD_TO(to, i)                                                                                            \
-    do {                                                                                                          \
-        F v = (get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0); \
-        if (divides) v = v / (each ? floats(divisor + (i)) : divisor0);                                           \
-        put_f32(to, v);                                                                                           \
-    } while (0)
-#define LOAD_PAST(i)                                                                                              \
-    STREAM(dst + 4 * (i),                                                                                         \
-           (V)((get(from + (i) * bytes) - (each ? floats(shift + (i)) : shift0)) * (each ? floats(scale + (i)) : scale0)))
-INLINE void load(F get(const uint8_t *), int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
+INLINE F scaled(F v, F shift, F scale, int divides, F divisor) {
+    v = (v - shift) * scale;
+    return divides ? v / divisor : v;
+}
+typedef F Get(const uint8_t *);
+typedef void Four(const uint8_t *, F[4]);
+INLINE void load(Get get, Four four, int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    WALK(dst, LOAD_AT)
+    int64_t at = (uintptr_t)dst % 4 == 0 ? (int64_t)(-(uintptr_t)dst % VB) / 4 : 0;
+    if (at) LOAD_AT(0);
+    for (; at + 4 * WIDTH <= n; at += 4 * WIDTH) {
+        F v[4];
+        four(from + at * bytes, v);
+        for (int k = 0; k < 4; ++k) put_f32(dst + 4 * (at + k * WIDTH), LOADED(v[k], at + k * WIDTH));
+    }
+    for (; at + WIDTH <= n; at += WIDTH) LOAD_AT(at);
+    if (at < n) LOAD_AT(n - WIDTH);
 }
 #ifdef STREAM
 /* The same past the caches. Nothing else is written to a line that goes there. */
-INLINE void load_past(F get(const uint8_t *), int bytes, int each, const uint8_t *from, uint8_t *dst, int64_t n,
+INLINE void load_past(Get get, Four four, int bytes, int each, const uint8_t *from, uint8_t *dst, int64_t n,
                       const Row *row) {
     enum { divides = 0 };
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
     const int64_t lead = (int64_t)(-(uintptr_t)dst % 64) / 4, lines = (n - lead) / 16 * 16, rest = n - lead - lines;
     uint8_t ends[4 * WIDTH];
-    for (int64_t i = lead; i < lead + lines; i += WIDTH) LOAD_PAST(i);
+    int64_t i = lead;
+    for (; i + 4 * WIDTH <= lead + lines; i += 4 * WIDTH) {
+        F v[4];
+        four(from + i * bytes, v);
+        for (int k = 0; k < 4; ++k) STREAM(dst + 4 * (i + k * WIDTH), (V)LOADED(v[k], i + k * WIDTH));
+    }
+    for (; i < lead + lines; i += WIDTH) STREAM(dst + 4 * i, (V)LOADED(get(from + i * bytes), i));
     for (int64_t done = 0; done < lead; done += WIDTH) {
         const int64_t some = lead - done < WIDTH ? lead - done : WIDTH;
         LOAD_TO(ends, done);
@@ -196,7 +265,7 @@ INLINE void load_past(F get(const uint8_t *), int bytes, int each, const uint8_t
 #define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                  \
     __attribute__((noinline)) static void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, \
                                                                         const Row *row) {                         \
-        load_past(get_##name, bytes, each, src, dst, n, row);                                                     \
+        load_past(get_##name, four_##name, bytes, each, src, dst, n, row);                                                     \
     }
 #define TRY_PAST(name, suffix) \
     if (row->past && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) HERE(load_past_##name##suffix)(src, dst, n, row); else
@@ -206,7 +275,7 @@ INLINE void load_past(F get(const uint8_t *), int bytes, int each, const uint8_t
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
     static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        FIRST load(get_##name, bytes, each, divides, src, dst, n, row);                                           \
+        FIRST load(get_##name, four_##name, bytes, each, divides, src, dst, n, row);                                           \
     }
 #define LOAD(name, bytes)                                       \
     LOAD_PAST_ONE(name, bytes, , 0)                             \
@@ -376,10 +445,11 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
     const F scale0 = every(*scale), before0 = every(*before);
     for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
         F v[4];
+        if (from_u8) four_u8(src + i, v);
+        else four_i8(src + i, v);
         for (int k = 0; k < 4; ++k) {
             const int64_t at = i + k * WIDTH;
-            v[k] = (from_u8 ? get_u8(src + at) : get_i8(src + at)) * (each ? floats(scale + at) : scale0) +
-                   (each ? floats(before + at) : before0);
+            v[k] = v[k] * (each ? floats(scale + at) : scale0) + (each ? floats(before + at) : before0);
         }
         saturate(to_u8, 1, dst + i, v, 0);
         if (i + VB >= n) return;

@@ -67,14 +67,28 @@ INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src
                        const HERE(Steps) *a, int past) {
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
     const int size = type <= U8 ? 1 : 2, each = 4 / size;
+#ifdef STRUCTURES
+    if (size == 1 && channels <= 4 && s == channels) {
+        V bytes[4];
+        if (channels == 3) get_apart3_1(src, bytes);
+        else get_apart4_1(src, bytes);
+        for (int c = 0; c < channels; ++c) {
+            F v[VECTORS];
+            if (type == U8) floats_of_u8(bytes[c], v);
+            else floats_of_i8(bytes[c], v);
+            for (int h = 0; h < VECTORS; ++h)
+                put_f32(dst + c * d + h * VB, scaled(v[h], a->shift[c], a->scale[c], divides, a->divisor[c]));
+        }
+        return;
+    }
+#endif
     U x[VECTORS][4];
     for (int h = 0; h < VECTORS; ++h) in_quads(channels * size, src + h * WIDTH * s, s, x[h]);
     for (int r = 0; r * each < channels; ++r)
         for (int k = 0; k < each && r * each + k < channels; ++k)
             for (int h = 0; h < VECTORS; ++h) {
                 const int c = r * each + k;
-                F v = (part_of(type, x[h][r], k) - a->shift[c]) * a->scale[c];
-                if (divides) v = v / a->divisor[c];
+                const F v = scaled(part_of(type, x[h][r], k), a->shift[c], a->scale[c], divides, a->divisor[c]);
                 put_past(dst + c * d + h * VB, (V)v, past);
             }
 }
