@@ -17,9 +17,6 @@ static void HERE(fence)(void) { _mm_sfence(); }
 static void HERE(fence)(void) {}
 #endif
 
-/* What this level has vectors for, as the loops' own conditions have it. */
-#define ACROSS_STEP (VB >= 32 ? VB : 0)
-
 #define LOADS(name)                                                   \
     {                                                                 \
         {HERE(load_##name), HERE(load_##name##_divided)}, {           \

@@ -135,7 +135,7 @@ WIDEN(2, uint16_t)
 WIDEN(4, uint32_t)
 
 /* Channels that are neighbours. Up to 64: `count` vectors hold them, the last one with some of those before once more. */
-#if VB >= 32
+#if VB >= 32 || defined(__SSE2__) || defined(__aarch64__)
 #if VB == 64
 INLINE uint32_t equal_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }
 INLINE uint32_t nan_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q); }
@@ -150,7 +150,7 @@ INLINE F largest_lane(F v) {
 INLINE F some_floats(const float *p, int64_t n) {
     return (F)_mm512_mask_loadu_ps((__m512)every(-__builtin_inff()), (__mmask16)((1u << n) - 1), p);
 }
-#else
+#elif VB == 32
 INLINE uint32_t equal_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ)); }
 INLINE uint32_t nan_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q)); }
 INLINE F largest2(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
@@ -160,11 +160,48 @@ INLINE F largest_lane(F v) {
     x = _mm256_max_ps(x, _mm256_permute_ps(x, 0x4E));
     return (F)_mm256_max_ps(x, _mm256_permute_ps(x, 0xB1));
 }
+#elif defined(__SSE2__)
+INLINE uint32_t equal_bits(F a, F b) { return (uint32_t)_mm_movemask_ps(_mm_cmpeq_ps((__m128)a, (__m128)b)); }
+INLINE uint32_t nan_bits(F a, F b) { return (uint32_t)_mm_movemask_ps(_mm_cmpunord_ps((__m128)a, (__m128)b)); }
+INLINE F largest2(F a, F b) { return (F)_mm_max_ps((__m128)a, (__m128)b); }
+INLINE F largest_lane(F v) {
+    __m128 x = (__m128)v;
+    x = _mm_max_ps(x, _mm_shuffle_ps(x, x, 0x4E));
+    return (F)_mm_max_ps(x, _mm_shuffle_ps(x, x, 0xB1));
+}
+#else
+INLINE uint32_t bits_of(U lanes) { return vaddvq_u32((uint32x4_t)(lanes & (U){1, 2, 4, 8})); }
+INLINE uint32_t equal_bits(F a, F b) { return bits_of((U)(a == b)); }
+INLINE uint32_t nan_bits(F a, F b) { return bits_of((U)(a != a) | (U)(b != b)); }
+INLINE F largest_lane(F v) { return every(vmaxvq_f32((float32x4_t)v)); }
+#endif
+#if VB < 64
 INLINE F some_floats(const float *p, int64_t n) {
     (void)n;
     return floats(p);
 }
 #endif
+#if defined(__aarch64__)
+/* Of the lanes that hold the largest, or NaN where there is one, which a maximum here passes on, the least number. */
+INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int count, Index *where) {
+    enum { MOST = 32 / WIDTH };
+    for (int64_t i = 0; i < n; ++i, p += step) {
+        F v[MOST], most;
+        for (int k = 0; k < count; ++k) v[k] = get_f32(p + 4 * (k < count - 1 ? k * WIDTH : channels - WIDTH));
+        most = v[0];
+        for (int k = 1; k < count; ++k) most = (F)vmaxq_f32((float32x4_t)most, (float32x4_t)v[k]);
+        most = largest_lane(most);
+        const int nan = most[0] != most[0];
+        U least = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+        for (int k = 0; k < count; ++k) {
+            const U number = (U){0, 1, 2, 3} + (uint32_t)(k < count - 1 ? k * WIDTH : channels - WIDTH);
+            const U others = nan ? (U)(v[k] == v[k]) : ~(U)(v[k] == most);
+            least = (U)vminq_u32((uint32x4_t)least, (uint32x4_t)(number | others));
+        }
+        where[i] = vminvq_u32((uint32x4_t)least);
+    }
+}
+#else
 INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int count, Index *where) {
     enum { MOST = 64 / WIDTH };
     const int64_t last = channels < WIDTH ? 0 : channels - WIDTH, again = (count - 1) * WIDTH - last;
@@ -186,6 +223,7 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
         where[i] = at - (again & -(int64_t)(at >= (count - 1) * WIDTH));
     }
 }
+#endif
 /* Each lane has its first largest; of equal lanes that with the lowest channel. */
 static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
     for (int64_t i = 0; i < n; ++i, p += step) {
@@ -223,8 +261,10 @@ static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t 
     }
 }
 #define ACROSS_F32 HERE(across_f32)
+#define ACROSS_STEP VB
 #else
 #define ACROSS_F32 NULL
+#define ACROSS_STEP 0
 #endif
 
 /* Sums are in double: WIDTH of them are two vectors. */
