@@ -129,7 +129,27 @@ enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
     if (a >= 64 / size && b >= 64 / size) cover(square##size, square##size##_of, 64 / size, 64 / size, size, src, sa, a, dst, db, b, past); else
 #if VB == 32
 SQUARE(2, twice2, 16)
-SQUARE(4, twice4, 8)
+/* Both halves of a line are stored one after the other. */
+INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
+    ROLLED for (int c = 0; c < 4; ++c, src += 16, later += 16, dst += 4 * d) {
+        __m256i x[8], y[8];
+        for (int r = 0; r < 8; ++r) x[r] = pair(ROW(r / 4 * 8 + r % 4), ROW(r / 4 * 8 + r % 4 + 4));
+        for (int half = 0; half < 8; half += 4) {
+            for (int k = 0; k < 2; ++k) {
+                y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
+                y[half + 2 * k + 1] = _mm256_unpackhi_epi32(x[half + k], x[half + k + 2]);
+            }
+            for (int k = 0; k < 2; ++k) {
+                x[half + 2 * k] = _mm256_unpacklo_epi32(y[half + k], y[half + k + 2]);
+                x[half + 2 * k + 1] = _mm256_unpackhi_epi32(y[half + k], y[half + k + 2]);
+            }
+        }
+        for (int k = 0; k < 4; ++k) put256(dst + k * d, x[k], past), put256(dst + k * d + 32, x[4 + k], past);
+    }
+}
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    square4_of(src, src, 64, s, dst, d, past);
+}
 #elif VB == 16
 SQUARE(1, tile1, 16)
 SQUARE(2, tile2, 8)
