@@ -151,7 +151,7 @@ PyObject *native_peaks(PyObject *module, PyObject *args) {
     Py_buffer src, dst;
     Digits digits;
     Heatmaps maps;
-    Peaks peaks = {0, 0, 0, NULL};
+    Peaks peaks = {0, 0, 0, NULL, 0};
     (void)module;
     if (!PyArg_ParseTuple(args, "siOOLLfL", &name, &type, arrays, arrays + 1, &channels, &least, &maps.threshold, &radius))
         return NULL;

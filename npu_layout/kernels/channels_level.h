@@ -99,12 +99,6 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
     for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
 #endif
 }
-/* Pixels of 3 elements before the first one that begins at a vector's multiple. */
-INLINE int64_t thirds_lead(const uint8_t *dst, int size) {
-    enum { INVERSE = 43 }; /* 3 * 43 leaves 1 when divided by 64 and by what divides that */
-    return (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size * INVERSE % (VB / size) : 0;
-}
-
 /* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
     INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \

@@ -207,11 +207,10 @@ GRAY(u16, uint16_t, 2)
 GRAY(f32, float, 4)
 static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
 #ifdef GRAYS_PIXELS
-    const int64_t order = r - g;
-    if ((s == 3 || s == 4) && (order == 1 || order == -1) && b == g - order) {
-        const uint8_t *first = g - 1;
-        if (s == 3) gray_pixels_u8(3, order < 0 ? 2 : 0, first, out, n);
-        else gray_pixels_u8(4, order < 0 ? 2 : 0, first, out, n);
+    const int blue_first = g == b + 1 && r == g + 1, red_first = g == r + 1 && b == g + 1;
+    if ((s == 3 || s == 4) && (blue_first || red_first)) {
+        if (s == 3) gray_pixels_u8(3, blue_first ? 0 : 2, blue_first ? b : r, out, n);
+        else gray_pixels_u8(4, blue_first ? 0 : 2, blue_first ? b : r, out, n);
         return;
     }
 #endif

@@ -18,7 +18,7 @@ typedef struct {
     int inner;
     Loop inners[MAX_LOOPS]; /* what they are, the innermost first */
     const uint8_t *src;     /* of the plane at hand, and its number */
-    int64_t plane, last;
+    int64_t plane;
     Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
     int64_t pitch;
     int unchecked; /* what is noted has been compared with the threshold alone */
@@ -106,8 +106,8 @@ static void note(Search *s, int64_t y, int64_t lane) {
     }
     if ((s->unchecked || maps->radius > 1) && !stands_out(maps, s->src + at, y, x)) return;
     const int64_t code = (plane << maps->y_bits | y) << maps->x_bits | x;
-    if (code < s->last) s->peaks->unsorted = 1;
-    s->last = code;
+    if (code < s->peaks->last) s->peaks->unsorted = 1;
+    s->peaks->last = code;
     if (s->peaks->count < s->peaks->room) s->peaks->codes[s->peaks->count] = code;
     ++s->peaks->count;
 }
@@ -207,7 +207,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
     s.level = level, s.maps = maps, s.peaks = peaks;
     s.peak = level->fast[PATH_PEAKS].peak[is_short ? F32 : maps->type];
     s.size = is_short ? 4 : size;
-    s.inner = 0, s.inside = 1, s.last = -1, s.unchecked = 0;
+    s.inner = 0, s.inside = 1, s.unchecked = 0;
     Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};
     int count = 0;
     for (int i = 0; i < maps->planes.count; ++i) { /* by their numbers, so that the peaks come sorted if they can */

@@ -59,7 +59,7 @@ typedef struct {
 INLINE void steps_of(int channels, int divides, const Row *row, int64_t at, int64_t p, HERE(Steps) *to) {
     for (int k = 0; k < channels; ++k, at += p) {
         to->shift[k] = every(row->shift[at]), to->scale[k] = every(row->scale[at]);
-        if (divides) to->divisor[k] = every(row->divisor[at]);
+        to->divisor[k] = every(divides ? row->divisor[at] : 1);
     }
 }
 

@@ -39,11 +39,11 @@ typedef struct {
 } Heatmaps;
 
 /* Codes, of the bits of plane, y and x, in a list of `room`, in any order; how many there are, with those for which
- * there was no room. */
+ * there was no room; and the one found last, 0 before any was. */
 typedef struct {
     int64_t count, room;
     int unsorted;
-    int64_t *codes;
+    int64_t *codes, last;
 } Peaks;
 void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Peaks *peaks);
 /* Sort `peaks` by way of as much room again. True: the list lies in `other`. */

@@ -134,7 +134,7 @@ WIDEN(1, uint8_t)
 WIDEN(2, uint16_t)
 WIDEN(4, uint32_t)
 
-/* Channels that are neighbours. Up to 64: `count` vectors hold them, the last one with some of those before once more. */
+/* Channels that are neighbours. Up to 64, or 32 of 16 bytes a vector: `count` vectors hold them, the last one with some of those before once more. */
 #if VB >= 32 || defined(__SSE2__) || defined(__aarch64__)
 #if VB == 64
 INLINE uint32_t equal_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }

@@ -66,6 +66,8 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 #include <immintrin.h>
 #elif defined(__SSE4_1__)
 #include <smmintrin.h>
+#elif defined(__SSSE3__)
+#include <tmmintrin.h>
 #elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif

@@ -214,7 +214,7 @@ static int reduce_case(const Level *level, const Level *first) {
     int64_t codes[2][4096], number = 0;
     Heatmaps maps = {.type = type, .height = extents[1], .width = extents[2], .y = from[1].s, .x = from[2].s, .radius = 1 + below(2),
                      .least = 20, .threshold = 19.5f, .y_bits = 9, .x_bits = 8, .planes = {1, {{extents[0], from[0].s, 0, 1}}, 0, 0, 0}};
-    Peaks peaks = {0, 4096, 0, codes[0]};
+    Peaks peaks = {0, 4096, 0, codes[0], 0};
     peaks_find(level, &maps, src, &peaks);
     if (peaks.count > 4096) return 1;
     const int64_t *sorted = peaks.unsorted && peaks_sort(&peaks, codes[1]) ? codes[1] : codes[0];

@@ -672,7 +672,7 @@ static void one_peaks(void) {
         const Level *level = level_at(i);
         if (!level) continue;
         int64_t *codes = malloc((size_t)room * 8 + !room), *other = malloc((size_t)room * 8 + !room);
-        Peaks peaks = {0, room, 0, codes};
+        Peaks peaks = {0, room, 0, codes, 0};
         peaks_find(level, &maps, src.at + s.start, &peaks);
         if (peaks.count != number) wrong("peaks", level, "type, got, expected", type, peaks.count, number);
         if (number <= room) {

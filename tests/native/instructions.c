@@ -56,7 +56,7 @@ static void peaks(Dtype type, int64_t n) {
     int64_t codes[64];
     Heatmaps maps = {.type = type, .height = n / 256, .width = 256, .y = 256 * dtype_size[type], .x = dtype_size[type],
                      .radius = 1, .least = 127, .threshold = 1e30f, .y_bits = 16, .x_bits = 8, .planes = {1, {{1, 0, 0, 1}}, 0, 0, 0}};
-    Peaks found = {0, 64, 0, codes};
+    Peaks found = {0, 64, 0, codes, 0};
     peaks_find(level, &maps, src, &found);
 }
 
