@@ -1,5 +1,13 @@
 /* Transposes: tiles, and the order in which they cover a matrix; rows that are copied as they are; everything else,
  * element by element. */
+/* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
+ * once, for which there are not enough registers. */
+#define HELD(pointer, by)                     \
+    ({                                        \
+        (pointer) += (by);                    \
+        __asm__("" : "+r"(pointer));          \
+        pointer;                              \
+    })
 /* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
 #define ROW(r) (((r) < from ? src : later) + (r)*s)
 #define TILES(size, rounds)                                                                                   \
@@ -61,7 +69,7 @@ TILES(2, 3)
 TILES(4, 2)
 TILES(8, 1)
 
-/* TRY_MORE(size): cover by tiles that have more rows than one of 16 bytes, where there are so many. */
+/* Tiles that have more rows than one of 16 bytes. */
 #if VB >= 32
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which stay apart to the end. */
 #define TWICE(name, count, rounds, epi)                                                                       \
@@ -102,9 +110,6 @@ INLINE void twice1_of(int first, const uint8_t *src, const uint8_t *later, int f
 INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     twice1_of(0, src, src, 64, s, dst, d, past);
 }
-enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
-#define TRY_TWICE(size) \
-    if (a >= TWICE_ROWS##size && b >= 16 / size) cover(twice##size, NULL, TWICE_ROWS##size, 16 / size, size, src, sa, a, dst, db, b, past); else
 #endif
 
 /* Unrolled, 16 rows have more addresses than there are registers. Measured: a tenth faster with vectors of 32 bytes, but
@@ -114,72 +119,88 @@ enum { TWICE_ROWS1 = 16, TWICE_ROWS2 = 16, TWICE_ROWS4 = 8, TWICE_ROWS8 = 4 };
 #else
 #define ROLLED
 #endif
-/* As many elements as a cache line holds, in both directions, of tiles of so many rows: whole lines on both sides. */
-#define SQUARE(size, name, rows)                                                                              \
+/* As many elements as a cache line holds, in both directions: whole lines on both sides. A strip is the part of it with
+ * columns of 16 bytes together. */
+#define STRIP(size, name, rows)                                                                               \
+    INLINE void strip##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
+                                 int past) {                                                                  \
+        ROLLED for (int r = 0; r < 64 / size; r += rows)                                                      \
+            name##_of(r, src, later, from, s, dst + r * size, d, past);                                       \
+    }
+#define SQUARE(size)                                                                                          \
+    INLINE void strip##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
+        strip##size##_of(src, src, 64, s, dst, d, past);                                                      \
+    }                                                                                                         \
     INLINE void square##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
                                   int past) {                                                                 \
         ROLLED for (int c = 0; c < 4; ++c)                                                                    \
-            ROLLED for (int r = 0; r < 64 / size; r += rows)                                                  \
-                name##_of(r, src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d + r * size, d, past); \
+            strip##size##_of(src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d, d, past);        \
     }                                                                                                         \
     INLINE void square##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {              \
         square##size##_of(src, src, 64, s, dst, d, past);                                                     \
     }
-#define TRY_SQUARE(size) \
-    if (a >= 64 / size && b >= 64 / size) cover(square##size, square##size##_of, 64 / size, 64 / size, size, src, sa, a, dst, db, b, past); else
 #if VB == 32
-SQUARE(2, twice2, 16)
+STRIP(2, twice2, 16)
+SQUARE(2)
 /* Both halves of a line are stored one after the other. */
-INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
-    ROLLED for (int c = 0; c < 4; ++c, src += 16, later += 16, dst += 4 * d) {
-        __m256i x[8], y[8];
-        for (int r = 0; r < 8; ++r) x[r] = pair(ROW(r / 4 * 8 + r % 4), ROW(r / 4 * 8 + r % 4 + 4));
-        for (int half = 0; half < 8; half += 4) {
-            for (int k = 0; k < 2; ++k) {
-                y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
-                y[half + 2 * k + 1] = _mm256_unpackhi_epi32(x[half + k], x[half + k + 2]);
-            }
-            for (int k = 0; k < 2; ++k) {
-                x[half + 2 * k] = _mm256_unpacklo_epi32(y[half + k], y[half + k + 2]);
-                x[half + 2 * k + 1] = _mm256_unpackhi_epi32(y[half + k], y[half + k + 2]);
-            }
+INLINE void strip4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
+    __m256i x[8], y[8];
+    for (int r = 0; r < 8; ++r) x[r] = pair(ROW(r / 4 * 8 + r % 4), ROW(r / 4 * 8 + r % 4 + 4));
+    for (int half = 0; half < 8; half += 4) {
+        for (int k = 0; k < 2; ++k) {
+            y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
+            y[half + 2 * k + 1] = _mm256_unpackhi_epi32(x[half + k], x[half + k + 2]);
         }
-        for (int k = 0; k < 4; ++k) put256(dst + k * d, x[k], past), put256(dst + k * d + 32, x[4 + k], past);
+        for (int k = 0; k < 2; ++k) {
+            x[half + 2 * k] = _mm256_unpacklo_epi32(y[half + k], y[half + k + 2]);
+            x[half + 2 * k + 1] = _mm256_unpackhi_epi32(y[half + k], y[half + k + 2]);
+        }
     }
+    for (int k = 0; k < 4; ++k) put256(dst + k * d, x[k], past), put256(dst + k * d + 32, x[4 + k], past);
 }
-INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    square4_of(src, src, 64, s, dst, d, past);
-}
+SQUARE(4)
 #elif VB == 16
-SQUARE(1, tile1, 16)
-SQUARE(2, tile2, 8)
-SQUARE(4, tile4, 4)
+STRIP(1, tile1, 16)
+SQUARE(1)
+STRIP(2, tile2, 8)
+SQUARE(2)
+STRIP(4, tile4, 4)
+SQUARE(4)
 #endif
 
 #if VB == 64
-/* Four times as many rows: what is stored is a whole cache line. */
-#define FOURFOLD(size, rounds, epi)                                                                           \
-    INLINE void fourfold##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
-        enum { COUNT = 16 / size };                                                                           \
-        __m512i x[COUNT], y[COUNT];                                                                           \
-        for (int r = 0; r < COUNT; ++r) x[r] = quad(src + r * s, COUNT * s);                                  \
-        for (int k = 0; k < rounds; ++k) {                                                                    \
-            ROUND(__m512i, _mm512_unpacklo_##epi, _mm512_unpackhi_##epi, x, y, COUNT)                         \
-            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+/* More rows: what is stored is a whole cache line (FOURFOLD), or half of it. The first round comes with the loads. */
+#define MANIFOLD(name, V, BITS, count, rounds, epi, load, put)                                                \
+    INLINE void name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
+        V x[count], y[count];                                                                                 \
+        for (int r = 0; r < count / 2; ++r) {                                                                 \
+            const uint8_t *p = HELD(src, r ? s : 0);                                                          \
+            const V early = load(p, count * s), late = load(p + count / 2 * s, count * s);                    \
+            y[2 * r] = BITS##_unpacklo_##epi(early, late);                                                    \
+            y[2 * r + 1] = BITS##_unpackhi_##epi(early, late);                                                \
         }                                                                                                     \
-        for (int r = 0; r < COUNT; ++r) put512(dst + r * d, x[r], past);                                      \
+        for (int k = 1; k < rounds; ++k) {                                                                    \
+            for (int r = 0; r < count; ++r) x[r] = y[r];                                                      \
+            ROUND(V, BITS##_unpacklo_##epi, BITS##_unpackhi_##epi, x, y, count)                               \
+        }                                                                                                     \
+        for (int r = 0; r < count; ++r) put(HELD(dst, r ? d : 0), y[r], past);                                \
     }
+#define FOURFOLD(size, rounds, epi) MANIFOLD(fourfold##size, __m512i, _mm512, 16 / size, rounds, epi, quad, put512)
 FOURFOLD(1, 4, epi8)
-/* Between both: with 32 registers 16 vectors of 32 bytes fit. */
-TWICE(long1, 16, 4, epi8)
 FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
+/* Between both: with 32 registers 16 vectors of 32 bytes fit. */
+#define PAIR_APART(p, step) pair(p, (p) + (step))
+MANIFOLD(twicelong1, __m256i, _mm256, 16, 4, epi8, PAIR_APART, put256)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
  * drive each other out. The last two rounds turn the lanes. */
 INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
-    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512((r < from ? src : later) + r * s);
+    for (int r = 0; r < 16; ++r) {
+        x[r] = _mm512_loadu_si512(r < from ? src : later);
+        src += s, later += s;
+    }
     for (int g = 0; g < 16; g += 4) {
         for (int r = 0; r < 2; ++r) {
             y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
@@ -203,109 +224,205 @@ INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64
 INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     square4_of(src, src, 16, s, dst, d, past);
 }
-#define TRY_MORE(size)                                                                                        \
-    if (size == 4 && a >= 16 && b >= 16) cover(square4, square4_of, 16, 16, 4, src, sa, a, dst, db, b, past);             \
-    else if (a >= 64 / size && b >= 16 / size) cover(fourfold##size, NULL, 64 / size, 16 / size, size, src, sa, a, dst, db, b, past); \
-    else if (size == 1 && a >= 32 && b >= 16) cover(twicelong1, NULL, 32, 16, 1, src, sa, a, dst, db, b, past);           \
-    else TRY_TWICE(size)
-#elif VB == 32
-#define TRY_8(size) TRY_TWICE(size)
-#define TRY_1(size) TRY_TWICE(size)
-#define TRY_2(size) TRY_SQUARE(size) TRY_TWICE(size)
-#define TRY_4(size) TRY_SQUARE(size) TRY_TWICE(size)
-#define TRY_MORE(size) TRY_##size(size)
-#else
-#define TRY_8(size)
-#define TRY_1(size) TRY_SQUARE(size)
-#define TRY_2(size) TRY_SQUARE(size)
-#define TRY_4(size) TRY_SQUARE(size)
-#define TRY_MORE(size) TRY_##size(size)
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
-/* The same of rows that lie apart: those before `from` at `src`, the rest at `rest`. */
-typedef void Joint(const uint8_t *src, const uint8_t *rest, int from, int64_t s, uint8_t *dst, int64_t d, int past);
+/* The same of rows that lie apart: those before `from` at `src`, the rest at `later`. */
+typedef void Joint(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past);
 
-/* Where tile i of an axis of n elements starts: after `lead` elements steps of `step`, the last one overlapping. */
-INLINE int64_t place(int64_t i, int64_t step, int64_t n, int64_t lead, int64_t leads) {
-    int64_t at = i < leads ? i * step : lead + (i - leads) * step;
-    return at < n - step ? at : n - step;
+/* Where the tiles of an axis begin: from `at` on, every `step` elements, but at `lead` in any case; one that does not fit
+ * before n begins earlier. s, d: bytes of one element, in the source and in dst. */
+typedef struct {
+    int64_t at, end, step, n, lead, s, d;
+} Steps;
+INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
+    return at < k->lead && at + by > k->lead ? k->lead : at + by;
+}
+INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
+
+/* One row of tiles. AHEAD: bytes from what is read to what is asked for, of so many rows. */
+enum { AHEAD = 256 };
+INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
+                    int64_t l1, int ahead, int past) {
+    const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
+    const uint8_t *from = src + place(along, l0) * along->s;
+    uint8_t *to = dst + place(along, l0) * along->d;
+    for (int64_t l = l0;;) {
+        for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+        tile(from, s, to, d, past);
+        const int64_t before = l;
+        l += step, from += from_step, to += to_step;
+        if (__builtin_expect(before < along->lead, 0)) {
+            l = onward(along, before, step);
+            from = src + l * along->s, to = dst + l * along->d;
+        }
+        if (l >= l1) break;
+        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
+    }
 }
 
 /* Cover a x b elements by tiles of `rows` x `columns`, in strips of one cache line: along the destination's rows, which
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
  * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
  * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
- * LINES: of each long row of the result, one after the other. BLOCK: bytes of the source that stay in L2 while all of
+ * BLOCK: bytes of the source that stay in L2 while all of
  * its columns are read. WIDE: bytes of a row of the result from which on few rows share a page, and the walk along them
- * is given up. AHEAD: bytes from what is read to what is asked for. */
-enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, LINES = 4, AHEAD = 256 };
-INLINE void cover(Tile *tile, Joint *joint, int rows, int columns, int size, const uint8_t *src, int64_t sa, int64_t a,
-                  uint8_t *dst, int64_t db, int64_t b, int past) {
+ * is given up. FEW_ROWS: of the result, that can be written to at a
+ * time wherever they lie. LINES: of each row of the result, one after the other, where rows share sets of the cache. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
+INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns, int narrows, int size, const uint8_t *src,
+                  int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past) {
     const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
-    int64_t lead = 0, leads = 0, skip = 0;
+    int64_t lead = 0, skip = 0;
     /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
     const int gapless = joint && db == a * size;
-    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size)) {
+    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size))
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
-        leads = (lead + rows - 1) / rows;
-    }
-    const int joins = gapless && lead;
-    const int64_t early = rows - lead; /* elements of the row before */
     if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
         skip = (int64_t)(-(uintptr_t)src % 64) / size;
-    const int64_t as = joins ? a / rows : leads + (a - lead + rows - 1) / rows;
-    const int64_t bs = (skip > 0) + (b - skip + columns - 1) / columns;
+    /* Few columns that are left are done by narrow tiles. */
+    const int64_t rest = narrow && (b - skip) % columns <= 2 * narrows ? (b - skip) % columns : 0, whole_columns = b - rest;
+    const int joins = gapless && lead && !rest;
+    const int64_t early = rows - lead; /* elements of the row before */
     const int large = a * b * size > LARGE;
     const int aligned = db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
     /* Short rows that go past the caches want whole ones at a time, from lines of the source that were asked for before. */
     const int whole = past && across >= down && fills_lines && reads_lines && aligned && a % rows == 0 && (joins || !lead);
-    const int by_destination = across < down ? size < 4 || (reads_lines && !large)
+    const int by_destination = across < down ? size < 4 || ((reads_lines || b <= FEW_ROWS) && !large)
                                              : !whole && (large || (fills_lines && down % 1024 == 0));
     const int64_t step = by_destination ? rows * size : columns * size;
-    const int64_t strip = step < 64 ? 64 / step : by_destination && across < down ? LINES : 1;
-    const int64_t outer = by_destination ? as : bs, inner = by_destination ? bs : as;
+    const int64_t strip = step < 64 ? 64 / step : by_destination && across < down && down % 512 == 0 ? LINES : 1;
     const int lines = whole || (past && across < down && aligned && a * size >= 2048);
     const int64_t line = lines && !by_destination && rows * size < 64 ? 64 / (rows * size) : 1;
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
-    const int crowded = down >= WIDE && (across >= down || down % 1024 == 0);
+    const int crowded = down >= WIDE && (across >= down || (down % 1024 == 0 && b > FEW_ROWS));
     const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
-    const int64_t block = !by_destination ? !across || across * rows * 4 > BLOCK ? inner : BLOCK / (across * rows)
-                          : crowded       ? 1
-                          : shared        ? COLUMNS / columns
-                                          : inner;
-    for (int64_t l0 = 0; l0 < inner; l0 += block) {
-        const int64_t l1 = l0 + block < inner ? l0 + block : inner;
-        for (int64_t k0 = 0; k0 < outer;) {
-            int64_t k1 = by_destination && k0 < leads ? leads : k0 + strip;
-            if (k1 > outer) k1 = outer;
-            for (int64_t m0 = l0, m1; m0 < l1; m0 = m1) {
-                m1 = past && !by_destination && m0 < leads ? leads : m0 + (past ? line : 1);
-                if (past && m1 > l1) m1 = l1;
-                for (int64_t k = k0; k < k1; ++k)
-                    for (int64_t l = m0; l < m1; ++l) {
-                        const int64_t p = place(by_destination ? k : l, rows, a, lead, leads);
-                        const int64_t q = place(by_destination ? l : k, columns, b, skip, skip > 0);
-                        const uint8_t *from = src + q * size;
-                        uint8_t *to = dst + q * db;
-                        for (int64_t r = 0; whole && r < rows; ++r) __builtin_prefetch(from + (p + r) * sa + AHEAD, 0, 2);
-                        if (!joins || p) {
-                            tile(from + p * sa, sa, to + p * size, db, past && lines);
-                            continue;
-                        }
-                        if (q)
-                            joint(from - size + (a - early) * sa, from - early * sa, (int)early, sa, to - early * size, db,
-                                  past && lines);
-                        else
-                            tile(from, sa, to, db, 0);
-                        if (!q || q == b - columns) tile(from + (a - rows) * sa, sa, to + (a - rows) * size, db, 0);
+    const Steps over_rows = {joins ? lead : 0, joins ? a - early : a, rows, a, lead, sa, size};
+    const Steps over_columns = {0, whole_columns, columns, whole_columns, skip, size, db};
+    const Steps over_rest = {whole_columns, b, narrows, b, 0, size, db};
+    const Steps by = by_destination ? over_rows : over_columns, along = by_destination ? over_columns : over_rows;
+    const int64_t block = !by_destination ? !across || across * rows * 4 > BLOCK ? along.n : BLOCK / across
+                          : crowded       ? columns
+                          : shared        ? COLUMNS
+                                          : along.n;
+    past = past && lines;
+    for (int64_t i = 0; joins && i < b; i = onward(&over_columns, i, columns)) {
+        const int64_t q = place(&over_columns, i);
+        const uint8_t *from = src + q * size;
+        uint8_t *to = dst + q * db;
+        if (q)
+            joint(from - size + (a - early) * sa, from - early * sa, (int)early, sa, to - early * size, db, past);
+        else
+            tile(from, sa, to, db, 0);
+        if (!q || q == b - columns) tile(from + (a - rows) * sa, sa, to + (a - rows) * size, db, 0);
+    }
+    const int ahead = whole ? rows : 0;
+    const int turned = strip > 1 && line == 1; /* the tiles of a strip lie next to each other in time */
+    const Steps outer = turned ? along : by, row = turned ? by : along;
+    for (int64_t b0 = along.at, b1; b0 < along.end; b0 = b1) {
+        b1 = onward(&along, b0, block);
+        if (b1 > along.end) b1 = along.end;
+        for (int64_t k0 = by.at, k1; k0 < by.end; k0 = k1) {
+            k1 = strip == 1 ? by.end : onward(&by, k0, strip * by.step);
+            if (k1 > by.end) k1 = by.end;
+            for (int64_t l0 = b0, l1; l0 < b1; l0 = l1) {
+                l1 = line == 1 ? b1 : onward(&along, l0, line * along.step);
+                if (l1 > b1) l1 = b1;
+                const int narrowly = narrow && by_destination && l1 == along.end;
+                const int64_t o1 = turned ? l1 : k1, r0 = turned ? k0 : l0, r1 = turned ? k1 : l1;
+                for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
+                    const uint8_t *from = src + place(&outer, o) * outer.s;
+                    uint8_t *to = dst + place(&outer, o) * outer.d;
+                    lay_row(tile, from, sa, to, db, &row, r0, r1, ahead, past);
+                    if (narrowly && !turned) lay_row(narrow, from, sa, to, db, &over_rest, whole_columns, b, ahead, past);
+                }
+                if (narrowly && turned)
+                    for (int64_t k = whole_columns; k < b; k += narrows) {
+                        const int64_t q = place(&over_rest, k);
+                        lay_row(narrow, src + q * size, sa, dst + q * db, db, &by, k0, k1, ahead, past);
                     }
             }
-            k0 = k1;
         }
     }
+    if (narrow && !by_destination)
+        for (int64_t k = whole_columns; k < b; k += narrows) {
+            const int64_t q = place(&over_rest, k);
+            lay_row(narrow, src + q * size, sa, dst + q * db, db, &over_rows, along.at, along.end, ahead, past);
+        }
 }
+
+/* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
+#define COVER(tile, joint, narrow, rows, columns, size)                                                                \
+    static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+                                                             int64_t db, int64_t b, int past) {                       \
+        if (VB > 16 && past)                                                                                          \
+            cover(tile, joint, narrow, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 1);                    \
+        else                                                                                                          \
+            cover(tile, joint, narrow, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 0);                    \
+    }
+#define COVERS(size)                                                       \
+    COVER(tile##size, NULL, NULL, 16 / size, 16 / size, size)                    \
+    COVER(tile##size##_few_columns, NULL, NULL, 16 / size, 8 / size, size)       \
+    COVER(tile##size##_few_rows, NULL, NULL, 8 / size, 16 / size, size)          \
+    COVER(tile##size##_few, NULL, NULL, 8 / size, 8 / size, size)
+COVERS(1)
+COVERS(2)
+COVERS(4)
+COVERS(8)
+#if VB >= 32
+COVER(twice1, NULL, NULL, 16, 16, 1)
+COVER(twice2, NULL, NULL, 16, 8, 2)
+COVER(twice4, NULL, NULL, 8, 4, 4)
+COVER(twice8, NULL, NULL, 4, 2, 8)
+#endif
+#if VB == 64
+COVER(fourfold1, NULL, NULL, 64, 16, 1)
+COVER(twicelong1, NULL, NULL, 32, 16, 1)
+COVER(fourfold2, NULL, NULL, 32, 8, 2)
+COVER(fourfold4, NULL, NULL, 16, 4, 4)
+COVER(fourfold8, NULL, NULL, 8, 2, 8)
+#else
+COVER(square2, square2_of, strip2, 32, 32, 2)
+COVER(strip2, NULL, NULL, 32, 8, 2)
+COVER(strip4, NULL, NULL, 16, 4, 4)
+#endif
+#if VB == 16
+COVER(square1, square1_of, strip1, 64, 64, 1)
+#endif
+#if VB == 64
+COVER(square4, square4_of, fourfold4, 16, 16, 4)
+#else
+COVER(square4, square4_of, strip4, 16, 16, 4)
+#endif
+
+/* The tiles for elements of 1, 2, 4 and 8 bytes; of those that fit the first is taken. */
+typedef struct {
+    void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past);
+    int rows, columns;
+} Tiling;
+#define TILING(name, rows, columns) {HERE(cover_##name), rows, columns}
+#define TILINGS(size)                                                                                 \
+    TILING(tile##size, 16 / size, 16 / size), TILING(tile##size##_few_columns, 16 / size, 8 / size),  \
+        TILING(tile##size##_few_rows, 8 / size, 16 / size), TILING(tile##size##_few, 8 / size, 8 / size)
+static const Tiling HERE(tilings)[4][8] = {
+#if VB == 64
+    {TILING(fourfold1, 64, 16), TILING(twicelong1, 32, 16), TILING(twice1, 16, 16), TILINGS(1)},
+    {TILING(fourfold2, 32, 8), TILING(twice2, 16, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(fourfold4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
+    {TILING(fourfold8, 8, 2), TILING(twice8, 4, 2), TILINGS(8)},
+#elif VB == 32
+    {TILING(twice1, 16, 16), TILINGS(1)},
+    {TILING(square2, 32, 32), TILING(strip2, 32, 8), TILING(twice2, 16, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(strip4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
+    {TILING(twice8, 4, 2), TILINGS(8)},
+#else
+    {TILING(square1, 64, 64), TILINGS(1)},
+    {TILING(square2, 32, 32), TILING(strip2, 32, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(strip4, 16, 4), TILINGS(4)},
+    {TILINGS(8)},
+#endif
+};
 
 INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
     switch (size) {
@@ -347,29 +464,6 @@ static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) 
         }
     }
 }
-
-#define TRANSPOSE(size)                                                                                       \
-    INLINE void transpose##size(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,   \
-                                int past) {                                                                   \
-        enum { FULL = 16 / size, HALF = 8 / size };                                                           \
-        TRY_MORE(size)                                                                                        \
-        if (a >= FULL && b >= FULL)                                                                      \
-            cover(tile##size, NULL, FULL, FULL, size, src, sa, a, dst, db, b, past);                                      \
-        else if (a >= FULL && b >= HALF)                                                                      \
-            cover(tile##size##_few_columns, NULL, FULL, HALF, size, src, sa, a, dst, db, b, past);                        \
-        else if (a >= HALF && b >= FULL)                                                                      \
-            cover(tile##size##_few_rows, NULL, HALF, FULL, size, src, sa, a, dst, db, b, past);                           \
-        else if (a >= HALF && b >= HALF)                                                                      \
-            cover(tile##size##_few, NULL, HALF, HALF, size, src, sa, a, dst, db, b, past);                                \
-        else if (a >= b)                                                                                      \
-            for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);         \
-        else                                                                                                  \
-            for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);         \
-    }
-TRANSPOSE(1)
-TRANSPOSE(2)
-TRANSPOSE(4)
-TRANSPOSE(8)
 
 /* 4 x 4 elements of 16 bytes: a cache line on both sides. */
 INLINE void tile16(const uint8_t *src, int64_t sa, uint8_t *dst, int64_t db) {
@@ -427,16 +521,20 @@ INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     copy_row(s + i, d + i, bytes - i);
 }
 
-static __attribute__((noinline)) void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
-                                                     int64_t db, int64_t b, int past) {
-    past = VB > 16 && past;
-    switch (size) {
-        case 1: if (past) transpose1(src, sa, a, dst, db, b, 1); else transpose1(src, sa, a, dst, db, b, 0); break;
-        case 2: if (past) transpose2(src, sa, a, dst, db, b, 1); else transpose2(src, sa, a, dst, db, b, 0); break;
-        case 4: if (past) transpose4(src, sa, a, dst, db, b, 1); else transpose4(src, sa, a, dst, db, b, 0); break;
-        case 8: if (past) transpose8(src, sa, a, dst, db, b, 1); else transpose8(src, sa, a, dst, db, b, 0); break;
-        default: transpose16(src, sa, a, dst, db, b);
+static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,
+                            int past) {
+    const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
+    if (size == 16) {
+        transpose16(src, sa, a, dst, db, b);
+        return;
     }
+    while (t->cover && (a < t->rows || b < t->columns)) ++t;
+    if (t->cover)
+        t->cover(src, sa, a, dst, db, b, past);
+    else if (a >= b)
+        for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);
+    else
+        for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);
 }
 
 /* Rows whose distance is a multiple of CROWD share so few sets of L1 that they drive each other out. They go by a bench
@@ -478,7 +576,7 @@ static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, L
 
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    const int size = m->size, many = size < 16 && a.n * size >= 64 && b.n * size >= 64;
+    const int size = m->size, many = size < 16 && a.n * size >= 64 && b.n >= 16;
     if (many && b.d % CROWD == 0 && !(VB > 16 && m->past))
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
     else if (many && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
