@@ -6,6 +6,8 @@ import ctypes
 import json
 import mmap
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,21 @@ def test_half_bytes(dtype: str, channels: int) -> None:
     np.testing.assert_array_equal(unpacked, tensor)
     with pytest.raises(nl.NpuLayoutError, match="holds"):
         spec.pack(np.full(spec.shape, 99))
+
+
+def test_half_bytes_and_bfloat16_without_ml_dtypes() -> None:
+    """Other tests import onnx, and with it the package that makes numpy know these dtypes."""
+    script = """
+import sys, numpy as np, npu_layout as nl
+for dtype in ("int4", "uint4", "int4_high", "uint4_high", "bfloat16"):
+    spec = nl.TensorSpec((1, 3, 3, 3), "NHWC", dtype)
+    tensor = np.arange(27, dtype=np.float32 if dtype == "bfloat16" else np.int8).reshape(spec.shape) % 8
+    assert (spec.unpack(spec.pack(tensor)) == tensor).all(), dtype
+    assert (spec.unpack(spec.pack(tensor), to="NCHW4c")[0, 0, ..., :3] == tensor.transpose(0, 2, 3, 1)).all(), dtype
+assert "ml_dtypes" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_bfloat16_rounds_to_even() -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _NIBBLES = {"int4": (-8, 7), "uint4": (0, 15)}
+_ITEMSIZES = {"bfloat16": 2, "int4": 1, "uint4": 1}  # numpy knows these where ml_dtypes is imported, else not
 
 
 def limits(dtype: str) -> tuple[int, int]:
@@ -70,7 +71,7 @@ class Arithmetic(NamedTuple):
     @property
     def itemsizes(self) -> tuple[int, int]:
         """Bytes of an element of the source and of the destination."""
-        src, dst = (2 if name == "bfloat16" else np.dtype(name).itemsize for name in self[:2])
+        src, dst = (_ITEMSIZES.get(name) or np.dtype(name).itemsize for name in self[:2])
         return src, dst
 
     @property
