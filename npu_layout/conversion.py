@@ -24,14 +24,15 @@ class Conversion:
         The loops that it runs.
     """
 
-    __slots__ = ("_dtypes", "_run", "move", "source", "target")
+    __slots__ = ("_attempt", "_dtypes", "_run", "move", "source", "target")
     source: TensorSpec
     target: TensorSpec
     move: Plan
 
     def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
-        self.source, self.target, self.move, self._run = source, target, move, move.run
-        self._dtypes = (source.stored, target.stored) if move.checks else ()
+        self.source, self.target, self.move = source, target, move
+        self._run, self._attempt = move.run, move.attempt
+        self._dtypes = source.stored, target.stored
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The buffer of `target` that holds what `buffer`, of `source`, holds: a copy, pad elements and gaps zero.
@@ -42,14 +43,11 @@ class Conversion:
         Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written. Ctrl-C
         leaves `out` half written.
         """
-        # The usual case of a hot loop.
-        if type(out) is np.ndarray and type(buffer) is np.ndarray and (buffer.dtype, out.dtype) == self._dtypes:
-            try:
-                self._run(buffer, out)
+        # The usual case of a hot loop; else the checks below say why.
+        if type(out) is np.ndarray and type(buffer) is np.ndarray:
+            fit = (buffer.dtype, out.dtype) == self._dtypes
+            if fit and self._attempt(buffer, out):
                 return out
-            except (ValueError, BufferError) as error:
-                if error.__traceback__ and error.__traceback__.tb_next:
-                    raise  # a signal's handler did, meanwhile; else the checks below say why
         target = self.target
         flat = self.source.flat(buffer)
         if out is None:

@@ -131,6 +131,10 @@ def _fills(dst: Storage) -> Iterator[Box]:
             yield Box(_coalesce(loops), 0, dst.start + sum(run.dst for run in runs), 0)
 
 
+def _never(source: np.ndarray, destination: np.ndarray) -> bool:
+    return False
+
+
 class Plan:
     """A conversion between two stored layouts, made once; `run` moves the elements of one buffer."""
 
@@ -148,8 +152,9 @@ class Plan:
         made = self.program()
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
         self.run = made.run
-        #: Whether `run` takes arrays of any shape, and refuses with a ValueError what does not fit.
-        self.checks = not isinstance(made, kernels.Twin)
+        #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
+        #: written.
+        self.attempt = _never if isinstance(made, kernels.Twin) else made.attempt
 
     def program(self, backend: str | None = None) -> Any:
         """What runs, on one thread; `backend`: other kernels than the active ones."""
@@ -300,6 +305,9 @@ def repack(
     array = np.asarray(x)
     asked = None if shape is None else tuple(shape)
     move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
+    # The usual case of a hot loop; else the checks below say why.
+    if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
+        return out
     if out is None:
         result = np.empty(target_shape, array.dtype)
     else:

@@ -260,6 +260,11 @@ class TensorSpec:
             On a buffer that does not fit, an out that does not, a dtype that would lose values.
         """
         move, shape, wanted, shares = self._unpacking(to, dtype)
+        # The usual case of a hot loop; else the checks below say why.
+        if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
+            fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted
+            if fit and move.attempt(flat, out):
+                return out
         array = self.flat(flat)
         if out is None and copy is not True and shares:
             return array[self.storage_offset : self.storage_offset + move.dst.size].reshape(shape)

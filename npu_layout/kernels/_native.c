@@ -216,10 +216,46 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
     program_move(call->program, call->src, call->dst, part, parts);
 }
 
-static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    const Program *p = &((ProgramObject *)object)->program;
-    long long part = 0, parts = 1;
+/* NULL: an exception is set; where `fits` is given and buffers do not fit, nothing is done and it becomes 0. */
+static PyObject *call_program(const Program *p, PyObject *const *args, long long part, long long parts, int *fits) {
     Py_buffer src, dst;
+    if (PyObject_GetBuffer(args[0], &src, PyBUF_SIMPLE)) goto unfit;
+    if (PyObject_GetBuffer(args[1], &dst, PyBUF_WRITABLE)) {
+        PyBuffer_Release(&src);
+        goto unfit;
+    }
+    const char *s = src.buf, *d = dst.buf;
+    int refused = 1;
+    if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
+        PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
+                     (long long)p->src_bytes, (long long)p->dst_bytes);
+    } else if (s < d + dst.len && d < s + src.len) {
+        PyErr_SetString(PyExc_ValueError, "source and destination overlap");
+    } else {
+        const Call call = {p, src.buf, dst.buf};
+        Stop *stop = signals_stop(src.len + dst.len);
+        PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
+        refused = 0;
+        if (parts) {
+            if (part == 0) program_fill(p, dst.buf, 0, 1);
+            program_part(&call, part, parts);
+        } else if (!p->fill_bytes || !pool_run(fill_part, &call, p->fill_bytes, stop, others)) {
+            pool_run(program_part, &call, src.len + dst.len, stop, others);
+        }
+        if (others) PyEval_RestoreThread(others);
+    }
+    PyBuffer_Release(&dst);
+    PyBuffer_Release(&src);
+    if (refused) goto unfit;
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+unfit:
+    if (fits) *fits = 0;
+    return NULL;
+}
+
+static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    long long part = 0, parts = 0;
     if (count != 2 && count != 4) {
         PyErr_Format(PyExc_TypeError, "run takes source and destination, or part and parts too; got %zd", count);
         return NULL;
@@ -232,33 +268,20 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    if (PyObject_GetBuffer(args[0], &src, PyBUF_SIMPLE)) return NULL;
-    if (PyObject_GetBuffer(args[1], &dst, PyBUF_WRITABLE)) {
-        PyBuffer_Release(&src);
+    return call_program(&((ProgramObject *)object)->program, args, part, parts, NULL);
+}
+
+static PyObject *program_attempt(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    int fits = 1;
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "attempt takes source and destination, got %zd", count);
         return NULL;
     }
-    const char *s = src.buf, *d = dst.buf;
-    if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
-        PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
-                     (long long)p->src_bytes, (long long)p->dst_bytes);
-    } else if (s < d + dst.len && d < s + src.len) {
-        PyErr_SetString(PyExc_ValueError, "source and destination overlap");
-    } else {
-        const Call call = {p, src.buf, dst.buf};
-        Stop *stop = signals_stop(src.len + dst.len);
-        PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
-        if (count == 4) {
-            if (part == 0) program_fill(p, dst.buf, 0, 1);
-            program_part(&call, part, parts);
-        } else if (!p->fill_bytes || !pool_run(fill_part, &call, p->fill_bytes, stop, others)) {
-            pool_run(program_part, &call, src.len + dst.len, stop, others);
-        }
-        if (others) PyEval_RestoreThread(others);
-    }
-    PyBuffer_Release(&dst);
-    PyBuffer_Release(&src);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
+    PyObject *done = call_program(&((ProgramObject *)object)->program, args, 0, 0, &fits);
+    if (!done && fits) return NULL;
+    Py_XDECREF(done);
+    PyErr_Clear();
+    return PyBool_FromLong(fits);
 }
 
 static int append(PyObject *list, const char *name) {
@@ -287,6 +310,8 @@ static PyObject *program_paths(PyObject *object, PyObject *unused) {
 static PyMethodDef program_methods[] = {
     {"run", (PyCFunction)(void (*)(void))program_call, METH_FASTCALL,
      "run(source, destination[, part, parts]): without parts on as many threads as pay; part 0 has to be the first"},
+    {"attempt", (PyCFunction)(void (*)(void))program_attempt, METH_FASTCALL,
+     "attempt(source, destination): run, and True; False where buffers do not fit: then nothing was written"},
     {"paths", program_paths, METH_NOARGS, "the fast paths taken"},
     {NULL, NULL, 0, NULL},
 };
