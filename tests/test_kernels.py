@@ -49,7 +49,9 @@ Loops = list[tuple[int, ...]]
 EXAMPLES = {
     "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
     "transpose": [
-        (size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)
+        *((size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)),
+        *((size, lambda n, m=m: [(m, 1, n), (n, m, 1)]) for size in (1, 2, 4) for m in (5, 7, 9, 15, 17, 21)),
+        *((size, lambda n, m=m: [(n, 1, m), (m, n, 1)]) for size in (1, 2, 4) for m in (5, 7, 9, 15, 17, 21)),
     ],
     "split": [
         (size, lambda n, c=c, of=of, way=way: [(c, 1, n + 3), (n, way * of, 1)])

@@ -1,5 +1,6 @@
 /* The loops of one instruction set and their table: LEVEL is its name, VB its vector's bytes (16, 32, 64). */
 #include "vector_level.h"
+#include "few_level.h"
 #include "transpose_level.h"
 #include "reverse_level.h"
 #include "channels_level.h"

@@ -424,21 +424,6 @@ static const Tiling HERE(tilings)[4][8] = {
 #endif
 };
 
-INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
-    switch (size) {
-        case 1: *dst = *src; break;
-        case 2: memcpy(dst, src, 2); break;
-        case 4: memcpy(dst, src, 4); break;
-        case 8: memcpy(dst, src, 8); break;
-        case 16: memcpy(dst, src, 16); break;
-        default: memcpy(dst, src, (size_t)size);
-    }
-}
-
-INLINE void strided(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) element(size, src + i * s, dst + i * d);
-}
-
 #define BY_SIZE(size, CALL) \
     switch (size) {         \
         case 1: CALL(1); break;   \
@@ -521,6 +506,13 @@ INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     copy_row(s + i, d + i, bytes - i);
 }
 
+INLINE void loose(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
+    if (a >= b)
+        for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);
+    else
+        for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);
+}
+
 static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,
                             int past) {
     const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
@@ -528,13 +520,15 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         transpose16(src, sa, a, dst, db, b);
         return;
     }
+    if (transposed_few(size, src, sa, a, dst, db, b)) return;
     while (t->cover && (a < t->rows || b < t->columns)) ++t;
     if (t->cover)
         t->cover(src, sa, a, dst, db, b, past);
-    else if (a >= b)
-        for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);
-    else
-        for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);
+    else {
+#define CALL(size) loose(size, src, sa, a, dst, db, b)
+        BY_SIZE(size, CALL)
+#undef CALL
+    }
 }
 
 /* Rows whose distance is a multiple of CROWD share so few sets of L1 that they drive each other out. They go by a bench

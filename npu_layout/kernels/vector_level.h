@@ -263,3 +263,18 @@ INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
     put_lane(p + 3 * step, LANE(v, 3), past);
 #endif
 }
+
+INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
+    switch (size) {
+        case 1: *dst = *src; break;
+        case 2: memcpy(dst, src, 2); break;
+        case 4: memcpy(dst, src, 4); break;
+        case 8: memcpy(dst, src, 8); break;
+        case 16: memcpy(dst, src, 16); break;
+        default: memcpy(dst, src, (size_t)size);
+    }
+}
+
+INLINE void strided(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) element(size, src + i * s, dst + i * d);
+}
