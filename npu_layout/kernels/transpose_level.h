@@ -275,15 +275,17 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns,
     const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
     int64_t lead = 0, skip = 0;
-    /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
-    const int gapless = joint && db == a * size;
-    if (db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size))
-        lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
     if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
         skip = (int64_t)(-(uintptr_t)src % 64) / size;
-    /* Few columns that are left are done by narrow tiles. */
-    const int64_t rest = narrow && (b - skip) % columns <= 2 * narrows ? (b - skip) % columns : 0, whole_columns = b - rest;
-    const int joins = gapless && lead && !rest;
+    /* Few columns that are left are done by narrow tiles, where that saves a sixteenth or more. */
+    const int64_t left = (b - skip) % columns, rest = narrow && left <= 2 * narrows && b < 16 * columns ? left : 0;
+    const int64_t whole_columns = b - rest;
+    /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
+    const int gapless = joint && db == a * size && !rest;
+    /* Of stores of 16 bytes so few cross a line that to begin with lines does not pay. */
+    if (VB > 16 && db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size))
+        lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
+    const int joins = gapless && lead;
     const int64_t early = rows - lead; /* elements of the row before */
     const int large = a * b * size > LARGE;
     const int aligned = db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
