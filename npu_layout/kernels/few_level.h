@@ -1,8 +1,8 @@
 /* Transposes of bytes and 16-bit elements with so few columns, or rows, that all of one row of the matrix that is read, or
- * written, are less than 16 bytes. */
+ * written, are less than 16 bytes; and the tiles for the few rows that larger ones leave. */
 
 /* COUNT = 16 / size rows of each lane become columns, all of them or the first half. */
-#define FEW(size, rounds)                                                                                    \
+#define TURN(size, rounds)                                                                                   \
     INLINE void turn##size(V x[16 / size]) {                                                                 \
         enum { COUNT = 16 / size };                                                                          \
         V y[COUNT];                                                                                          \
@@ -18,8 +18,45 @@
             ROUND(V, VLOW_##size, VHIGH_##size, x, y, COUNT)                                                 \
             for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                     \
         }                                                                                                    \
-    }                                                                                                        \
-    /* 16 bytes are read wherever a row begins, so the last rows, behind which there might be nothing, go one by one. */ \
+    }
+TURN(1, 4)
+TURN(2, 3)
+TURN(4, 2)
+
+#define ROWS_OF_16(lane, count) \
+    for (int r = 0; r < count; ++r, to += d) store16(to, LANE(x[r], lane));
+#define ROWS_OF_8(lane, count)                       \
+    for (int r = 0; r < count; ++r, to += 2 * d) {   \
+        store8(to, LANE(x[r], lane), 0);             \
+        store8(to + d, LANE(x[r], lane), 1);         \
+    }
+#if LANES == 4
+#define EACH_LANE(DO, count) DO(0, count) DO(1, count) DO(2, count) DO(3, count)
+#elif LANES == 2
+#define EACH_LANE(DO, count) DO(0, count) DO(1, count)
+#else
+#define EACH_LANE(DO, count) DO(0, count)
+#endif
+
+/* Rows of 16 bytes together, of so many columns as a cache line holds. */
+#define FLAT(size)                                                                                            \
+    INLINE void flat##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                \
+        enum { COUNT = 16 / size };                                                                          \
+        uint8_t *to = dst;                                                                                   \
+        (void)past;                                                                                          \
+        for (int c = 0; c < 64; c += VB) {                                                                   \
+            V x[COUNT];                                                                                      \
+            for (int r = 0; r < COUNT; ++r) x[r] = whole(src + r * s + c);                                   \
+            turn##size(x);                                                                                   \
+            EACH_LANE(ROWS_OF_16, COUNT)                                                                     \
+        }                                                                                                    \
+    }
+FLAT(1)
+FLAT(2)
+FLAT(4)
+
+#define FEW(size)                                                                                            \
+    /* 16 bytes are read wherever a row begins, so the last rows, i * sa + 16 > the end, go one by one. sa > 0. */         \
     static __attribute__((noinline)) int HERE(few_columns##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                                  int64_t db, int64_t b) {                    \
         enum { COUNT = 16 / size, HALF = 8 / size, ROWS = LANES * COUNT };                                   \
@@ -52,7 +89,7 @@
     static __attribute__((noinline)) int HERE(few_rows##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                               int64_t b) {                                   \
         enum { COUNT = 16 / size, HALF = 8 / size, COLUMNS = LANES * COUNT };                                \
-        const int64_t d = a * size, wide = a > HALF ? 16 : 8, safe = b - (wide - d + d - 1) / d;             \
+        const int64_t d = a * size, wide = a > HALF ? 16 : 8, safe = b - (wide - 1) / d;                     \
         if (safe < COLUMNS) return 0;                                                                        \
         for (int64_t j = 0; j < safe; j += COLUMNS) {                                                        \
             const int64_t at = j < safe - COLUMNS ? j : safe - COLUMNS;                                      \
@@ -73,24 +110,10 @@
             strided(size, src + r * sa + safe * size, size, dst + r * size + safe * d, d, b - safe);         \
         return 1;                                                                                            \
     }
-#define ROWS_OF_16(lane, count) \
-    for (int r = 0; r < count; ++r, to += d) store16(to, LANE(x[r], lane));
-#define ROWS_OF_8(lane, count)                       \
-    for (int r = 0; r < count; ++r, to += 2 * d) {   \
-        store8(to, LANE(x[r], lane), 0);             \
-        store8(to + d, LANE(x[r], lane), 1);         \
-    }
-#if LANES == 4
-#define EACH_LANE(DO, count) DO(0, count) DO(1, count) DO(2, count) DO(3, count)
-#elif LANES == 2
-#define EACH_LANE(DO, count) DO(0, count) DO(1, count)
-#else
-#define EACH_LANE(DO, count) DO(0, count)
-#endif
-FEW(1, 4)
-FEW(2, 3)
+FEW(1)
+FEW(2)
 
-/* Whether that was done. */
+/* Whether that was done; elements of 4 and 8 bytes have tiles that are narrow enough. */
 INLINE int transposed_few(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     if (b * size < 16 && sa >= b * size)
         return size == 1   ? HERE(few_columns1)(src, sa, a, dst, db, b)

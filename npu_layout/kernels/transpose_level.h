@@ -240,7 +240,7 @@ INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
 }
 INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
 
-/* One row of tiles. AHEAD: bytes from what is read to what is asked for, of so many rows. */
+/* One row of tiles, at least one. AHEAD: bytes from what is read to what is asked for, of so many rows. */
 enum { AHEAD = 256 };
 INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
                     int64_t l1, int ahead, int past) {
@@ -270,15 +270,15 @@ INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int
  * is given up. FEW_ROWS: of the result, that can be written to at a
  * time wherever they lie. LINES: of each row of the result, one after the other, where rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
-INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns, int narrows, int size, const uint8_t *src,
-                  int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past) {
+INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, int rows, int columns, int least, int size,
+                  const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past) {
     const int fills_lines = rows * size == 64, reads_lines = columns * size == 64;
     const int64_t across = sa < 0 ? -sa : sa, down = db < 0 ? -db : db;
     int64_t lead = 0, skip = 0;
     if (reads_lines && sa % 64 == 0 && (uintptr_t)src % size == 0 && b >= 4 * columns)
         skip = (int64_t)(-(uintptr_t)src % 64) / size;
     /* Few columns that are left are done by narrow tiles, where that saves a sixteenth or more. */
-    const int64_t left = (b - skip) % columns, rest = narrow && left <= 2 * narrows && b < 16 * columns ? left : 0;
+    const int64_t left = (b - skip) % columns, rest = narrow && left <= 2 * least && b < 16 * columns ? left : 0;
     const int64_t whole_columns = b - rest;
     /* Rows of the result without gaps: the line in which one begins holds the end of the one before. */
     const int gapless = joint && db == a * size && !rest;
@@ -286,6 +286,9 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns,
     if (VB > 16 && db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0 && (gapless || a > 128 / size))
         lead = (64 - (int64_t)((uintptr_t)dst % 64)) / size;
     const int joins = gapless && lead;
+    /* And few rows by flat ones. */
+    const int64_t below = (a - lead) % rows, under = flat && !joins && below <= 2 * least && a < 16 * rows ? below : 0;
+    const int64_t whole_rows = a - under;
     const int64_t early = rows - lead; /* elements of the row before */
     const int large = a * b * size > LARGE;
     const int aligned = db % 64 == 0 && (lead || (uintptr_t)dst % 64 == 0);
@@ -300,11 +303,12 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns,
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
     const int crowded = down >= WIDE && (across >= down || (down % 1024 == 0 && b > FEW_ROWS));
     const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
-    const Steps over_rows = {joins ? lead : 0, joins ? a - early : a, rows, a, lead, sa, size};
+    const Steps over_rows = {joins ? lead : 0, joins ? a - early : whole_rows, rows, whole_rows, lead, sa, size};
     const Steps over_columns = {0, whole_columns, columns, whole_columns, skip, size, db};
-    const Steps over_rest = {whole_columns, b, narrows, b, 0, size, db};
+    const Steps over_rest = {whole_columns, b, least, b, 0, size, db}, over_all = {0, b, columns, b, 0, size, db};
+    const Steps over_under = {whole_rows, a, least, a, 0, sa, size};
     const Steps by = by_destination ? over_rows : over_columns, along = by_destination ? over_columns : over_rows;
-    const int64_t block = !by_destination ? !across || across * rows * 4 > BLOCK ? along.n : BLOCK / across
+    const int64_t block = !by_destination ? !across || across * rows * 4 > BLOCK ? along.n : BLOCK / across / rows * rows
                           : crowded       ? columns
                           : shared        ? COLUMNS
                                           : along.n;
@@ -331,71 +335,78 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, int rows, int columns,
             for (int64_t l0 = b0, l1; l0 < b1; l0 = l1) {
                 l1 = line == 1 ? b1 : onward(&along, l0, line * along.step);
                 if (l1 > b1) l1 = b1;
-                const int narrowly = narrow && by_destination && l1 == along.end;
+                const int narrowly = rest && by_destination && l1 == along.end;
+                const int flatly = under && !by_destination && l1 == along.end;
                 const int64_t o1 = turned ? l1 : k1, r0 = turned ? k0 : l0, r1 = turned ? k1 : l1;
                 for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
                     const uint8_t *from = src + place(&outer, o) * outer.s;
                     uint8_t *to = dst + place(&outer, o) * outer.d;
                     lay_row(tile, from, sa, to, db, &row, r0, r1, ahead, past);
+                    if (flatly) lay_row(flat, from, sa, to, db, &over_under, whole_rows, a, 0, 0);
                     if (narrowly && !turned) lay_row(narrow, from, sa, to, db, &over_rest, whole_columns, b, ahead, past);
                 }
                 if (narrowly && turned)
-                    for (int64_t k = whole_columns; k < b; k += narrows) {
+                    for (int64_t k = whole_columns; k < b; k += least) {
                         const int64_t q = place(&over_rest, k);
                         lay_row(narrow, src + q * size, sa, dst + q * db, db, &by, k0, k1, ahead, past);
                     }
             }
         }
     }
-    if (narrow && !by_destination)
-        for (int64_t k = whole_columns; k < b; k += narrows) {
+    if (rest && !by_destination)
+        for (int64_t k = whole_columns; k < b; k += least) {
             const int64_t q = place(&over_rest, k);
             lay_row(narrow, src + q * size, sa, dst + q * db, db, &over_rows, along.at, along.end, ahead, past);
+        }
+    if (under && (by_destination || rest))
+        for (int64_t k = whole_rows; k < a; k += least) {
+            const int64_t p = place(&over_under, k);
+            lay_row(flat, src + p * sa, sa, dst + p * size, db, &over_all, by_destination ? 0 : whole_columns, b, 0, 0);
         }
 }
 
 /* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
-#define COVER(tile, joint, narrow, rows, columns, size)                                                                \
+#define COVER(tile, joint, narrow, flat, rows, columns, size)                                                                \
     static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                              int64_t db, int64_t b, int past) {                       \
         if (VB > 16 && past)                                                                                          \
-            cover(tile, joint, narrow, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 1);                    \
+            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 1);                    \
         else                                                                                                          \
-            cover(tile, joint, narrow, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 0);                    \
+            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 0);                    \
     }
 #define COVERS(size)                                                       \
-    COVER(tile##size, NULL, NULL, 16 / size, 16 / size, size)                    \
-    COVER(tile##size##_few_columns, NULL, NULL, 16 / size, 8 / size, size)       \
-    COVER(tile##size##_few_rows, NULL, NULL, 8 / size, 16 / size, size)          \
-    COVER(tile##size##_few, NULL, NULL, 8 / size, 8 / size, size)
+    COVER(tile##size, NULL, NULL, NULL, 16 / size, 16 / size, size)                    \
+    COVER(tile##size##_few_columns, NULL, NULL, NULL, 16 / size, 8 / size, size)       \
+    COVER(tile##size##_few_rows, NULL, NULL, NULL, 8 / size, 16 / size, size)          \
+    COVER(tile##size##_few, NULL, NULL, NULL, 8 / size, 8 / size, size)
 COVERS(1)
 COVERS(2)
 COVERS(4)
 COVERS(8)
 #if VB >= 32
-COVER(twice1, NULL, NULL, 16, 16, 1)
-COVER(twice2, NULL, NULL, 16, 8, 2)
-COVER(twice4, NULL, NULL, 8, 4, 4)
-COVER(twice8, NULL, NULL, 4, 2, 8)
+COVER(twice1, NULL, NULL, NULL, 16, 16, 1)
+COVER(twice2, NULL, NULL, NULL, 16, 8, 2)
+COVER(twice4, NULL, NULL, NULL, 8, 4, 4)
+COVER(twice8, NULL, NULL, NULL, 4, 2, 8)
 #endif
 #if VB == 64
-COVER(fourfold1, NULL, NULL, 64, 16, 1)
-COVER(twicelong1, NULL, NULL, 32, 16, 1)
-COVER(fourfold2, NULL, NULL, 32, 8, 2)
-COVER(fourfold4, NULL, NULL, 16, 4, 4)
-COVER(fourfold8, NULL, NULL, 8, 2, 8)
+COVER(fourfold1, NULL, NULL, NULL, 64, 16, 1)
+COVER(twicelong1, NULL, NULL, NULL, 32, 16, 1)
+COVER(fourfold2, NULL, NULL, NULL, 32, 8, 2)
+COVER(fourfold4, NULL, NULL, NULL, 16, 4, 4)
+COVER(fourfold8, NULL, NULL, NULL, 8, 2, 8)
 #else
-COVER(square2, square2_of, strip2, 32, 32, 2)
-COVER(strip2, NULL, NULL, 32, 8, 2)
-COVER(strip4, NULL, NULL, 16, 4, 4)
+COVER(square2, square2_of, strip2, flat2, 32, 32, 2)
+COVER(strip2, NULL, NULL, NULL, 32, 8, 2)
+COVER(strip4, NULL, NULL, NULL, 16, 4, 4)
 #endif
 #if VB == 16
-COVER(square1, square1_of, strip1, 64, 64, 1)
+COVER(square1, square1_of, strip1, flat1, 64, 64, 1)
 #endif
 #if VB == 64
-COVER(square4, square4_of, fourfold4, 16, 16, 4)
+COVER(square4, square4_of, fourfold4, flat4, 16, 16, 4)
 #else
-COVER(square4, square4_of, strip4, 16, 16, 4)
+COVER(square4, square4_of, strip4, flat4, 16, 16, 4)
 #endif
 
 /* The tiles for elements of 1, 2, 4 and 8 bytes; of those that fit the first is taken. */
