@@ -265,10 +265,9 @@ INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int
  * reads few rows of the source from end to end, or along the source's rows. Measured: the first way suits short rows of
  * the source, unless wide elements then write to too many rows at a time, and large results with short rows. An access
  * that crosses from one cache line to the next costs twice, so tiles begin at lines of both sides where rows allow it.
- * BLOCK: bytes of the source that stay in L2 while all of
- * its columns are read. WIDE: bytes of a row of the result from which on few rows share a page, and the walk along them
- * is given up. FEW_ROWS: of the result, that can be written to at a
- * time wherever they lie. LINES: of each row of the result, one after the other, where rows share sets of the cache. */
+ * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
+ * which on few rows share a page, and the walk along them is given up. FEW_ROWS: of the result, that can be written to at
+ * a time wherever they lie. LINES: of each row of the result, one after the other, where rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
 INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, int rows, int columns, int least, int size,
                   const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past) {
@@ -366,15 +365,15 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, int rows, 
 }
 
 /* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
-#define COVER(tile, joint, narrow, flat, rows, columns, size)                                                                \
+#define COVER(tile, joint, narrow, flat, rows, columns, size)                                                         \
     static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                              int64_t db, int64_t b, int past) {                       \
         if (VB > 16 && past)                                                                                          \
-            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 1);                    \
+            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 1);              \
         else                                                                                                          \
-            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 0);                    \
+            cover(tile, joint, narrow, flat, rows, columns, 16 / size, size, src, sa, a, dst, db, b, 0);              \
     }
-#define COVERS(size)                                                       \
+#define COVERS(size)                                                                   \
     COVER(tile##size, NULL, NULL, NULL, 16 / size, 16 / size, size)                    \
     COVER(tile##size##_few_columns, NULL, NULL, NULL, 16 / size, 8 / size, size)       \
     COVER(tile##size##_few_rows, NULL, NULL, NULL, 8 / size, 16 / size, size)          \
