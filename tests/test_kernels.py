@@ -48,6 +48,16 @@ Loops = list[tuple[int, ...]]
 # Loops are (extent, source step, destination step[, parameter step]), innermost last.
 EXAMPLES = {
     "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
+    "rows": [
+        *(
+            (size, lambda n, k=k, a=a, b=b, way=way: [(b, k * n, a * k * n + 2), (a, way * (b + 2) * k * n, k * n), (k * n, 1, 1)])
+            for size, k in ((1, 1), (2, 3), (3, 1), (4, 1), (8, 1), (12, 3))
+            for a, b, way in ((5, 19, 1), (19, 5, 1), (2, 2, -1))
+        ),
+        (4, lambda n: [(3, n, -(-5 * n // 1024) * 1024), (5, 3 * n + 2, n), (n, 1, 1)]),  # pages apart
+        (1, lambda n: [(n, 40, 120), (3, 40 * n, 40), (40, 1, 1)]),
+        (1, lambda n: [(3, 40, 40 * n), (n, 120, 40), (40, 1, 1)]),
+    ],
     "transpose": [
         *((size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)),
         *((size, lambda n, m=m: [(m, 1, n), (n, m, 1)]) for size in (1, 2, 4) for m in (5, 7, 9, 15, 17, 21)),
@@ -444,7 +454,7 @@ PAST = 8 << 20  # bytes of a result from which on the core stores past the cache
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_what_goes_past_the_caches(path: str, backend: str) -> None:
-    fence = Fenced(PAST + (1 << 20))
+    fence = Fenced(PAST + (2 << 20))
     for size, loops in EXAMPLES[path]:
         each = boxed(loops(1001))[2] * size - boxed(loops(1))[2] * size
         n = PAST * 1000 // each + 8

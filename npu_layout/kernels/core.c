@@ -8,6 +8,7 @@ const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
 
 const Path paths[PATHS] = {
     {"copy", "move", "rows of neighbouring elements, in both"},
+    {"rows", "move", "the same of up to 512 bytes, whose neighbours in the destination are not those in the source"},
     {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
     {"split", "move", "pixels of 2, 3, 4 or 8 channels, or some of these, to planes; elements of 1, 2 and 4 bytes"},
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
@@ -156,6 +157,37 @@ static void plan_padded(Move *m) {
     m->path = PATH_PADDED;
 }
 
+/* The loop of the smallest steps, in the source or in the destination, the last one apart. */
+static int nearest(const Box *box, int in_source) {
+    int best = 0;
+    for (int i = 1; i < box->count - 1; ++i) {
+        const Loop k = box->loops[i], b = box->loops[best];
+        if (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)) best = i;
+    }
+    return best;
+}
+
+/* The last loop is a row of so many bytes. */
+static void plan_rows(Move *m, int64_t bytes) {
+    Box *box = &m->box;
+    const int a = nearest(box, 0), b = nearest(box, 1);
+    if (a == b || bytes > LONG_ROW) {
+        m->path = PATH_COPY;
+        at_least_two(box);
+        return;
+    }
+    m->path = PATH_ROWS;
+    m->size = (int)bytes;
+    --box->count;
+    box_last(box, b);
+    box_last(box, a > b ? a - 1 : a);
+}
+
+/* Whether there are loops for so many channels, and 8 of them have rows of a vector at least: shorter ones are a transpose. */
+static int separate(int64_t channels, int64_t pixels, int size) {
+    return size <= 4 && few(channels) && (channels < 8 || pixels * size >= 16);
+}
+
 void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
     Box *box = &m->box;
     *box = *asked;
@@ -164,6 +196,7 @@ void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
     m->size = size;
     m->past = 0;
     m->pad = pad;
+    m->row = INT64_MAX;
     if (pad) {
         plan_padded(m);
         return;
@@ -188,8 +221,7 @@ void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
         }
         box_last(box, run);
         if (back < 0) {
-            m->path = PATH_COPY;
-            at_least_two(box);
+            plan_rows(m, k.n * size);
             return;
         }
         m->size = size = (int)k.n * size;
@@ -222,9 +254,10 @@ void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
             box_last(box, b);
             box_last(box, box->count - 2);
             const int64_t channels = size_of(inner.s) / size;
-            m->path = size <= 4 && few(channels) && size_of(inner.s) == channels * size && outer.n <= channels ? PATH_SPLIT
-                      : size <= 4 && few(inner.n) && size_of(outer.d) == inner.n * size                ? PATH_MERGE
-                                                                                                      : PATH_TRANSPOSE;
+            const int splits = separate(channels, inner.n, size) && size_of(inner.s) == channels * size && outer.n <= channels;
+            const int merges = !splits && separate(inner.n, outer.n, size) && size_of(outer.d) == inner.n * size;
+            m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
+            if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
             return;
         }
     }
@@ -239,6 +272,7 @@ void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
 }
 
 void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
+    while (m->row < level->vector && level->narrower) level = level->narrower;
     Mover *mover = level->fast[m->path].move;
     const int outer = m->box.count - INNER;
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));

@@ -86,12 +86,14 @@ typedef struct {
 
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
+enum { LONG_ROW = 512 }; /* bytes of the longest row that is moved together with its neighbours on both sides */
 enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box */
 
 struct Move {
     int path, size;
     int past;    /* the destination is PAST bytes or more */
     int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
+    int64_t row; /* bytes of the rows that the path needs a whole vector of; or more than any vector has */
     Box box; /* the last INNER loops in the order that the path wants */
 };
 
@@ -166,7 +168,7 @@ typedef struct {
 } Path;
 
 enum {
-    PATH_COPY, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
+    PATH_COPY, PATH_ROWS, PATH_TRANSPOSE, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
     PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
@@ -202,11 +204,12 @@ typedef struct {
 } Fast;
 
 /* What is compiled once for each instruction set. */
-typedef struct {
+typedef struct Level {
     const char *name;
     int vector; /* bytes */
     Fast fast[PATHS];
     Fence *fence;
+    const struct Level *narrower; /* the next of shorter vectors, which is there where this one is; or NULL */
 } Level;
 
 extern const Level level_base, level_sse4, level_avx2, level_avx512;

@@ -1,5 +1,7 @@
-/* The loops of one instruction set and their table: LEVEL is its name, VB its vector's bytes (16, 32, 64). */
+/* The loops of one instruction set and their table: LEVEL is its name, VB its vector's bytes (16, 32, 64), NARROWER the
+ * table of the next shorter ones, or NULL. */
 #include "vector_level.h"
+#include "rows_level.h"
 #include "few_level.h"
 #include "transpose_level.h"
 #include "reverse_level.h"
@@ -34,6 +36,7 @@ const Level HERE(level) = {
     VB,
     {
         [PATH_COPY] = {VB, {.move = HERE(move_copy)}},
+        [PATH_ROWS] = {VB, {.move = HERE(move_rows)}},
         [PATH_TRANSPOSE] = {VB, {.move = HERE(move_transpose)}},
         [PATH_SPLIT] = {VB, {.move = HERE(move_split)}},
         [PATH_MERGE] = {VB, {.move = HERE(move_merge)}},
@@ -72,4 +75,5 @@ const Level HERE(level) = {
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),
+    NARROWER,
 };

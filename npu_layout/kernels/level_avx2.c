@@ -5,6 +5,7 @@
 #pragma GCC target("avx2,f16c")
 #endif
 #define LEVEL avx2
+#define NARROWER &level_sse4
 #define VB 32
 #include "level.h"
 #if defined(__clang__)

@@ -5,6 +5,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c")
 #endif
 #define LEVEL avx512
+#define NARROWER &level_avx2
 #define VB 64
 #include "level.h"
 #if defined(__clang__)

@@ -5,6 +5,7 @@
 #pragma GCC target("sse4.1")
 #endif
 #define LEVEL sse4
+#define NARROWER NULL
 #define VB 16
 #include "level.h"
 #if defined(__clang__)

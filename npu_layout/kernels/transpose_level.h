@@ -489,35 +489,6 @@ INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst,
     loose16(src + bs * 16, sa, a, dst + bs * db, db, b - bs);
 }
 
-/* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
-INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
-    if (bytes >= VB) {
-        for (int64_t at = 0; at < bytes - VB; at += VB) put(d + at, whole(s + at));
-        put(d + bytes - VB, whole(s + bytes - VB));
-    } else if (bytes >= 16) {
-        for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
-        store16(d + bytes - 16, load16(s + bytes - 16));
-    } else if (bytes >= 8) {
-        element(8, s, d);
-        element(8, s + bytes - 8, d + bytes - 8);
-    } else if (bytes >= 4) {
-        element(4, s, d);
-        element(4, s + bytes - 4, d + bytes - 4);
-    } else {
-        for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
-    }
-}
-
-/* Whole cache lines past the caches, what is before and behind them not. */
-INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
-    int64_t i = (int64_t)(-(uintptr_t)d % 64);
-    if (i > bytes) i = bytes;
-    copy_row(s, d, i);
-    for (; i + 64 <= bytes; i += 64)
-        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
-    copy_row(s + i, d + i, bytes - i);
-}
-
 INLINE void loose(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     if (a >= b)
         for (int64_t j = 0; j < b; ++j) strided(size, src + j * size, sa, dst + j * db, size, a);
@@ -589,31 +560,4 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
     else
         HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
-}
-
-/* Rows of half to all of so many bytes: two moves, which overlap. */
-#define SHORT_ROWS(all, MOVE)                                          \
-    if (bytes <= (all) && bytes >= (all) / 2) {                        \
-        for (int64_t i = 0; i < rows.n; ++i) {                         \
-            const uint8_t *s = src + i * rows.s;                       \
-            uint8_t *d = dst + i * rows.d;                             \
-            MOVE((all) / 2, s, d);                                     \
-            MOVE((all) / 2, s + bytes - (all) / 2, d + bytes - (all) / 2); \
-        }                                                              \
-        return;                                                        \
-    }
-#define WHOLE_MOVE(size, s, d) put(d, whole(s))
-
-static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
-    const int64_t bytes = row.n * m->size;
-    SHORT_ROWS(4, element)
-    SHORT_ROWS(8, element)
-    SHORT_ROWS(16, element)
-    SHORT_ROWS(32, element)
-    SHORT_ROWS(2 * VB, WHOLE_MOVE)
-    if (bytes <= 2048)
-        for (int64_t i = 0; i < rows.n; ++i) copy_row(src + i * rows.s, dst + i * rows.d, bytes);
-    else
-        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
 }

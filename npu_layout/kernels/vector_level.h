@@ -264,6 +264,17 @@ INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
 #endif
 }
 
+INLINE void copy32(const uint8_t *src, uint8_t *dst) {
+#if VB >= 32
+    put256(dst, _mm256_loadu_si256((const __m256i *)(const void *)src), 0);
+#else
+    put(dst, whole(src));
+    put(dst + 16, whole(src + 16));
+#endif
+}
+INLINE void copy64(const uint8_t *src, uint8_t *dst) {
+    for (int k = 0; k < 64; k += VB) put(dst + k, whole(src + k));
+}
 INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
     switch (size) {
         case 1: *dst = *src; break;
@@ -271,6 +282,8 @@ INLINE void element(int size, const uint8_t *src, uint8_t *dst) {
         case 4: memcpy(dst, src, 4); break;
         case 8: memcpy(dst, src, 8); break;
         case 16: memcpy(dst, src, 16); break;
+        case 32: copy32(src, dst); break;
+        case 64: copy64(src, dst); break;
         default: memcpy(dst, src, (size_t)size);
     }
 }

@@ -1,0 +1,89 @@
+/* Rows: neighbours that stay neighbours, moved as bytes. */
+
+/* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
+INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    if (bytes >= VB) {
+        for (int64_t at = 0; at < bytes - VB; at += VB) put(d + at, whole(s + at));
+        put(d + bytes - VB, whole(s + bytes - VB));
+    } else if (bytes >= 16) {
+        for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
+        store16(d + bytes - 16, load16(s + bytes - 16));
+    } else if (bytes >= 8) {
+        element(8, s, d);
+        element(8, s + bytes - 8, d + bytes - 8);
+    } else if (bytes >= 4) {
+        element(4, s, d);
+        element(4, s + bytes - 4, d + bytes - 4);
+    } else {
+        for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
+    }
+}
+
+/* Whole cache lines past the caches, what is before and behind them not. */
+INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    int64_t i = (int64_t)(-(uintptr_t)d % 64);
+    if (i > bytes) i = bytes;
+    copy_row(s, d, i);
+    for (; i + 64 <= bytes; i += 64)
+        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
+    copy_row(s + i, d + i, bytes - i);
+}
+
+/* Rows of so many bytes, and of that to twice as many: one move, and two that overlap. */
+#define SHORT_ROW(size)                                                                  \
+    INLINE void row##size(const uint8_t *s, uint8_t *d, int64_t bytes) {                 \
+        (void)bytes;                                                                     \
+        element(size, s, d);                                                             \
+    }                                                                                    \
+    INLINE void rows_from##size(const uint8_t *s, uint8_t *d, int64_t bytes) {           \
+        element(size, s, d);                                                             \
+        element(size, s + bytes - size, d + bytes - size);                               \
+    }
+SHORT_ROW(2)
+SHORT_ROW(4)
+SHORT_ROW(8)
+SHORT_ROW(16)
+SHORT_ROW(32)
+SHORT_ROW(64)
+
+#define BY_ROW(bytes, CALL)                             \
+    do {                                                \
+        if ((bytes) == 32) CALL(row32);                 \
+        else if ((bytes) == 64) CALL(row64);            \
+        else if ((bytes) < 2 || (bytes) > 2 * (VB < 32 ? 32 : VB)) CALL(copy_row); \
+        else if ((bytes) <= 4) CALL(rows_from2);        \
+        else if ((bytes) <= 8) CALL(rows_from4);        \
+        else if ((bytes) <= 16) CALL(rows_from8);       \
+        else if ((bytes) <= 32) CALL(rows_from16);      \
+        else if ((bytes) <= 64) CALL(rows_from32);      \
+        else CALL(rows_from64);                         \
+    } while (0)
+
+static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
+    const int64_t bytes = row.n * m->size;
+#define CALL(copy) for (int64_t i = 0; i < rows.n; ++i) copy(src + i * rows.s, dst + i * rows.d, bytes)
+    if (bytes > 2048)
+        for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
+    else
+        BY_ROW(bytes, CALL);
+#undef CALL
+}
+
+/* In tiles of FEW rows by as many as make RUN bytes of neighbours, but at most 16, on the side where other rows lie
+ * further apart; always in the destination, where others lie so many pages apart and would share sets of L1. */
+static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    enum { RUN = 2048, FEW = 8, PAGE = 4096 };
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    const int64_t bytes = m->size, most = at_most(RUN / bytes, 16), few = at_most(most, FEW);
+    const int reads = size_of(a.s) > size_of(b.d) && b.d % PAGE;
+    const Loop near = reads ? b : a, far = reads ? a : b;
+#define CALL(copy)                                                                                              \
+    for (int64_t k0 = 0; k0 < near.n; k0 += most)                                                               \
+        for (int64_t l0 = 0, k1 = at_most(k0 + most, near.n); l0 < far.n; l0 += few)                            \
+            for (int64_t l = l0, l1 = at_most(l0 + few, far.n); l < l1; ++l)                                    \
+                for (int64_t k = k0; k < k1; ++k)                                                               \
+                    copy(src + l * far.s + k * near.s, dst + l * far.d + k * near.d, bytes)
+    BY_ROW(bytes, CALL);
+#undef CALL
+}
