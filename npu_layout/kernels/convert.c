@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* SHORT, LEAST, LONG: elements from which on a row of constant parameters is worth a conversion of its own at all, without
- * a move that makes it longer, and in any case. OFTEN: uses for which parameters are written out for each element;
+/* SHORT, LEAST, LONG: elements from which on a row of constant parameters is worth a conversion of its own at all, where no
+ * move makes it LONG, and in any case. OFTEN: uses for which parameters are written out for each element;
  * REPEATED: elements that these are written out for where fewer begin again. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, LONG = 512, OFTEN = 8, REPEATED = 512 };
 
@@ -211,14 +211,14 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
         Chain chain = chains[way];
         reach[way] = fill_tile(c, &chain, rooms[way]);
     }
-    const int64_t least = at_most(LEAST, all.n);
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
-    if (pad) c->way = reach[SCATTER] >= least ? SCATTER : BOTH;
-    else if (reach[DIRECT] >= least) c->way = DIRECT;
-    else if (reach[narrow] >= least) c->way = narrow;
-    else if (reach[wide] >= least) c->way = wide;
-    else c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
+    const Way ways[] = {DIRECT, narrow, wide};
+    const int64_t enough[] = {at_most(LONG, all.n), at_most(LEAST, all.n)};
+    c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
+    if (pad) c->way = reach[SCATTER] >= enough[1] ? SCATTER : BOTH;
+    for (int i = 6; !pad && i-- > 0;) /* the first that is enough */
+        if (reach[ways[i % 3]] >= enough[i / 3]) c->way = ways[i % 3];
     const Chain chain = chains[c->way];
     Chain taken = chain;
     int64_t n = fill_tile(c, &taken, rooms[c->way]);
