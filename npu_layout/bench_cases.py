@@ -88,6 +88,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("blocks", "move", "NCHW 1 256 80 80", "float32 NHWC", "float32 NCHW8c", (6400, 32, 8), (1, 0, 2)),
     ("CHWN", "move", "NCHW 8 64 40 40", "float32 CHWN", "float32 NCHW", (102400, 8), (1, 0)),
     ("CHWN", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 CHWN", (8, 102400), (1, 0)),
+    ("CHWN", "move", "NCHW 8 3 360 640", "uint8 NHWC", "uint8 CHWN", (8, 360, 640, 3), (3, 1, 2, 0)),
+    ("CHWN", "move", "NCHW 8 3 360 640", "uint8 CHWN", "uint8 NHWC", (3, 360, 640, 8), (3, 1, 2, 0)),
     ("NHCW", "move", "NCHW 1 64 80 80", "float32 NHCW", "float32 NCHW", (80, 64, 80), (1, 0, 2)),
     ("NHCW", "move", "NCHW 1 64 80 80", "float32 NCHW", "float32 NHCW", (64, 80, 80), (1, 0, 2)),
     ("5-D", "move", "NCDHW 1 32 16 40 40", "float32 NCDHW", "float32 NDHWC", (32, 25600), (1, 0)),

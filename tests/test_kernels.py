@@ -50,7 +50,14 @@ EXAMPLES = {
     "copy": [(size, lambda n: [(3, n + 5, n + 2), (n, 1, 1)]) for size in (1, 2, 3, 4, 8, 12)],
     "rows": [
         *(
-            (size, lambda n, k=k, a=a, b=b, way=way: [(b, k * n, a * k * n + 2), (a, way * (b + 2) * k * n, k * n), (k * n, 1, 1)])
+            (
+                size,
+                lambda n, k=k, a=a, b=b, way=way: [
+                    (b, k * n, a * k * n + 2),
+                    (a, way * (b + 2) * k * n, k * n),
+                    (k * n, 1, 1),
+                ],
+            )
             for size, k in ((1, 1), (2, 3), (3, 1), (4, 1), (8, 1), (12, 3))
             for a, b, way in ((5, 19, 1), (19, 5, 1), (2, 2, -1))
         ),
@@ -62,6 +69,16 @@ EXAMPLES = {
         *((size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)),
         *((size, lambda n, m=m: [(m, 1, n), (n, m, 1)]) for size in (1, 2, 4) for m in (5, 7, 9, 15, 17, 21)),
         *((size, lambda n, m=m: [(n, 1, m), (m, n, 1)]) for size in (1, 2, 4) for m in (5, 7, 9, 15, 17, 21)),
+    ],
+    "detour": [
+        (size, loops)
+        for size, k in ((1, 2), (1, 7), (2, 3), (4, 2), (4, 3))
+        for loops in (
+            lambda n, k=k: [(n, 1, 83 * k + 1), (83, n, k), (k, 84 * n + 3, 1)],
+            lambda n, k=k: [(83, 1, n * k), (n, -83, k), (k, 84 * n, 1)],
+            lambda n, k=k: [(k, 1, 84 * n + 3), (83, k, n), (n, 83 * k + 1, 1)],
+            lambda n, k=k: [(k, 1, 84 * n), (n, -k, 83), (83, n * k, 1)],
+        )
     ],
     "split": [
         (size, lambda n, c=c, of=of, way=way: [(c, 1, n + 3), (n, way * of, 1)])
@@ -448,7 +465,7 @@ def test_parts_are_the_whole(backend: str) -> None:
                     np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
 
 
-PAST = 8 << 20  # bytes of a result from which on the core stores past the caches (core.h)
+PAST = 8_000_000  # bytes of a result from which on the core stores past the caches (core.h)
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -909,7 +926,7 @@ def test_generated_conversions(seed: int) -> None:
     """17 x 1000: more than oneDNN's 16,761 reorders."""
     taken = run_cases(seed, 1000)
     if NATIVE:
-        rare = {"pixels", "short pixels", "load transposed", "store transposed"}
+        rare = {"detour", "pixels", "short pixels", "load transposed", "store transposed"}
         assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
 
 
@@ -967,7 +984,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
     kernels_at = Path(__file__).parent.parent / "npu_layout" / "kernels"
     sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
-    sources += [kernels_at / name for name in ("core.c", "convert.c", "pool.c", "reduce.c", "peaks.c")]
+    sources += [kernels_at / name for name in ("core.c", "move.c", "convert.c", "pool.c", "reduce.c", "peaks.c")]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
     program = str(tmp_path / name)
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", program], check=True)

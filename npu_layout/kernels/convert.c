@@ -117,12 +117,8 @@ static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size,
     int64_t step = size;
     for (int i = c->box.count - 1; i >= c->box.count - c->inner; --i) {
         const int64_t n = tile_extent(c, i, rows_n, row_n);
-        const Loop k = {n, scatters ? step : c->box.loops[i].s, scatters ? c->box.loops[i].d : step, 0};
+        box_add(&box, (Loop){n, scatters ? step : c->box.loops[i].s, scatters ? c->box.loops[i].d : step, 0});
         step *= n;
-        if (n == 1) continue;
-        int at = box.count++;
-        for (; at > 0 && size_of(box.loops[at - 1].d) < size_of(k.d); --at) box.loops[at] = box.loops[at - 1];
-        box.loops[at] = k;
     }
     move_plan(move, &box, size, scatters ? c->pad : 0);
 }
@@ -186,11 +182,8 @@ static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     box->count = 0;
     for (int i = 0; i < asked->count; ++i) {
         Loop k = asked->loops[i];
-        if (k.n == 1) continue;
         if (k.d < 0) box_flip(box, &k);
-        int at = box->count++;
-        for (; at > 0 && box->loops[at - 1].d < k.d; --at) box->loops[at] = box->loops[at - 1];
-        box->loops[at] = k;
+        box_add(box, k);
     }
     if (!box->count) box->loops[box->count++] = (Loop){1, from, to, 0};
 }

@@ -1,4 +1,4 @@
-/* The table of paths; planning which of them moves a box, and the walk over its outer loops; how work is cut in parts. */
+/* The table of paths and of levels, boxes, and how the work of a program is cut in parts. */
 #include "core.h"
 
 #include <stdatomic.h>
@@ -10,6 +10,7 @@ const Path paths[PATHS] = {
     {"copy", "move", "rows of neighbouring elements, in both"},
     {"rows", "move", "the same of up to 512 bytes, whose neighbours in the destination are not those in the source"},
     {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
+    {"detour", "move", "the same of neighbours of less than 16 bytes that go on along a third loop: by way of a bench"},
     {"split", "move", "pixels of 2, 3, 4 or 8 channels, or some of these, to planes; elements of 1, 2 and 4 bytes"},
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
     {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
@@ -78,204 +79,17 @@ int box_last(Box *box, int i) {
     return box->count - 1;
 }
 
+void box_add(Box *box, Loop k) {
+    if (k.n == 1) return;
+    int at = box->count++;
+    for (; at > 0 && size_of(box->loops[at - 1].d) < size_of(k.d); --at) box->loops[at] = box->loops[at - 1];
+    box->loops[at] = k;
+}
+
 int box_find(const Box *box, int64_t s, int64_t d) {
     for (int i = box->count - 1; i >= 0; --i)
         if ((!s || box->loops[i].s == s) && (!d || box->loops[i].d == d)) return i;
     return -1;
-}
-
-static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
-
-/* The loop that goes through so many bytes at a time, the source's from their end, or -1. Less than 16 bytes are no row. */
-static int find_reverse(const Box *box, int64_t size) {
-    const int i = box_find(box, -size, size);
-    return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
-}
-
-/* What a path that walks two loops gets where there is one. */
-static void at_least_two(Box *box) {
-    if (box->count > 1) return;
-    box->loops[1] = box->loops[0];
-    box->loops[0] = (Loop){1, 0, 0, 0};
-    box->count = 2;
-}
-
-/* The loops but one, those that are one walk through the destination merged. */
-static int walk_of(const Box *box, int but, Loop *walk) {
-    int count = 0;
-    for (int i = 0; i < box->count; ++i) {
-        const Loop k = box->loops[i];
-        if (i == but || k.n == 1) continue;
-        int at = count++;
-        for (; at > 0 && walk[at - 1].d < k.d; --at) walk[at] = walk[at - 1];
-        walk[at] = k;
-    }
-    int merged = 0;
-    for (int i = 0; i < count; ++i) {
-        if (merged && walk[merged - 1].d == walk[i].n * walk[i].d)
-            walk[merged - 1].n *= walk[i].n, walk[merged - 1].d = walk[i].d;
-        else
-            walk[merged++] = walk[i];
-    }
-    return merged;
-}
-
-/* Whether planes are neighbours pixel by pixel, and as many as there are loops for. */
-static int padded_planes(const Loop *pixel, int64_t channels, int64_t pads, int64_t size) {
-    return pixel->s == size && (few(channels) || channels + pads == 4 || channels + pads == 8);
-}
-
-int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size) {
-    enum { MOST = 64 };
-    const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
-    const int64_t channels = channel < 0 ? 1 : move->loops[channel].n, pads = pad < 0 ? 1 : fill->loops[pad].n;
-    const int64_t bytes = channels * dst_size, more = pads * dst_size;
-    if (bytes > MOST || fill->dst != move->dst + bytes || move->count > MAX_LOOPS - INNER) return 0;
-    for (int i = 0; i < move->count; ++i)
-        if (move->loops[i].d < 0) return 0;
-    const int pixel = box_find(move, 0, bytes + more);
-    if (pixel < 0) return 0;
-    const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
-    if (!pixels && !padded_planes(move->loops + pixel, channels, pads, src_size)) return 0;
-    Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
-    const int count = walk_of(move, channel, moved);
-    if (count != walk_of(fill, pad, filled)) return 0;
-    for (int i = 0; i < count; ++i)
-        if (moved[i].n != filled[i].n || moved[i].d != filled[i].d) return 0;
-    return more;
-}
-
-static void plan_padded(Move *m) {
-    Box *box = &m->box;
-    Loop channel = {1, m->size, m->size, 0}, pixel = {1, 0, 0, 0};
-    int at = box_find(box, 0, m->size);
-    if (at >= 0) channel = box->loops[box_last(box, at)], --box->count;
-    pixel.d = channel.n * m->size + m->pad;
-    at = box_find(box, 0, pixel.d);
-    if (at >= 0) pixel = box->loops[box_last(box, at)], --box->count;
-    box->loops[box->count++] = pixel, box->loops[box->count++] = channel;
-    m->path = PATH_PADDED;
-}
-
-/* The loop of the smallest steps, in the source or in the destination, the last one apart. */
-static int nearest(const Box *box, int in_source) {
-    int best = 0;
-    for (int i = 1; i < box->count - 1; ++i) {
-        const Loop k = box->loops[i], b = box->loops[best];
-        if (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)) best = i;
-    }
-    return best;
-}
-
-/* The last loop is a row of so many bytes. */
-static void plan_rows(Move *m, int64_t bytes) {
-    Box *box = &m->box;
-    const int a = nearest(box, 0), b = nearest(box, 1);
-    if (a == b || bytes > LONG_ROW) {
-        m->path = PATH_COPY;
-        at_least_two(box);
-        return;
-    }
-    m->path = PATH_ROWS;
-    m->size = (int)bytes;
-    --box->count;
-    box_last(box, b);
-    box_last(box, a > b ? a - 1 : a);
-}
-
-/* Whether there are loops for so many channels, and 8 of them have rows of a vector at least: shorter ones are a transpose. */
-static int separate(int64_t channels, int64_t pixels, int size) {
-    return size <= 4 && few(channels) && (channels < 8 || pixels * size >= 16);
-}
-
-void move_plan(Move *m, const Box *asked, int size, int64_t pad) {
-    Box *box = &m->box;
-    *box = *asked;
-    for (int i = 0; i < box->count; ++i)
-        if (box->loops[i].d < 0) box_flip(box, box->loops + i);
-    m->size = size;
-    m->past = 0;
-    m->pad = pad;
-    m->row = INT64_MAX;
-    if (pad) {
-        plan_padded(m);
-        return;
-    }
-    if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
-    int run = box_find(box, size, size);
-    if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
-        m->size = size = (int)box->loops[run].n * size;
-        box_last(box, run);
-        --box->count;
-        run = -1;
-    }
-    if (run >= 0) {
-        const Loop k = box->loops[run];
-        const int pixel = box_find(box, 0, k.n);
-        const int back = find_reverse(box, k.n * size);
-        if (size == 1 && k.n == 3 && pixel >= 0 && size_of(box->loops[pixel].s) <= 8 && back < 0) {
-            m->path = PATH_PIXELS;
-            box_last(box, pixel);
-            box_last(box, box_find(box, 1, 1));
-            return;
-        }
-        box_last(box, run);
-        if (back < 0) {
-            plan_rows(m, k.n * size);
-            return;
-        }
-        m->size = size = (int)k.n * size;
-        --box->count;
-    }
-    const int back = find_reverse(box, size);
-    if (back >= 0) {
-        m->path = PATH_REVERSE;
-        box_last(box, back);
-        at_least_two(box);
-        return;
-    }
-    const int known = power_of_two(size) && size <= 16;
-    const int a = known ? box_find(box, 0, size) : -1;
-    if (a >= 0 && size == 1 && box->loops[a].s == -1 && box->loops[a].n <= 4) {
-        const int pixel = box_find(box, 0, box->loops[a].n);
-        if (pixel >= 0 && pixel != a) {
-            m->path = PATH_PIXELS;
-            box_last(box, pixel);
-            box_last(box, box_find(box, -1, 1));
-            return;
-        }
-    }
-    if (a >= 0) {
-        box_last(box, a);
-        int b = box_find(box, size, 0);
-        if (b < 0 && (b = box_find(box, -size, 0)) >= 0) box_flip(box, box->loops + b);
-        if (b >= 0 && b != box->count - 1) {
-            const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
-            box_last(box, b);
-            box_last(box, box->count - 2);
-            const int64_t channels = size_of(inner.s) / size;
-            const int splits = separate(channels, inner.n, size) && size_of(inner.s) == channels * size && outer.n <= channels;
-            const int merges = !splits && separate(inner.n, outer.n, size) && size_of(outer.d) == inner.n * size;
-            m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
-            if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
-            return;
-        }
-    }
-    m->path = PATH_STRIDED;
-    at_least_two(box);
-    int near_source = 0;
-    for (int i = 1; i < box->count - 1; ++i)
-        if (size_of(box->loops[i].s) < size_of(box->loops[near_source].s)) near_source = i;
-    const Loop k = box->loops[near_source];
-    for (int i = near_source; i < box->count - 2; ++i) box->loops[i] = box->loops[i + 1];
-    box->loops[box->count - 2] = k;
-}
-
-void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
-    while (m->row < level->vector && level->narrower) level = level->narrower;
-    Mover *mover = level->fast[m->path].move;
-    const int outer = m->box.count - INNER;
-    ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
 }
 
 static void zero(uint8_t *dst, int64_t bytes) {

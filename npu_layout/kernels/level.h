@@ -38,6 +38,7 @@ const Level HERE(level) = {
         [PATH_COPY] = {VB, {.move = HERE(move_copy)}},
         [PATH_ROWS] = {VB, {.move = HERE(move_rows)}},
         [PATH_TRANSPOSE] = {VB, {.move = HERE(move_transpose)}},
+        [PATH_DETOUR] = {VB, {.move = NULL}}, /* two other paths, move.c */
         [PATH_SPLIT] = {VB, {.move = HERE(move_split)}},
         [PATH_MERGE] = {VB, {.move = HERE(move_merge)}},
         [PATH_PIXELS] = {VB, {.move = HERE(move_pixels)}},

@@ -1,6 +1,6 @@
 /* Random moves, conversions and reductions at every level of this machine against a walk element by element; for machines
- * that the Python suite does not run on. Build it with core.c, convert.c, pool.c, reduce.c, peaks.c and the level_*.c; the argument
- * is how many cases. */
+ * that the Python suite does not run on. Build it with core.c, move.c, convert.c, pool.c, reduce.c, peaks.c and the
+ * level_*.c; the argument is how many cases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void random_box(Box *box, int64_t from, int64_t to) {
     box->count = (int)below(4) + 1;
     box->src = box->dst = box->param = 0;
     int order[MAX_LOOPS];
-    for (int i = 0; i < box->count; ++i) order[i] = i, box->loops[i] = (Loop){1 + below(most[below(box->count > 2 ? 2 : 4)]), 0, 0, 0};
+    for (int i = 0; i < box->count; ++i) order[i] = i, box->loops[i] = (Loop){1 + below(most[below(box->count > 3 ? 2 : box->count > 2 ? 3 : 4)]), 0, 0, 0};
     for (int side = 0; side < 2; ++side) {
         int64_t pitch = side ? to : from;
         for (int i = box->count - 1; i > 0; --i) {

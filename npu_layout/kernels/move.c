@@ -1,0 +1,264 @@
+/* Moves: planning which path takes a box, and the walk over its outer loops. */
+#include "core.h"
+
+#include <string.h>
+
+static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
+
+/* The loop that goes through so many bytes at a time, the source's from their end, or -1. Less than 16 bytes are no row. */
+static int find_reverse(const Box *box, int64_t size) {
+    const int i = box_find(box, -size, size);
+    return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
+}
+
+/* What a path that walks two loops gets where there is one. */
+static void at_least_two(Box *box) {
+    if (box->count > 1) return;
+    box->loops[1] = box->loops[0];
+    box->loops[0] = (Loop){1, 0, 0, 0};
+    box->count = 2;
+}
+
+/* The loops but one, those that are one walk through the destination merged. */
+static int walk_of(const Box *box, int but, Loop *walk) {
+    int count = 0;
+    for (int i = 0; i < box->count; ++i) {
+        const Loop k = box->loops[i];
+        if (i == but || k.n == 1) continue;
+        int at = count++;
+        for (; at > 0 && walk[at - 1].d < k.d; --at) walk[at] = walk[at - 1];
+        walk[at] = k;
+    }
+    int merged = 0;
+    for (int i = 0; i < count; ++i) {
+        if (merged && walk[merged - 1].d == walk[i].n * walk[i].d)
+            walk[merged - 1].n *= walk[i].n, walk[merged - 1].d = walk[i].d;
+        else
+            walk[merged++] = walk[i];
+    }
+    return merged;
+}
+
+/* Whether planes are neighbours pixel by pixel, and as many as there are loops for. */
+static int padded_planes(const Loop *pixel, int64_t channels, int64_t pads, int64_t size) {
+    return pixel->s == size && (few(channels) || channels + pads == 4 || channels + pads == 8);
+}
+
+int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size) {
+    enum { MOST = 64 };
+    const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
+    const int64_t channels = channel < 0 ? 1 : move->loops[channel].n, pads = pad < 0 ? 1 : fill->loops[pad].n;
+    const int64_t bytes = channels * dst_size, more = pads * dst_size;
+    if (bytes > MOST || fill->dst != move->dst + bytes || move->count > MAX_LOOPS - INNER) return 0;
+    for (int i = 0; i < move->count; ++i)
+        if (move->loops[i].d < 0) return 0;
+    const int pixel = box_find(move, 0, bytes + more);
+    if (pixel < 0) return 0;
+    const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
+    if (!pixels && !padded_planes(move->loops + pixel, channels, pads, src_size)) return 0;
+    Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
+    const int count = walk_of(move, channel, moved);
+    if (count != walk_of(fill, pad, filled)) return 0;
+    for (int i = 0; i < count; ++i)
+        if (moved[i].n != filled[i].n || moved[i].d != filled[i].d) return 0;
+    return more;
+}
+
+static void plan_padded(Move *m) {
+    Box *box = &m->box;
+    Loop channel = {1, m->size, m->size, 0}, pixel = {1, 0, 0, 0};
+    int at = box_find(box, 0, m->size);
+    if (at >= 0) channel = box->loops[box_last(box, at)], --box->count;
+    pixel.d = channel.n * m->size + m->pad;
+    at = box_find(box, 0, pixel.d);
+    if (at >= 0) pixel = box->loops[box_last(box, at)], --box->count;
+    box->loops[box->count++] = pixel, box->loops[box->count++] = channel;
+    m->path = PATH_PADDED;
+}
+
+/* The loop of the smallest steps, in the source or in the destination, the last one apart. */
+static int nearest(const Box *box, int in_source) {
+    int best = 0;
+    for (int i = 1; i < box->count - 1; ++i) {
+        const Loop k = box->loops[i], b = box->loops[best];
+        if (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)) best = i;
+    }
+    return best;
+}
+
+/* The last loop is a row of so many bytes. */
+static void plan_rows(Move *m, int64_t bytes) {
+    Box *box = &m->box;
+    const int a = nearest(box, 0), b = nearest(box, 1);
+    if (a == b || bytes > LONG_ROW) {
+        m->path = PATH_COPY;
+        at_least_two(box);
+        return;
+    }
+    m->path = PATH_ROWS;
+    m->size = (int)bytes;
+    --box->count;
+    box_last(box, b);
+    box_last(box, a > b ? a - 1 : a);
+}
+
+/* Whether there are loops for so many channels, and 8 of them have rows of a vector at least: shorter ones are a transpose. */
+static int separate(int64_t channels, int64_t pixels, int size) {
+    return size <= 4 && few(channels) && (channels < 8 || pixels * size >= 16);
+}
+
+/* What a detour walks, the last loops of its box: the neighbours of the one side, the loop on which those of the other
+ * side go on, and these, which are few. NEXT: the longest rows on the bench. */
+enum { DETOUR = 3, NEXT = 128 };
+
+/* Whether there are no good tiles for so few neighbours of the one side. TILE: bytes of the smallest tile's rows; 2 x 2
+ * elements of 4 bytes are none. CROWD: bytes between rows of the result from which on these share sets of L1. MANY: bytes of
+ * the other side's neighbours for which there are loops that read less than 16 bytes of a row. */
+static int too_few(const Loop *few, const Loop *other, int size, int writes) {
+    enum { TILE = 8, CROWD = 1024, MANY = 48 };
+    const int64_t bytes = few->n * size;
+    if (bytes >= (size < 4 ? TILE : 2 * TILE)) return bytes < 2 * TILE && writes && other->d % CROWD == 0;
+    return writes || size > 2 || other->n < MANY;
+}
+
+/* A transpose of few neighbours that go on along a third loop: this one is transposed instead, to planes on a bench, which
+ * are interleaved from there; or planes are taken apart, and then transposed. */
+static void plan_detour(Move *m) {
+    enum { LEAST = 8, LEAST_NEXT = 16 };
+    Box *box = &m->box;
+    const int b = box->count - 2, a = box->count - 1;
+    for (int writes = 1; writes >= 0; --writes) {
+        const Loop few = box->loops[writes ? a : b], other = box->loops[writes ? b : a];
+        for (int i = 0; other.n >= LEAST && too_few(&few, &other, m->size, writes) && i < b; ++i) {
+            const Loop next = box->loops[i], last[DETOUR] = {other, next, few};
+            if (next.n < LEAST_NEXT || size_of(writes ? next.d : next.s) != few.n * m->size) continue;
+            box_last(box, i);
+            memcpy(box->loops + box->count - DETOUR, last, sizeof last);
+            m->path = PATH_DETOUR;
+            return;
+        }
+    }
+}
+
+static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
+    Box *box = &m->box;
+    *box = *asked;
+    for (int i = 0; i < box->count; ++i)
+        if (box->loops[i].d < 0) box_flip(box, box->loops + i);
+    m->size = size;
+    m->past = 0;
+    m->pad = pad;
+    m->row = INT64_MAX;
+    if (pad) {
+        plan_padded(m);
+        return;
+    }
+    if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
+    int run = box_find(box, size, size);
+    if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
+        m->size = size = (int)box->loops[run].n * size;
+        box_last(box, run);
+        --box->count;
+        run = -1;
+    }
+    if (run >= 0) {
+        const Loop k = box->loops[run];
+        const int pixel = box_find(box, 0, k.n);
+        const int back = find_reverse(box, k.n * size);
+        if (size == 1 && k.n == 3 && pixel >= 0 && size_of(box->loops[pixel].s) <= 8 && back < 0) {
+            m->path = PATH_PIXELS;
+            box_last(box, pixel);
+            box_last(box, box_find(box, 1, 1));
+            return;
+        }
+        box_last(box, run);
+        if (back < 0) {
+            plan_rows(m, k.n * size);
+            return;
+        }
+        m->size = size = (int)k.n * size;
+        --box->count;
+    }
+    const int back = find_reverse(box, size);
+    if (back >= 0) {
+        m->path = PATH_REVERSE;
+        box_last(box, back);
+        at_least_two(box);
+        return;
+    }
+    const int known = power_of_two(size) && size <= 16;
+    const int a = known ? box_find(box, 0, size) : -1;
+    if (a >= 0 && size == 1 && box->loops[a].s == -1 && box->loops[a].n <= 4) {
+        const int pixel = box_find(box, 0, box->loops[a].n);
+        if (pixel >= 0 && pixel != a) {
+            m->path = PATH_PIXELS;
+            box_last(box, pixel);
+            box_last(box, box_find(box, -1, 1));
+            return;
+        }
+    }
+    if (a >= 0) {
+        box_last(box, a);
+        int b = box_find(box, size, 0);
+        if (b < 0 && (b = box_find(box, -size, 0)) >= 0) box_flip(box, box->loops + b);
+        if (b >= 0 && b != box->count - 1) {
+            const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
+            box_last(box, b);
+            box_last(box, box->count - 2);
+            const int64_t channels = size_of(inner.s) / size;
+            const int splits = separate(channels, inner.n, size) && size_of(inner.s) == channels * size && outer.n <= channels;
+            const int merges = !splits && separate(inner.n, outer.n, size) && size_of(outer.d) == inner.n * size;
+            m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
+            if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
+            else if (outer.n * size < 16) m->row = (inner.n - 16) * size;
+            else if (inner.n * size < 16) m->row = (outer.n - 16) * size;
+            if (may_detour && m->path == PATH_TRANSPOSE) plan_detour(m);
+            return;
+        }
+    }
+    m->path = PATH_STRIDED;
+    at_least_two(box);
+    int near_source = 0;
+    for (int i = 1; i < box->count - 1; ++i)
+        if (size_of(box->loops[i].s) < size_of(box->loops[near_source].s)) near_source = i;
+    const Loop k = box->loops[near_source];
+    for (int i = near_source; i < box->count - 2; ++i) box->loops[i] = box->loops[i + 1];
+    box->loops[box->count - 2] = k;
+}
+
+void move_plan(Move *m, const Box *box, int size, int64_t pad) { plan(m, box, size, pad, 1); }
+
+/* Tile after tile; one that does not fit begins earlier. */
+static void run_detour(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
+    uint8_t bench[MAX_TILE] __attribute__((aligned(64)));
+    const int outer = m->box.count - DETOUR;
+    const Loop other = m->box.loops[outer], next = m->box.loops[outer + 1], few = m->box.loops[outer + 2];
+    const int64_t size = m->size, nexts = at_most(next.n, NEXT), others = at_most(other.n, MAX_TILE / (size * few.n * nexts));
+    const int64_t row = nexts * size, plane = others * row;
+    Box to = {.count = 0}, from = {.count = 0};
+    box_add(&to, (Loop){few.n, few.s, plane, 0}), box_add(&from, (Loop){few.n, plane, few.d, 0});
+    box_add(&to, (Loop){others, other.s, row, 0}), box_add(&from, (Loop){others, row, other.d, 0});
+    box_add(&to, (Loop){nexts, next.s, size, 0}), box_add(&from, (Loop){nexts, size, next.d, 0});
+    Move gather, scatter;
+    plan(&gather, &to, (int)size, 0, 0), plan(&scatter, &from, (int)size, 0, 0);
+    ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, {
+        for (int64_t j = 0; j < other.n; j += others)
+            for (int64_t i = 0; i < next.n; i += nexts) {
+                const int64_t p = at_most(j, other.n - others);
+                const int64_t q = at_most(i, next.n - nexts);
+                move_run(level, &gather, src + src_ + p * other.s + q * next.s, bench);
+                move_run(level, &scatter, bench, dst + dst_ + p * other.d + q * next.d);
+            }
+    });
+}
+
+void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
+    if (m->path == PATH_DETOUR) {
+        run_detour(level, m, src, dst);
+        return;
+    }
+    while (m->row < level->vector && level->narrower) level = level->narrower;
+    Mover *mover = level->fast[m->path].move;
+    const int outer = m->box.count - INNER;
+    ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
+}
