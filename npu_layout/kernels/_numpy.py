@@ -23,7 +23,16 @@ _ROW = 256  # bytes that are set in the time that one more row of them costs
 _TILE = 1 << 12  # elements of parameters that are repeated to be as long
 _LINE = 64  # bytes
 _WORTH_CV2 = 1 << 12  # bytes below which a call of OpenCV costs more than it saves
-_CV2_TYPES = {1: ("u1", 1), 2: ("u2", 1), 4: ("f4", 1), 8: ("f8", 1), 16: ("f8", 2)}
+_CV2_TYPES = {
+    1: ("u1", 1),
+    2: ("u2", 1),
+    4: ("f4", 1),
+    8: ("f8", 1),
+    16: ("f8", 2),
+    24: ("f8", 3),
+    32: ("f8", 4),
+}
+_RUNS = (16, 512)  # bytes of neighbours that numpy had better move as one element
 
 
 def _view(flat: np.ndarray, dtype: Any, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
@@ -244,15 +253,17 @@ def _to_bfloat16(x: np.ndarray) -> np.ndarray:
 
 
 def _moving(box: Box, size: int) -> Step:
-    """Moves elements of so many bytes unchanged: the innermost run as one wide element, large transposes by OpenCV."""
+    """Moves elements of so many bytes unchanged: an innermost run as one wide element, large transposes by OpenCV."""
     at = (box.src * size, box.dst * size)
     walks = [(n, s * size, d * size) for n, s, d, _ in box.loops]
-    if walks and walks[-1][1:] == (size, size) and walks[-1][0] * size in (2, 4, 8, 16):
-        size *= walks.pop()[0]
+    run = walks[-1][0] * size if len(walks) > 1 and walks[-1][1:] == (size, size) else 0
+    if run in (2, 4, 8) or _RUNS[0] <= run <= _RUNS[1]:
+        walks.pop()
+        size = run
     special = _interleaving(size, at, walks) or _transposing(size, at, walks)
     if special:
         return special
-    few = walks.pop() if len(walks) >= 2 and walks[-1][0] <= _FEW else (1, 0, 0)
+    few = walks.pop() if len(walks) >= 2 and walks[-1][0] <= _FEW and size <= 16 else (1, 0, 0)
     shape, kind = tuple(w[0] for w in walks), _kind(size)
     strides = tuple(w[1] for w in walks), tuple(w[2] for w in walks)
 
@@ -310,7 +321,9 @@ def _interleaving(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
 
 def _transposing(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
     """Matrices turned by OpenCV; None where there are none that it is worth."""
-    if size not in _CV2_TYPES or any(step % min(size, 8) for step in (*at, *(s for w in walks for s in w[1:]))):
+    kind, lanes = _CV2_TYPES.get(size, ("", size + 1))
+    each = size // lanes
+    if not each or any(step % each for step in (*at, *(s for w in walks for s in w[1:]))):
         return None
     *rest, inner = walks or [(1, 0, 0)]
     outer = next(
@@ -318,8 +331,7 @@ def _transposing(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
     )
     if outer is None or outer[0] * inner[0] * size < _WORTH_CV2:
         return None
-    kind, lanes = _CV2_TYPES[size]
-    lane, wide = ((lanes,), (8,)) if lanes > 1 else ((), ())
+    lane, wide = ((lanes,), (each,)) if lanes > 1 else ((), ())
     starts = list(_starts(at, [w for w in rest if w is not outer]))
 
     def transpose(src: np.ndarray, dst: np.ndarray) -> None:
