@@ -67,6 +67,7 @@ static void gray(int type, int64_t pixel, int64_t n) {
 }
 
 #define BOX2(n0, s0, d0, n1, s1, d1) ((Box){2, {{n0, s0, d0, 0}, {n1, s1, d1, 0}}, 0, 0, 0})
+#define BOX3(n0, s0, d0, n1, s1, d1, n2, s2, d2) ((Box){3, {{n0, s0, d0, 0}, {n1, s1, d1, 0}, {n2, s2, d2, 0}}, 0, 0, 0})
 #define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z) + 64, z), z) /* 64 planes to neighbours */
 #define SPLIT(c, z) move(BOX2(c, z, n / (c) * (z), n / (c), (c) * (z), z), z)
 #define MERGE(c, z) move(BOX2(n / (c), z, (c) * (z), c, n / (c) * (z), z), z)
@@ -84,6 +85,8 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("transpose, 4 bytes", TRANSPOSE(4))                                                                     \
     CASE("transpose, 8 bytes", TRANSPOSE(8))                                                                     \
     CASE("transpose, 16 bytes", TRANSPOSE(16))                                                                   \
+    CASE("rows of 32 bytes", move(BOX3(16, n / 16, 32, n / 512, 32, 512, 32, 1, 1), 1))                          \
+    CASE("detour, 2 of 2 bytes", move(BOX3(n / 128, 2, 256, 64, n / 64, 4, 2, n, 2), 2))                         \
     CASE("split, 2 of 1 byte", SPLIT(2, 1))                                                                      \
     CASE("split, 3 of 1 byte", SPLIT(3, 1))                                                                      \
     CASE("split, 4 of 1 byte", SPLIT(4, 1))                                                                      \
