@@ -64,6 +64,7 @@ EXAMPLES = {
         (4, lambda n: [(3, n, -(-5 * n // 1024) * 1024), (5, 3 * n + 2, n), (n, 1, 1)]),  # pages apart
         (1, lambda n: [(n, 40, 120), (3, 40 * n, 40), (40, 1, 1)]),
         (1, lambda n: [(3, 40, 40 * n), (n, 120, 40), (40, 1, 1)]),
+        (40, lambda n: [(3, 1, n), (n, 3, 1)]),  # as a part of rows is planned again
     ],
     "transpose": [
         *((size, lambda n, m=m: [(m, 1, n + 1), (n, m + 2, 1)]) for size in (1, 2, 4, 8, 16) for m in (5, 17, 33, 67)),

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* SHORT, LEAST, LONG: elements from which on a row of constant parameters is worth a conversion of its own at all, where no
- * move makes it LONG, and in any case. OFTEN: uses for which parameters are written out for each element;
- * REPEATED: elements that these are written out for where fewer begin again. */
-enum { LINE = 64, SHORT = 16, LEAST = 64, LONG = 512, OFTEN = 8, REPEATED = 512 };
+/* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where no
+ * move makes it LONG. HALF: where only a move of the wider elements does. LONG: in any case. OFTEN: uses for which
+ * parameters are written out for each element; REPEATED: elements that these are written out for where fewer begin again. */
+enum { LINE = 64, SHORT = 16, LEAST = 64, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
 
 /* Loops, innermost first, and how many elements they go through. */
 typedef struct {
@@ -206,12 +206,20 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     }
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
-    const Way ways[] = {DIRECT, narrow, wide};
-    const int64_t enough[] = {at_most(LONG, all.n), at_most(LEAST, all.n)};
-    c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
-    if (pad) c->way = reach[SCATTER] >= enough[1] ? SCATTER : BOTH;
-    for (int i = 6; !pad && i-- > 0;) /* the first that is enough */
-        if (reach[ways[i % 3]] >= enough[i / 3]) c->way = ways[i % 3];
+    const struct {
+        Way way;
+        int64_t least;
+    } worth[] = {{DIRECT, LONG}, {narrow, LONG}, {DIRECT, HALF}, {wide, LONG}, {DIRECT, LEAST}, {narrow, LEAST}, {wide, LEAST}};
+    if (pad) {
+        c->way = reach[SCATTER] >= at_most(LEAST, all.n) ? SCATTER : BOTH;
+    } else {
+        c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
+        for (int i = 0; i < (int)(sizeof worth / sizeof *worth); ++i)
+            if (reach[worth[i].way] >= at_most(worth[i].least, all.n)) {
+                c->way = worth[i].way;
+                break;
+            }
+    }
     const Chain chain = chains[c->way];
     Chain taken = chain;
     int64_t n = fill_tile(c, &taken, rooms[c->way]);
@@ -492,7 +500,7 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     const Loop rows = c->inner > c->dense ? c->box.loops[outer] : (Loop){1, 0, 0, 0};
     Work w;
     w.level = level, w.c = c, w.a = a;
-    w.expanded[0] = w.odd_n[0] = -1;
+    w.expanded[0] = w.expanded[1] = w.expanded[2] = w.odd_n[0] = -1;
     ODOMETER(c->box.loops, outer, c->box.src, c->box.dst, c->box.param, {
         for (int64_t i = 0; i < row.n; i += c->row_step)
             for (int64_t r = 0; r < rows.n; r += c->rows_step)

@@ -89,13 +89,13 @@ typedef struct {
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
 enum { LONG_ROW = 512 }; /* bytes of the longest row that is moved together with its neighbours on both sides */
-enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box */
+enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box; a detour has three */
 
 struct Move {
     int path, size;
     int past;    /* the destination is PAST bytes or more */
     int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
-    int64_t row; /* bytes of the rows that the path needs a whole vector of; or more than any vector has */
+    int64_t row; /* bytes of rows of which the path's loops want a whole vector; INT64_MAX: any level will do */
     Box box; /* the last INNER loops in the order that the path wants */
 };
 

@@ -76,12 +76,12 @@ static void plan_padded(Move *m) {
     m->path = PATH_PADDED;
 }
 
-/* The loop of the smallest steps, in the source or in the destination, the last one apart. */
-static int nearest(const Box *box, int in_source) {
+/* The loop of more than one element with the smallest steps, in the source or in the destination, the last one apart. */
+static int least_steps(const Box *box, int in_source) {
     int best = 0;
     for (int i = 1; i < box->count - 1; ++i) {
         const Loop k = box->loops[i], b = box->loops[best];
-        if (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)) best = i;
+        if (k.n > 1 && (b.n == 1 || (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)))) best = i;
     }
     return best;
 }
@@ -89,7 +89,7 @@ static int nearest(const Box *box, int in_source) {
 /* The last loop is a row of so many bytes. */
 static void plan_rows(Move *m, int64_t bytes) {
     Box *box = &m->box;
-    const int a = nearest(box, 0), b = nearest(box, 1);
+    const int a = least_steps(box, 0), b = least_steps(box, 1);
     if (a == b || bytes > LONG_ROW) {
         m->path = PATH_COPY;
         at_least_two(box);
@@ -111,14 +111,15 @@ static int separate(int64_t channels, int64_t pixels, int size) {
  * side go on, and these, which are few. NEXT: the longest rows on the bench. */
 enum { DETOUR = 3, NEXT = 128 };
 
-/* Whether there are no good tiles for so few neighbours of the one side. TILE: bytes of the smallest tile's rows; 2 x 2
- * elements of 4 bytes are none. CROWD: bytes between rows of the result from which on these share sets of L1. MANY: bytes of
- * the other side's neighbours for which there are loops that read less than 16 bytes of a row. */
-static int too_few(const Loop *few, const Loop *other, int size, int writes) {
+/* Whether there are no good tiles for so few neighbours of the one side. TILE: bytes of the smallest tile's rows; of 4
+ * bytes there have to be two. Rows of the result that lie CROWD bytes apart share sets of L1, which the smallest tiles do
+ * not fill lines of. Less than 16 bytes of rows of the source are read by loops of their own (few_level.h), if rows are MANY. */
+static int too_few(const Loop *tiny, const Loop *other, int size, int in_result) {
     enum { TILE = 8, CROWD = 1024, MANY = 48 };
-    const int64_t bytes = few->n * size;
-    if (bytes >= (size < 4 ? TILE : 2 * TILE)) return bytes < 2 * TILE && writes && other->d % CROWD == 0;
-    return writes || size > 2 || other->n < MANY;
+    const int64_t bytes = tiny->n * size;
+    if (bytes >= 2 * TILE) return 0;
+    if (bytes >= TILE && size < 4) return in_result && other->d % CROWD == 0;
+    return in_result || size > 2 || other->n < MANY;
 }
 
 /* A transpose of few neighbours that go on along a third loop: this one is transposed instead, to planes on a bench, which
@@ -127,11 +128,11 @@ static void plan_detour(Move *m) {
     enum { LEAST = 8, LEAST_NEXT = 16 };
     Box *box = &m->box;
     const int b = box->count - 2, a = box->count - 1;
-    for (int writes = 1; writes >= 0; --writes) {
-        const Loop few = box->loops[writes ? a : b], other = box->loops[writes ? b : a];
-        for (int i = 0; other.n >= LEAST && too_few(&few, &other, m->size, writes) && i < b; ++i) {
-            const Loop next = box->loops[i], last[DETOUR] = {other, next, few};
-            if (next.n < LEAST_NEXT || size_of(writes ? next.d : next.s) != few.n * m->size) continue;
+    for (int in_result = 1; in_result >= 0; --in_result) {
+        const Loop tiny = box->loops[in_result ? a : b], other = box->loops[in_result ? b : a];
+        for (int i = 0; other.n >= LEAST && too_few(&tiny, &other, m->size, in_result) && i < b; ++i) {
+            const Loop next = box->loops[i], last[DETOUR] = {other, next, tiny};
+            if (next.n < LEAST_NEXT || size_of(in_result ? next.d : next.s) != tiny.n * m->size) continue;
             box_last(box, i);
             memcpy(box->loops + box->count - DETOUR, last, sizeof last);
             m->path = PATH_DETOUR;
@@ -141,6 +142,7 @@ static void plan_detour(Move *m) {
 }
 
 static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
+    enum { APART = 16 }; /* rows that loops for less than 16 bytes of each (few_level.h) may have to leave to others */
     Box *box = &m->box;
     *box = *asked;
     for (int i = 0; i < box->count; ++i)
@@ -210,11 +212,16 @@ static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detou
             const int merges = !splits && separate(inner.n, outer.n, size) && size_of(outer.d) == inner.n * size;
             m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
             if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
-            else if (outer.n * size < 16) m->row = (inner.n - 16) * size;
-            else if (inner.n * size < 16) m->row = (outer.n - 16) * size;
+            else if (outer.n * size < 16) m->row = (inner.n - APART) * size;
+            else if (inner.n * size < 16) m->row = (outer.n - APART) * size;
             if (may_detour && m->path == PATH_TRANSPOSE) plan_detour(m);
             return;
         }
+    }
+    if (!known && box->count < MAX_LOOPS) { /* as rows are of which a part is planned again */
+        box->loops[box->count++] = (Loop){1, size, size, 0};
+        plan_rows(m, size);
+        return;
     }
     m->path = PATH_STRIDED;
     at_least_two(box);
@@ -228,15 +235,21 @@ static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detou
 
 void move_plan(Move *m, const Box *box, int size, int64_t pad) { plan(m, box, size, pad, 1); }
 
-/* Tile after tile; one that does not fit begins earlier. */
+/* Of n, in pieces of at most `most`: the elements of one, so that the last one repeats little. */
+static int64_t alike(int64_t n, int64_t most) {
+    const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces;
+    return n <= most ? n : at_most(most, (each + 15) / 16 * 16);
+}
+
+/* Tile after tile; one that does not fit begins earlier. Large results go through the caches too. */
 static void run_detour(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
     uint8_t bench[MAX_TILE] __attribute__((aligned(64)));
     const int outer = m->box.count - DETOUR;
-    const Loop other = m->box.loops[outer], next = m->box.loops[outer + 1], few = m->box.loops[outer + 2];
-    const int64_t size = m->size, nexts = at_most(next.n, NEXT), others = at_most(other.n, MAX_TILE / (size * few.n * nexts));
+    const Loop other = m->box.loops[outer], next = m->box.loops[outer + 1], tiny = m->box.loops[outer + 2];
+    const int64_t size = m->size, nexts = alike(next.n, NEXT), others = alike(other.n, MAX_TILE / (size * tiny.n * nexts));
     const int64_t row = nexts * size, plane = others * row;
     Box to = {.count = 0}, from = {.count = 0};
-    box_add(&to, (Loop){few.n, few.s, plane, 0}), box_add(&from, (Loop){few.n, plane, few.d, 0});
+    box_add(&to, (Loop){tiny.n, tiny.s, plane, 0}), box_add(&from, (Loop){tiny.n, plane, tiny.d, 0});
     box_add(&to, (Loop){others, other.s, row, 0}), box_add(&from, (Loop){others, row, other.d, 0});
     box_add(&to, (Loop){nexts, next.s, size, 0}), box_add(&from, (Loop){nexts, size, next.d, 0});
     Move gather, scatter;

@@ -29,22 +29,26 @@ INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     copy_row(s + i, d + i, bytes - i);
 }
 
-/* Rows of so many bytes, and of that to twice as many: one move, and two that overlap. */
-#define SHORT_ROW(size)                                                                  \
-    INLINE void row##size(const uint8_t *s, uint8_t *d, int64_t bytes) {                 \
-        (void)bytes;                                                                     \
-        element(size, s, d);                                                             \
-    }                                                                                    \
-    INLINE void rows_from##size(const uint8_t *s, uint8_t *d, int64_t bytes) {           \
-        element(size, s, d);                                                             \
-        element(size, s + bytes - size, d + bytes - size);                               \
+/* A row of `size` bytes: one move. */
+#define ONE_ROW(size)                                                    \
+    INLINE void row##size(const uint8_t *s, uint8_t *d, int64_t bytes) { \
+        (void)bytes;                                                     \
+        element(size, s, d);                                             \
     }
-SHORT_ROW(2)
-SHORT_ROW(4)
-SHORT_ROW(8)
-SHORT_ROW(16)
-SHORT_ROW(32)
-SHORT_ROW(64)
+/* A row of `size` to twice as many bytes: two moves that overlap. */
+#define ROWS_FROM(size)                                                        \
+    INLINE void rows_from##size(const uint8_t *s, uint8_t *d, int64_t bytes) { \
+        element(size, s, d);                                                   \
+        element(size, s + bytes - size, d + bytes - size);                     \
+    }
+ONE_ROW(32)
+ONE_ROW(64)
+ROWS_FROM(2)
+ROWS_FROM(4)
+ROWS_FROM(8)
+ROWS_FROM(16)
+ROWS_FROM(32)
+ROWS_FROM(64)
 
 #define BY_ROW(bytes, CALL)                             \
     do {                                                \
@@ -70,8 +74,9 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #undef CALL
 }
 
-/* In tiles of FEW rows by as many as make RUN bytes of neighbours, but at most 16, on the side where other rows lie
- * further apart; always in the destination, where others lie so many pages apart and would share sets of L1. */
+/* Tile after tile. `near` is walked in runs of RUN bytes, at most 16 rows, FEW runs before it goes on: it is the loop of the
+ * side on which the other one's steps are larger, but the destination's where these are a multiple of a page, and lines
+ * would share sets of L1. */
 static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     enum { RUN = 2048, FEW = 8, PAGE = 4096 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];

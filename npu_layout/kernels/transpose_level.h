@@ -1,5 +1,4 @@
-/* Transposes: tiles, and the order in which they cover a matrix; rows that are copied as they are; everything else,
- * element by element. */
+/* Transposes: tiles, and the order in which they cover a matrix; everything else, element by element. */
 /* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
  * once, for which there are not enough registers. */
 #define HELD(pointer, by)                     \
