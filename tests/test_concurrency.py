@@ -272,6 +272,38 @@ def test_a_mapped_file_cannot_be_closed_below_a_view(tmp_path: Path) -> None:
     assert printed(MAPPED, tmp_path / "a", "view") == ["BufferError"]
 
 
+# Nanoseconds that every thread but the main one has run, while as many are asked for as then work.
+RUN_BY_WORKERS = """
+import threading, time
+from pathlib import Path
+import numpy as np
+import npu_layout as nl
+
+def ran():
+    return {t.name: int((t / "schedstat").read_text().split()[0]) for t in Path("/proc/self/task").iterdir()}
+
+x, out = np.zeros((1, 64, 256, 256), np.float32), np.zeros((1, 256, 256, 64), np.float32)
+for threads in (4, 2, 1, 3):
+    nl.set_num_threads(threads)
+    nl.repack(x, "NCHW", "NHWC", out=out)
+    time.sleep(0.05)
+    before, runs, end = ran(), 0, time.monotonic() + 0.3
+    while time.monotonic() < end:
+        nl.repack(x, "NCHW", "NHWC", out=out)
+        runs += 1
+    main = str(threading.get_native_id())
+    print(threads, runs, *(n - before.get(name, 0) for name, n in ran().items() if name != main))
+"""
+
+
+@only_native
+@pytest.mark.skipif(sys.platform != "linux", reason="who has run is read from /proc")
+def test_fewer_threads_than_before_leave_the_others_asleep() -> None:
+    for line in printed(RUN_BY_WORKERS):
+        threads, runs, *workers = map(int, line.split())
+        assert runs > 1 and sum(n > 10_000_000 for n in workers) <= threads - 1, line
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="SIGBUS is what Linux sends")
 @pytest.mark.parametrize("who", ["ours", "numpy"])
 def test_a_mapped_file_truncated_underneath_ends_the_process(who: str, tmp_path: Path) -> None:

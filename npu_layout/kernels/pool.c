@@ -1,6 +1,7 @@
-/* A pool of threads for one task at a time. Whoever calls works too and takes whatever part is left, so that a worker
- * that wakes too late costs nothing; workers wait awake for a moment, because waking one takes longer than most tasks.
- * Who called can be told to stop: then parts that nobody has taken are left. */
+/* A pool of threads for one task at a time. Each thread has a share of its parts, which are neighbours and in a loop the
+ * same ones, whose bytes its core may still hold; whoever is through with its own takes parts of the others. Whoever calls
+ * works too, so that a worker that wakes too late costs nothing; workers wait awake for a moment, because waking one takes
+ * longer than most tasks. Who called can be told to stop: then parts that nobody has taken are left. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,23 +10,39 @@
 #include "core.h"
 
 /* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
- * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. */
-enum { MOST = 64, FEW = 2 * MOST, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000 };
+ * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. EACH: parts of a share, so that
+ * a core of half the speed leaves some to others. LINES: bytes that cores take from each other at once. */
+enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000, EACH = 2, LINES = 128 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
-static atomic_uint tickets;                  /* one for each task */
-static atomic_int sleepers;
-static _Atomic int64_t left, finished;       /* parts not taken, parts done */
-static Task *task;                           /* these stand still from left > 0 until all parts are done */
-static const void *context;
-static int64_t parts;
-static int threads_then;
-static atomic_char taken[FEW]; /* which parts, where they are few */
-static int started;
+static atomic_int started; /* workers */
 static unsigned forks; /* that this process is the child of, since the first worker */
 static atomic_int wanted = 1;
+static atomic_int sleepers;
 static _Atomic int64_t last_task; /* when it ended */
+
+/* One for each task: what workers watch. */
+static struct {
+    _Alignas(LINES) atomic_uint count;
+} tickets;
+
+/* These stand still from the first share with parts left until all are done. */
+static struct {
+    _Alignas(LINES) Task *task;
+    const void *context;
+    int64_t parts;
+    atomic_int threads;
+} now_done;
+
+/* Parts that nobody has taken. */
+static struct {
+    _Alignas(LINES) _Atomic int64_t left;
+} shares[MOST];
+
+static struct {
+    _Alignas(LINES) _Atomic int64_t parts;
+} finished;
 
 static int64_t now(void) {
     struct timespec time;
@@ -56,23 +73,31 @@ static int stops(Asking *a) {
     return a->stopped;
 }
 
-/* One of the parts that nobody has taken, of which there are some: at first those that fell to the same thread in the
- * last task of as many parts, whose bytes its core may still hold. */
-static int64_t take(int whose) {
-    int64_t i = whose * parts / threads_then % parts;
-    while (atomic_exchange(taken + i, 1)) i = (i + 1) % parts;
-    return i;
+static int64_t first_of(int share) { return now_done.parts * share / atomic_load(&now_done.threads); }
+
+/* A part of a share, or -1. */
+static int64_t take(int share) {
+    _Atomic int64_t *left = &shares[share].left;
+    if (atomic_load(left) <= 0) return -1;
+    const int64_t found = atomic_fetch_sub(left, 1);
+    return found <= 0 ? -1 : first_of(share + 1) - found;
 }
 
 /* Parts, one after the other, until none is left, or whoever is asked says so or forks. */
 static void work(int whose, Asking *asking) {
     const unsigned before = forks;
-    for (;;) {
-        const int64_t mine = atomic_fetch_sub(&left, 1) - 1;
-        if (mine < 0) return;
-        task(context, parts <= FEW ? take(whose) : mine, parts);
-        atomic_fetch_add(&finished, 1);
-        if (asking && (stops(asking) || forks != before)) return;
+    const int threads = atomic_load(&now_done.threads);
+    for (int i = 0; whose < threads && i < threads; ++i) {
+        const int share = (whose + i) % threads;
+        int64_t done = 0;
+        int leaves = 0;
+        for (int64_t part; !leaves && (part = take(share)) >= 0;) {
+            now_done.task(now_done.context, part, now_done.parts);
+            ++done;
+            leaves = asking && (stops(asking) || forks != before);
+        }
+        if (done) atomic_fetch_add(&finished.parts, done);
+        if (leaves) return;
     }
 }
 
@@ -84,20 +109,24 @@ static int alone(Task *do_part, const void *its_context, int64_t count, Asking *
     return 0;
 }
 
+/* Until there is another task, or threads are wanted again. */
+static void sleep_after(unsigned seen, int whose) {
+    pthread_mutex_lock(&sleep_lock);
+    while (whose >= atomic_load(&wanted)) pthread_cond_wait(&awake, &sleep_lock);
+    atomic_fetch_add(&sleepers, 1);
+    while (atomic_load(&tickets.count) == seen && whose < atomic_load(&wanted)) pthread_cond_wait(&awake, &sleep_lock);
+    atomic_fetch_sub(&sleepers, 1);
+    pthread_mutex_unlock(&sleep_lock);
+}
+
 static void *worker(void *number) {
     const int whose = (int)(intptr_t)number;
     unsigned seen = 0;
     for (;;) {
         int waited = 0;
-        while (atomic_load(&tickets) == seen && waited++ < AWAKE) pause_a_moment();
-        if (atomic_load(&tickets) == seen) {
-            pthread_mutex_lock(&sleep_lock);
-            atomic_fetch_add(&sleepers, 1);
-            while (atomic_load(&tickets) == seen) pthread_cond_wait(&awake, &sleep_lock);
-            atomic_fetch_sub(&sleepers, 1);
-            pthread_mutex_unlock(&sleep_lock);
-        }
-        seen = atomic_load(&tickets);
+        while (atomic_load(&tickets.count) == seen && waited < AWAKE) pause_a_moment(), ++waited;
+        if (waited == AWAKE || whose >= atomic_load(&wanted)) sleep_after(seen, whose);
+        seen = atomic_load(&tickets.count);
         work(whose, NULL);
     }
     return NULL;
@@ -108,9 +137,9 @@ static void forked(void) {
     pthread_mutex_init(&in_use, NULL);
     pthread_mutex_init(&sleep_lock, NULL);
     pthread_cond_init(&awake, NULL);
-    atomic_store(&tickets, 0);
+    atomic_store(&tickets.count, 0);
     atomic_store(&sleepers, 0);
-    atomic_store(&left, 0);
+    for (int i = 0; i < MOST; ++i) atomic_store(&shares[i].left, 0);
     started = 0;
     ++forks;
 }
@@ -122,14 +151,24 @@ static void start(int workers) {
     if (!registered || pthread_attr_init(&attributes)) return;
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    for (; started < workers; ++started) {
+    while (started < workers) {
         pthread_t thread;
         if (pthread_create(&thread, &attributes, worker, (void *)(intptr_t)(started + 1))) break;
+        ++started;
     }
     pthread_attr_destroy(&attributes);
 }
 
-void pool_set_threads(int threads) { atomic_store(&wanted, threads < 1 ? 1 : threads > MOST ? MOST : threads); }
+static void wake_all(void) {
+    pthread_mutex_lock(&sleep_lock);
+    pthread_cond_broadcast(&awake);
+    pthread_mutex_unlock(&sleep_lock);
+}
+
+void pool_set_threads(int threads) {
+    atomic_store(&wanted, threads < 1 ? 1 : threads > MOST ? MOST : threads);
+    if (started) wake_all();
+}
 
 int pool_threads(void) { return atomic_load(&wanted); }
 
@@ -139,7 +178,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     int64_t slices = stop ? bytes / SLICE : 1, count = bytes / PART;
     if (slices < 1) slices = 1;
     if (slices > 1 << 16) slices = 1 << 16;
-    if (count > 2 * threads) count = 2 * threads;
+    if (count >= threads) count = at_most(EACH, (bytes / threads + PART / 2) / PART) * threads;
     if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return alone(do_part, its_context, slices, &asking);
     const int asleep = started < threads - 1 || atomic_load(&sleepers) > 0;
     if (asleep && bytes < WAKE && now() - atomic_load(&last_task) > RECENT) {
@@ -151,24 +190,24 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (count < slices) count = slices;
     const unsigned before = forks;
     if (started < threads - 1) start(threads - 1);
-    task = do_part, context = its_context, parts = count, threads_then = threads;
-    for (int64_t i = 0; i < count && i < FEW; ++i) atomic_store(taken + i, 0);
-    atomic_store(&finished, 0);
-    atomic_store(&left, count);
-    atomic_fetch_add(&tickets, 1);
-    if (atomic_load(&sleepers)) {
-        pthread_mutex_lock(&sleep_lock);
-        pthread_cond_broadcast(&awake);
-        pthread_mutex_unlock(&sleep_lock);
-    }
+    const int sharing = (int)at_most(threads, count);
+    now_done.task = do_part, now_done.context = its_context, now_done.parts = count;
+    atomic_store_explicit(&now_done.threads, sharing, memory_order_release);
+    atomic_store_explicit(&finished.parts, 0, memory_order_release);
+    for (int i = 0; i < sharing; ++i)
+        atomic_store_explicit(&shares[i].left, first_of(i + 1) - first_of(i), memory_order_release);
+    atomic_fetch_add(&tickets.count, 1);
+    if (atomic_load(&sleepers)) wake_all();
     work(0, &asking);
     if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
         return asking.stopped || alone(do_part, its_context, slices, &asking);
     if (asking.stopped) {
-        const int64_t rest = atomic_exchange(&left, 0);
-        if (rest > 0) count -= rest;
+        for (int i = 0; i < sharing; ++i) {
+            const int64_t rest = atomic_exchange(&shares[i].left, 0);
+            if (rest > 0) count -= rest;
+        }
     }
-    while (atomic_load(&finished) < count) pause_a_moment();
+    while (atomic_load(&finished.parts) < count) pause_a_moment();
     atomic_store(&last_task, now());
     pthread_mutex_unlock(&in_use);
     return asking.stopped;

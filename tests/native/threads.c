@@ -83,6 +83,11 @@ static int stop(void *unused) {
     return 1;
 }
 
+static int stop_never(void *unused) {
+    (void)unused;
+    return 0;
+}
+
 static void check(const void *got, const void *expected, size_t size) {
     atomic_fetch_add(&runs, 1);
     if (memcmp(got, expected, size)) atomic_fetch_add(&wrong, 1);
@@ -109,6 +114,29 @@ static void one_round(unsigned *seed, uint8_t *room) {
         if (pool_run(move_part, &call, (int64_t)64 * SLICE, stop, NULL)) atomic_fetch_add(&stops, 1);
     }
     if (resizes && rand_r(seed) % 4 == 0) pool_set_threads(1 + rand_r(seed) % 6);
+}
+
+enum { MOST_SEEN = 16, PARTS = 64 };
+static pthread_t seen[MOST_SEEN];
+static atomic_int seen_count;
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void seen_part(const void *context, int64_t part, int64_t parts) {
+    (void)context, (void)part, (void)parts;
+    pthread_mutex_lock(&seen_lock);
+    int i = 0;
+    while (i < seen_count && !pthread_equal(seen[i], pthread_self())) ++i;
+    if (i == seen_count && i < MOST_SEEN) seen[seen_count++] = pthread_self();
+    pthread_mutex_unlock(&seen_lock);
+    nanosleep(&(struct timespec){0, 500000}, NULL);
+}
+
+/* The threads that share a task after so many have been asked for. */
+static int threads_of(int asked) {
+    seen_count = 0;
+    pool_set_threads(asked);
+    pool_run(seen_part, NULL, (int64_t)PARTS * SLICE, stop_never, NULL);
+    return seen_count;
 }
 
 static long rounds;
@@ -168,6 +196,10 @@ int main(int count, char **arguments) {
         failed += status != 0;
     }
     for (int i = 0; i < 2; ++i) pthread_join(busy[i], NULL);
+    for (int asked = 6; asked > 0; --asked) {
+        const int found = threads_of(asked);
+        if (found > asked || (asked > 1 && found < 2)) printf("asked for %d threads, %d worked\n", asked, found), ++wrong;
+    }
     printf("%d threads, %ld rounds each at %d level(s), %ld kernels and %ld stopped ones run, %d forks (children with%s threads): %ld wrong, %d children failed\n",
            THREADS, rounds, levels, atomic_load(&runs), atomic_load(&stops), forks, threaded ? "" : "out", atomic_load(&wrong), failed);
     return atomic_load(&wrong) || failed;
