@@ -79,6 +79,8 @@ EXAMPLES = {
             lambda n, k=k: [(83, 1, n * k), (n, -83, k), (k, 84 * n, 1)],
             lambda n, k=k: [(k, 1, 84 * n + 3), (83, k, n), (n, 83 * k + 1, 1)],
             lambda n, k=k: [(k, 1, 84 * n), (n, -k, 83), (83, n * k, 1)],
+            lambda n, k=k: [(4, 1, n * k), (n, 4, k), (k, 4 * n + 3, 1)],
+            lambda n, k=k: [(k, 1, 4 * n + 3), (n, k, 4), (4, n * k, 1)],
         )
     ],
     "split": [

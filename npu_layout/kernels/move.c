@@ -125,7 +125,7 @@ static int too_few(const Loop *tiny, const Loop *other, int size, int in_result)
 /* A transpose of few neighbours that go on along a third loop: this one is transposed instead, to planes on a bench, which
  * are interleaved from there; or planes are taken apart, and then transposed. */
 static void plan_detour(Move *m) {
-    enum { LEAST = 8, LEAST_NEXT = 16 };
+    enum { LEAST = 2, LEAST_NEXT = 16 };
     Box *box = &m->box;
     const int b = box->count - 2, a = box->count - 1;
     for (int in_result = 1; in_result >= 0; --in_result) {
