@@ -54,6 +54,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("d", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NCHW", (16, 6400, 16), (0, 2, 1)),
     ("d''", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NHWC", (4, 6400, 16), (1, 0, 2)),
     ("d''", "dequantize", "NCHW 1 256 80 80", "int8 NCHW8c", "float32 NHWC", (32, 6400, 8), (1, 0, 2)),
+    ("d''", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NHWC", (16, 6400, 16), (1, 0, 2)),
+    ("d''", "dequantize", "NCHW 1 85 80 80", "int8 NCHW32c", "float32 NHWC", (3, 6400, 32), (1, 0, 2)),
     ("d'", "dequantize", "NCHW 1 64 80 80", "int8 NHWC", "float32 NCHW", (6400, 64), (1, 0)),
     ("d'", "dequantize", "NCHW 1 255 80 80", "int8 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
     ("e", "move", "CHW 3 368 368", "uint8 HWC", "uint8 CHW", (368, 368, 3), (2, 0, 1)),
@@ -274,6 +276,14 @@ class Case:
     def nbytes(self) -> int:
         """What a copy moves that writes as much; for gray: half of what is read and written."""
         return (self.flat.nbytes + self.target.nbytes) // 2 if self.kind == "gray" else self.target.nbytes
+
+    def cropped(self, result: np.ndarray) -> np.ndarray:
+        """Of a peer's result, which has whole blocks of channels, what the target stores, 1-D; of peaks, all."""
+        if self.kind == "peaks":
+            return result.reshape(-1)
+        shape, channels = list(self.target.storage_shape), self.target.layout.tag.index("C")
+        whole = result.reshape([-1 if i == channels else n for i, n in enumerate(shape)])
+        return whole.take(range(shape[channels]), channels).reshape(-1)
 
     def permuted(self) -> np.ndarray:
         """`x` in the target's order, a view."""

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-/* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where no
- * move makes it LONG. HALF: where only a move of the wider elements does. LONG: in any case. OFTEN: uses for which
- * parameters are written out for each element; REPEATED: elements that these are written out for where fewer begin again. */
+/* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
+ * move of the narrower elements makes it, or no move makes it LONG. HALF: where only a move of the wider elements does. LONG:
+ * in any case. OFTEN: uses for which parameters are written out for each element; REPEATED: elements that these are written
+ * out for where fewer begin again. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
 
 /* Loops, innermost first, and how many elements they go through. */
@@ -47,12 +48,28 @@ static Chain nearest(const Box *box, const Arithmetic *a, int64_t pad) {
     return c;
 }
 
-static int least_step(const Box *box, int destination) {
-    int least = 0;
-    for (int i = 1; i < box->count; ++i)
-        if (destination ? size_of(box->loops[i].d) < size_of(box->loops[least].d)
-                        : size_of(box->loops[i].s) < size_of(box->loops[least].s))
+static int has(const Chain *c, int loop) {
+    for (int i = 0; i < c->count; ++i)
+        if (c->at[i] == loop) return 1;
+    return 0;
+}
+
+/* Whether no loop that a chain leaves changes the parameters. */
+static int has_parameters(const Chain *c, const Box *box) {
+    for (int i = 0; i < box->count; ++i)
+        if (box->loops[i].p && !has(c, i)) return 0;
+    return 1;
+}
+
+/* The loop of the smallest steps on one side that a chain leaves, or -1. */
+static int least_step(const Box *box, const Chain *but, int destination) {
+    int least = -1;
+    for (int i = 0; i < box->count; ++i) {
+        if (has(but, i)) continue;
+        if (least < 0 || (destination ? size_of(box->loops[i].d) < size_of(box->loops[least].d)
+                                      : size_of(box->loops[i].s) < size_of(box->loops[least].s)))
             least = i;
+    }
     return least;
 }
 
@@ -199,23 +216,25 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
                             [SCATTER] = neighbours(box, from, 0), [BOTH] = all};
     const int64_t rooms[] = {[DIRECT] = INT64_MAX, [GATHER] = MAX_TILE / from, [SCATTER] = MAX_TILE / to,
                              [BOTH] = MAX_TILE / (from < to ? to : from)};
-    int64_t reach[BOTH];
+    int64_t reach[BOTH], alike[BOTH]; /* elements of a row of a tile; the same if all rows have the same parameters, else 0 */
     for (int way = DIRECT; way < BOTH; ++way) {
         Chain chain = chains[way];
         reach[way] = fill_tile(c, &chain, rooms[way]);
+        alike[way] = has_parameters(&chain, box) ? reach[way] : 0;
     }
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
     const struct {
         Way way;
-        int64_t least;
-    } worth[] = {{DIRECT, LONG}, {narrow, LONG}, {DIRECT, HALF}, {wide, LONG}, {DIRECT, LEAST}, {narrow, LEAST}, {wide, LEAST}};
+        int64_t *of, least;
+    } worth[] = {{DIRECT, reach, LONG}, {narrow, reach, LONG}, {DIRECT, reach, HALF}, {narrow, alike, LEAST},
+                 {wide, reach, LONG}, {DIRECT, reach, LEAST}, {narrow, reach, LEAST}, {wide, reach, LEAST}};
     if (pad) {
         c->way = reach[SCATTER] >= at_most(LEAST, all.n) ? SCATTER : BOTH;
     } else {
         c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
         for (int i = 0; i < (int)(sizeof worth / sizeof *worth); ++i)
-            if (reach[worth[i].way] >= at_most(worth[i].least, all.n)) {
+            if (worth[i].of[worth[i].way] >= at_most(worth[i].least, all.n)) {
                 c->way = worth[i].way;
                 break;
             }
@@ -225,7 +244,7 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     int64_t n = fill_tile(c, &taken, rooms[c->way]);
     int rows = -1;
     if (c->way == GATHER || c->way == SCATTER) { /* a tile uses the lines of the other side whole */
-        const int near = least_step(box, c->way == SCATTER);
+        const int near = least_step(box, &(Chain){0, {0}, 1}, c->way == SCATTER);
         const int64_t lines = at_most(box->loops[near].n, LINE / (c->way == SCATTER ? to : from));
         int i = 0;
         while (i < chain.count && chain.at[i] != near) ++i;
@@ -235,6 +254,10 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
             if (i < chain.count) taken.count = i;
             n = fill_tile(c, &taken, rooms[c->way] / lines);
         }
+    }
+    if (rows < 0 && c->way != BOTH && !pad && n < LONG) { /* short rows, as many as there is room for */
+        rows = least_step(box, &taken, c->way == SCATTER);
+        if (rows >= 0 && rooms[c->way] / n < 2) rows = -1;
     }
     c->rows_step = 1;
     if (rows >= 0) c->rows_step = evenly(box->loops[rows].n, rooms[c->way] / n);
@@ -420,26 +443,57 @@ int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int
     return count;
 }
 
-/* A row of a tile, with the parameters that begin at `param`. */
-static void convert_dense(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t row_n, int64_t n, int64_t period) {
+/* The parameters that begin at `param`, for as many elements of a row of n as are converted at once (`some`). */
+static Row row_of(Work *w, int64_t param, int64_t row_n, int64_t n, int64_t period, int64_t *some) {
     const Convert *c = w->c;
-    const int past = w->a->past && (c->way == DIRECT || c->way == GATHER);
     Row row = parameters(w->a, param);
-    row.past = past;
-    int64_t some = n;
+    *some = n;
     if (period && (c->dense > 1 || c->box.loops[c->box.count - 1].p != 1)) {
-        some = at_most(n, period < REPEATED ? REPEATED / period * period : period);
-        const int64_t key[3] = {param, row_n, some};
+        *some = at_most(n, period < REPEATED ? REPEATED / period * period : period);
+        const int64_t key[3] = {param, row_n, *some};
         if (memcmp(key, w->expanded, sizeof key)) {
-            w->row = expand(c, w->a, &w->bench, param, row_n, period, some);
+            w->row = expand(c, w->a, &w->bench, param, row_n, period, *some);
             memcpy(w->expanded, key, sizeof key);
         }
         row = w->row;
-        row.past = past;
     }
-    for (int64_t i = 0; i < n; i += some)
-        convert_row(w->level, w->a, &w->bench, src + i * dtype_size[w->a->from], dst + i * dtype_size[w->a->to],
-                    at_most(n - i, some), &row, period > 0);
+    row.past = w->a->past && (c->way == DIRECT || c->way == GATHER);
+    return row;
+}
+
+/* The rows of a tile: elements of one, bytes to the next, and the first parameters of each. */
+typedef struct {
+    int64_t n, src_step, dst_step, param, param_step;
+} Rows;
+
+static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n, int64_t period, const uint8_t *src, uint8_t *dst) {
+    const Arithmetic *a = w->a;
+    const int64_t n = rows->n;
+    const int each = period > 0;
+    int taken[2];
+    int64_t some = 0;
+    Row row;
+    Load *first = NULL;
+    Store *second = NULL;
+    for (int64_t r = 0; r < count; ++r, src += rows->src_step, dst += rows->dst_step) {
+        if (!r || rows->param_step) {
+            row = row_of(w, rows->param + r * rows->param_step, row_n, n, period, &some);
+            first = some == n && n >= vector_of(a) ? first_loop(w->level, a, n, each ? 0 : *row.after, each, taken) : NULL;
+            second = first && taken[1] ? w->level->fast[taken[1]].store[a->to][each] : NULL;
+            if (second) row.past = 0;
+            if (second && n > STRIP) first = NULL;
+        }
+        if (!first) {
+            for (int64_t i = 0; i < n; i += some)
+                convert_row(w->level, a, &w->bench, src + i * dtype_size[a->from], dst + i * dtype_size[a->to], at_most(n - i, some),
+                            &row, each);
+        } else if (second) {
+            first(src, w->bench.strip, n, &row);
+            second(w->bench.strip, dst, n, &row);
+        } else {
+            first(src, dst, n, &row);
+        }
+    }
 }
 
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
@@ -477,20 +531,8 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         src = w->bench.gathered, src_step = n * dtype_size[a->from];
     }
     if (c->way == SCATTER || c->way == BOTH) out = w->bench.converted, dst_step = n * dtype_size[a->to];
-    const int64_t period = period_of(c, row_n);
-    if (!period && !rows.p && n >= vector_of(a)) { /* all rows alike */
-        int taken[2];
-        Row row = parameters(a, param);
-        Load *loop = first_loop(w->level, a, n, *row.after, 0, taken);
-        row.past = a->past && out == dst;
-        for (int64_t r = 0; r < rows_n; ++r) {
-            if (taken[1]) convert_row(w->level, a, &w->bench, src + r * src_step, out + r * dst_step, n, &row, 0);
-            else loop(src + r * src_step, out + r * dst_step, n, &row);
-        }
-    } else {
-        for (int64_t r = 0; r < rows_n; ++r)
-            convert_dense(w, src + r * src_step, out + r * dst_step, param + r * rows.p, row_n, n, period);
-    }
+    const Rows here = {n, src_step, dst_step, param, rows.p};
+    convert_rows(w, &here, rows_n, row_n, period_of(c, row_n), src, out);
     if (out != dst) move_run(w->level, scatter, out, dst);
 }
 
