@@ -407,6 +407,32 @@ COVER(square4, square4_of, fourfold4, flat4, 16, 16, 4)
 COVER(square4, square4_of, strip4, flat4, 16, 16, 4)
 #endif
 
+/* Small results of rows longer than the source's, by strips: the source from end to end, as many rows at a time as a line
+ * of the result has elements. Measured: in eight to nine tenths of the time of the orders that suit larger results too.
+ * SMALL: bytes that stay in L2. */
+enum { SMALL = 3 << 18 };
+#define COVER_SMALL(size, strip)                                                                                         \
+    static __attribute__((noinline)) void HERE(cover_small##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+                                                                  int64_t db, int64_t b) {                               \
+        enum { ROWS = 64 / size, COLUMNS = 16 / size };                                                                  \
+        const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;                            \
+        const int64_t lead = aligns ? (64 - (int64_t)((uintptr_t)dst % 64)) / size : ROWS, last = b - COLUMNS;           \
+        for (int64_t i = 0; i < a; i = i ? i + ROWS : lead) {                                                            \
+            const int64_t p = i < a - ROWS ? i : a - ROWS;                                                               \
+            const uint8_t *from = src + p * sa;                                                                          \
+            uint8_t *to = dst + p * size;                                                                                \
+            for (int64_t j = 0; j < last; j += COLUMNS) strip(from + j * size, sa, to + j * db, db, 0);                  \
+            strip(from + last * size, sa, to + last * db, db, 0);                                                        \
+        }                                                                                                                \
+    }
+#if VB == 64
+COVER_SMALL(2, fourfold2)
+COVER_SMALL(4, fourfold4)
+#else
+COVER_SMALL(2, strip2)
+COVER_SMALL(4, strip4)
+#endif
+
 /* The tiles for elements of 1, 2, 4 and 8 bytes; of those that fit the first is taken. */
 typedef struct {
     void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past);
@@ -503,6 +529,11 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         return;
     }
     if (transposed_few(size, src, sa, a, dst, db, b)) return;
+    const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns for which strips are measured best */
+    if ((size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL) {
+        (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b);
+        return;
+    }
     while (t->cover && (a < t->rows || b < t->columns)) ++t;
     if (t->cover)
         t->cover(src, sa, a, dst, db, b, past);
