@@ -122,10 +122,7 @@ static void tile_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch,
         for (int i = 0; i < 3; ++i) {
             Loop k = loops[i];
             if (!in) k.s = loops[i].d, k.d = loops[i].s;
-            if (k.n == 1) continue;
-            int at = box.count++;
-            for (; at > 0 && size_of(box.loops[at - 1].d) < size_of(k.d); --at) box.loops[at] = box.loops[at - 1];
-            box.loops[at] = k;
+            box_add(&box, k);
         }
         box.count = merged(box.loops, box.count);
         move_plan(m->move + slot, &box, size, 0);
