@@ -540,6 +540,21 @@ def four_threads() -> Iterator[None]:
     nl.set_num_threads(before)
 
 
+@pytest.mark.parametrize("rows", (150, 250))  # 9 MB: in the caches where threads share it; 15 MB: past them
+def test_threads_that_share_a_large_result(rows: int, four_threads: None) -> None:
+    x = np.random.default_rng(rows).integers(-100, 100, (1, rows, 235, 64)).astype(np.float32)
+    expected = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    assert expected.nbytes > PAST
+    out = np.full_like(expected, 77)
+    for _ in range(3):
+        out[...] = 77
+        assert np.array_equal(nl.repack(x, "NHWC", "NCHW", out=out), expected)
+    quantised = nl.TensorSpec(expected.shape, "NHWC", "int8", quantization=nl.Quantization(0.5, 3))
+    flat = x.astype(np.int8).ravel()
+    dequantised = nl.plan(quantised, nl.TensorSpec(expected.shape))(flat).reshape(expected.shape)
+    assert np.array_equal(dequantised, (expected - 3) * np.float32(0.5))
+
+
 def test_threads_share_plans_and_the_pool(four_threads: None) -> None:
     head = nl.TensorSpec((1, 96, 80, 80), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3))
     picture = nl.TensorSpec((3, 500, 600), "HWC", "uint8", axes="CHW")

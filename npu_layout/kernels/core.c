@@ -178,6 +178,9 @@ void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
 }
 
 void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+    const int past = p->dst_bytes >= (parts == 1 ? PAST : PAST_OF_MANY);
+    Arithmetic arithmetic = p->arithmetic;
+    arithmetic.past = past;
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
@@ -188,8 +191,8 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 Box box = job->convert.box;
                 Convert c;
                 if (!box_cut(&box, part, parts)) continue;
-                convert_plan(&c, &box, &p->arithmetic, job->pad);
-                convert_run(p->level, &c, &p->arithmetic, src, dst);
+                convert_plan(&c, &box, &arithmetic, job->pad);
+                convert_run(p->level, &c, &arithmetic, src, dst);
             }
         } else if (parts == 1) {
             move_run(p->level, &job->move, src, dst);
@@ -198,11 +201,11 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
             Move m;
             if (!box_cut(&box, part, parts)) continue;
             move_plan(&m, &box, job->move.size, job->pad); /* what is left may be another path's */
-            m.past = job->move.past;
+            m.past = past;
             move_run(p->level, &m, src, dst);
         }
     }
-    if (p->dst_bytes >= PAST) p->level->fence();
+    if (past) p->level->fence();
 }
 
 int gray_path(int type) { return type ? PATH_GRAY_WIDE : PATH_GRAY; }
