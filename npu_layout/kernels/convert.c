@@ -216,7 +216,7 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
                             [SCATTER] = neighbours(box, from, 0), [BOTH] = all};
     const int64_t rooms[] = {[DIRECT] = INT64_MAX, [GATHER] = MAX_TILE / from, [SCATTER] = MAX_TILE / to,
                              [BOTH] = MAX_TILE / (from < to ? to : from)};
-    int64_t reach[BOTH], alike[BOTH]; /* elements of a row of a tile; the same if all rows have the same parameters, else 0 */
+    int64_t reach[BOTH], alike[BOTH]; /* elements of a row of a tile; the same if no other loop has parameters, else 0 */
     for (int way = DIRECT; way < BOTH; ++way) {
         Chain chain = chains[way];
         reach[way] = fill_tile(c, &chain, rooms[way]);

@@ -178,7 +178,7 @@ void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
 }
 
 void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
-    const int past = p->dst_bytes >= (parts == 1 ? PAST : PAST_OF_MANY);
+    const int past = p->dst_bytes >= (parts == 1 || pool_threads() == 1 ? PAST : PAST_OF_MANY);
     Arithmetic arithmetic = p->arithmetic;
     arithmetic.past = past;
     for (int i = 0; i < p->jobs; ++i) {

@@ -68,7 +68,7 @@ typedef struct {
     Dtype from, to;
     int divides; /* divisor holds something */
     int steps;   /* any of shift, scale, divisor does */
-    int past;    /* the destination is PAST bytes or more */
+    int past;    /* the destination is PAST bytes or more, or PAST_OF_MANY */
     int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
     int bits;    /* not 0: brief in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
     int64_t channels;
@@ -95,7 +95,7 @@ enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box
 
 struct Move {
     int path, size;
-    int past;    /* the destination is PAST bytes or more */
+    int past;    /* the destination is PAST bytes or more, or PAST_OF_MANY */
     int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
     int64_t row; /* bytes of rows of which the path's loops want a whole vector; INT64_MAX: any level will do */
     Box box; /* the last INNER loops in the order that the path wants */

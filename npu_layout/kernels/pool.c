@@ -15,11 +15,11 @@
 enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000, EACH = 2, LINES = 128 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t awake = PTHREAD_COND_INITIALIZER, more_wanted = PTHREAD_COND_INITIALIZER;
 static atomic_int started; /* workers */
 static unsigned forks; /* that this process is the child of, since the first worker */
 static atomic_int wanted = 1;
-static atomic_int sleepers;
+static atomic_int sleepers; /* but those that are not wanted */
 static _Atomic int64_t last_task; /* when it ended */
 
 /* One for each task: what workers watch. */
@@ -27,7 +27,7 @@ static struct {
     _Alignas(LINES) atomic_uint count;
 } tickets;
 
-/* These stand still from the first share with parts left until all are done. */
+/* These are stored before the shares, and stand still from the first one with parts left until all are done. */
 static struct {
     _Alignas(LINES) Task *task;
     const void *context;
@@ -96,7 +96,7 @@ static void work(int whose, Asking *asking) {
             ++done;
             leaves = asking && (stops(asking) || forks != before);
         }
-        if (done) atomic_fetch_add(&finished.parts, done);
+        if (done && forks == before) atomic_fetch_add(&finished.parts, done);
         if (leaves) return;
     }
 }
@@ -112,7 +112,7 @@ static int alone(Task *do_part, const void *its_context, int64_t count, Asking *
 /* Until there is another task, or threads are wanted again. */
 static void sleep_after(unsigned seen, int whose) {
     pthread_mutex_lock(&sleep_lock);
-    while (whose >= atomic_load(&wanted)) pthread_cond_wait(&awake, &sleep_lock);
+    while (whose >= atomic_load(&wanted)) pthread_cond_wait(&more_wanted, &sleep_lock);
     atomic_fetch_add(&sleepers, 1);
     while (atomic_load(&tickets.count) == seen && whose < atomic_load(&wanted)) pthread_cond_wait(&awake, &sleep_lock);
     atomic_fetch_sub(&sleepers, 1);
@@ -137,6 +137,7 @@ static void forked(void) {
     pthread_mutex_init(&in_use, NULL);
     pthread_mutex_init(&sleep_lock, NULL);
     pthread_cond_init(&awake, NULL);
+    pthread_cond_init(&more_wanted, NULL);
     atomic_store(&tickets.count, 0);
     atomic_store(&sleepers, 0);
     for (int i = 0; i < MOST; ++i) atomic_store(&shares[i].left, 0);
@@ -151,23 +152,26 @@ static void start(int workers) {
     if (!registered || pthread_attr_init(&attributes)) return;
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    while (started < workers) {
+    while (started < workers) { /* counted before it can sleep, so that pool_set_threads wakes it */
         pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, (void *)(intptr_t)(started + 1))) break;
-        ++started;
+        const int number = ++started;
+        if (pthread_create(&thread, &attributes, worker, (void *)(intptr_t)number)) {
+            --started;
+            break;
+        }
     }
     pthread_attr_destroy(&attributes);
 }
 
-static void wake_all(void) {
+static void wake(pthread_cond_t *who) {
     pthread_mutex_lock(&sleep_lock);
-    pthread_cond_broadcast(&awake);
+    pthread_cond_broadcast(who);
     pthread_mutex_unlock(&sleep_lock);
 }
 
 void pool_set_threads(int threads) {
     atomic_store(&wanted, threads < 1 ? 1 : threads > MOST ? MOST : threads);
-    if (started) wake_all();
+    if (started) wake(&awake), wake(&more_wanted);
 }
 
 int pool_threads(void) { return atomic_load(&wanted); }
@@ -197,7 +201,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     for (int i = 0; i < sharing; ++i)
         atomic_store_explicit(&shares[i].left, first_of(i + 1) - first_of(i), memory_order_release);
     atomic_fetch_add(&tickets.count, 1);
-    if (atomic_load(&sleepers)) wake_all();
+    if (atomic_load(&sleepers)) wake(&awake);
     work(0, &asking);
     if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
         return asking.stopped || alone(do_part, its_context, slices, &asking);

@@ -530,7 +530,8 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
     }
     if (transposed_few(size, src, sa, a, dst, db, b)) return;
     const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns for which strips are measured best */
-    if ((size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL) {
+    if ((size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
+        !(past && b <= FEW_ROWS)) {
         (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b);
         return;
     }
