@@ -812,6 +812,22 @@ def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("source", ["uint8", "int8"])
+def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) -> None:
+    """Some loops shift and scale bytes where they lie in 32 bits, where that gives the same: here at the limits of it."""
+    shifts = (0, -0.0, 3, -128, 127.5, 0.1, -1e-30, 65536, 65537.5, 1e9, 3e38, np.inf, np.nan)
+    scales = (1, 0.05, -0.0, 2**-70, 2**-81, -(2**-126), 2**-149, 3e38, np.inf, np.nan)
+    x = np.random.default_rng(4).integers(0, 256, 19 * 300, np.uint8).view(source)
+    for channels, (shift, scale) in itertools.product((3, 4, 8, 19), itertools.product(shifts, scales)):
+        a = Arithmetic(source, "float32", *(np.full(1, v, np.float32) for v in (shift, scale)))
+        box = Box(((channels, 1, 300, 0), (300, channels, 1, 0)), 0, 0, 0)
+        got = np.empty(300 * channels, np.float32)
+        kernels.program(got.size, got.size, (), (box,), a, backend).run(x[: got.size], got)
+        expected = converted(x[: got.size], a, np.zeros(got.size, int)).reshape(300, channels).T.ravel()
+        assert same(got, expected, "float32"), f"{backend} {channels} {a}"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "source, target",
     [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],

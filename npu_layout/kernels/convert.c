@@ -167,6 +167,17 @@ static int plan_pixels(Convert *c, const Arithmetic *a) {
     return 1;
 }
 
+/* Whether bytes may be shifted and scaled where they lie in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
+ * counted from -128, to the same bits. */
+static int stays_exact(const Arithmetic *a) {
+    for (int64_t i = 0; i < a->channels; ++i) {
+        const float shift = a->shift[i], scale = a->scale[i];
+        if (!(shift >= -0x1p16f && shift <= 0x1p16f) || !(scale == 0 || scale >= 0x1p-80f || scale <= -0x1p-80f)) return 0;
+        if (a->from == I8 && (double)(shift + 128) - 128 != (double)shift) return 0;
+    }
+    return 1;
+}
+
 /* Whether there are loops that transpose while they convert, from pixels or to them: what is read or written of many rows
  * at once must not share sets of L1 (CROWD). */
 static int plan_transposed(Convert *c, const Arithmetic *a) {
@@ -183,6 +194,7 @@ static int plan_transposed(Convert *c, const Arithmetic *a) {
     if (run.n < PIXELS_LEAST || run.p) return 0;
     if (loads && k.n < MANY && !(from == 1 && ((k.n == 4 && run.s == 4) || (k.n == 3 && (run.s == 3 || run.s == 4))))) return 0;
     if (loads && k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0;
+    if (from == 1 && loads && !stays_exact(a)) return 0;
     if (stores && (k.n * to < BYTES || k.s % CROWD == 0 || run.d % CROWD == 0)) return 0;
     int each = 0;
     for (int i = 0; i < box->count; ++i) each |= box->loops[i].p != 0;

@@ -29,7 +29,7 @@ INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
     return joined(l);
 }
 /* Of WIDTH pixels so many bytes of each, a vector for each four. */
-INLINE void in_quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
+INLINE void quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     enum { MOST = 4 };
     const int count = (bytes + 3) / 4;
     V rows[MOST], turned[MOST];
@@ -40,27 +40,40 @@ INLINE void in_quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     }
     for (int r = 0; r < count; ++r) x[r] = (U)rows[r];
 }
-/* The elements k of 32 bits. */
+/* The elements k of 32 bits; bytes stay where they are, 2**(8 * k) times as large. */
+INLINE int stays(Dtype type, int k) { return type == I8 || (type == U8 && k < 3); }
 INLINE F part_of(Dtype type, U x, int k) {
+    if (stays(type, k)) return __builtin_convertvector((S)(x & 0xFFu << 8 * k), F);
     const int bits = type <= U8 ? 8 : 16, above = 32 - bits - bits * k;
     const U low = above ? x >> bits * k & ((1u << bits) - 1) : x >> bits * k;
-    const S high = above ? (S)(x << above) >> (32 - bits) : (S)x >> (32 - bits);
     if (type == F16) return of_halves(low);
     if (type == BF16) return (F)(above ? x << above : x & 0xFFFF0000);
-    return __builtin_convertvector(type == U8 || type == U16 ? (S)low : high, F);
+    return __builtin_convertvector(type == I16 ? (above ? (S)(x << above) >> 16 : (S)x >> 16) : (S)low, F);
 }
 
 enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, BEHIND = 2, NARROW_STRETCH = 64 };
 
-/* Parameters of a block's channels. */
+/* Parameters of a block's channels. `in_quads`: of bytes that stay in their 32 bits, the signed ones among them, but for the
+ * topmost, counted from -128. Powers of two, and sums that whoever plans has found exact, change no rounding. */
 typedef struct {
     F shift[MOST_CHANNELS], scale[MOST_CHANNELS], divisor[MOST_CHANNELS];
 } HERE(Steps);
-INLINE void steps_of(int channels, int divides, const Row *row, int64_t at, int64_t p, HERE(Steps) *to) {
-    for (int k = 0; k < channels; ++k, at += p) {
-        to->shift[k] = every(row->shift[at]), to->scale[k] = every(row->scale[at]);
-        to->divisor[k] = every(divides ? row->divisor[at] : 1);
+INLINE void steps_of(int channels, Dtype type, int in_quads, int divides, const Row *row, int64_t at, int64_t p, HERE(Steps) *to) {
+    static const float times[] = {1, 0x1p8f, 0x1p16f, 0x1p24f}, part[] = {1, 0x1p-8f, 0x1p-16f, 0x1p-24f};
+    for (int c = 0; c < channels; ++c, at += p) {
+        const int k = in_quads && stays(type, c % 4) ? c % 4 : 0;
+        const float from = in_quads && type == I8 && c % 4 < 3 ? 128 : 0;
+        to->shift[c] = every((row->shift[at] + from) * times[k]), to->scale[c] = every(row->scale[at] * part[k]);
+        to->divisor[c] = every(divides ? row->divisor[at] : 1);
     }
+}
+/* Whether pixels of bytes come in quads, or by one instruction. */
+INLINE int in_quads(int channels, Dtype type, int64_t s) {
+#ifdef STRUCTURES
+    if (channels <= 4 && s == channels) return 0;
+#endif
+    (void)channels, (void)s;
+    return type <= U8;
 }
 
 INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
@@ -68,7 +81,7 @@ INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
     const int size = type <= U8 ? 1 : 2, each = 4 / size;
 #ifdef STRUCTURES
-    if (size == 1 && channels <= 4 && s == channels) {
+    if (size == 1 && !in_quads(channels, type, s)) {
         V bytes[4];
         if (channels == 3) get_apart3_1(src, bytes);
         else get_apart4_1(src, bytes);
@@ -83,7 +96,8 @@ INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src
     }
 #endif
     U x[VECTORS][4];
-    for (int h = 0; h < VECTORS; ++h) in_quads(channels * size, src + h * WIDTH * s, s, x[h]);
+    for (int h = 0; h < VECTORS; ++h) quads(channels * size, src + h * WIDTH * s, s, x[h]);
+    for (int i = 0; type == I8 && i < VECTORS * ((channels + 3) / 4); ++i) x[i % VECTORS][i / VECTORS] ^= 0x00808080;
     for (int r = 0; r * each < channels; ++r)
         for (int k = 0; k < each && r * each + k < channels; ++k)
             for (int h = 0; h < VECTORS; ++h) {
@@ -102,13 +116,14 @@ INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop 
     const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
     const int size = type <= U8 ? 1 : 2;
     const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
+    const int quads = in_quads(channels, type, pixel.s);
     HERE(Steps) steps;
-    steps_of(channels, divides, row, 0, channel.p, &steps);
+    steps_of(channels, type, quads, divides, row, 0, channel.p, &steps);
     for (int64_t from = lead; from < pixel.n; from += stretch) {
         const int64_t to = at_most(pixel.n, from + stretch);
         for (int64_t c = 0; c < channel.n; c += channels) {
             const int64_t first = at_most(c, channel.n - channels);
-            if (channel.p) steps_of(channels, divides, row, first * channel.p, channel.p, &steps);
+            if (channel.p) steps_of(channels, type, quads, divides, row, first * channel.p, channel.p, &steps);
             const uint8_t *s = src + first * size;
             uint8_t *d = dst + first * channel.d;
             int64_t i = from;
@@ -193,12 +208,12 @@ INLINE void store_channels(Dtype type, int steps, Loop pixel, Loop channel, cons
     const int size = type <= U8 ? 1 : 2, channels = 16 / size;
     const int64_t stretch = pixel.d == 16 ? pixel.n : NARROW_STRETCH;
     HERE(Steps) now;
-    steps_of(type <= U8 ? 1 : channels, type <= U8, row, 0, channel.p, &now);
+    steps_of(type <= U8 ? 1 : channels, type, 0, type <= U8, row, 0, channel.p, &now);
     for (int64_t from = 0; from < pixel.n; from += stretch) {
         const int64_t to = at_most(pixel.n, from + stretch);
         for (int64_t c = 0; c < channel.n; c += channels) {
             const int64_t first = at_most(c, channel.n - channels);
-            if (channel.p) steps_of(channels, 0, row, first * channel.p, channel.p, &now);
+            if (channel.p) steps_of(channels, type, 0, 0, row, first * channel.p, channel.p, &now);
             for (int64_t i = from; i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
                 store_block(type, steps, src + first * channel.s + 4 * at, channel.s, dst + first * size + at * pixel.d, pixel.d,

@@ -167,7 +167,7 @@ STRIP(4, tile4, 4)
 SQUARE(4)
 #endif
 
-#if VB == 64
+#if VB >= 32
 /* More rows: what is stored is a whole cache line (FOURFOLD), or half of it. The first round comes with the loads. */
 #define MANIFOLD(name, V, BITS, count, rounds, epi, load, put)                                                \
     INLINE void name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
@@ -184,14 +184,15 @@ SQUARE(4)
         }                                                                                                     \
         for (int r = 0; r < count; ++r) put(HELD(dst, r ? d : 0), y[r], past);                                \
     }
+#define PAIR_APART(p, step) pair(p, (p) + (step))
+MANIFOLD(twicelong1, __m256i, _mm256, 16, 4, epi8, PAIR_APART, put256)
+#endif
+#if VB == 64
 #define FOURFOLD(size, rounds, epi) MANIFOLD(fourfold##size, __m512i, _mm512, 16 / size, rounds, epi, quad, put512)
 FOURFOLD(1, 4, epi8)
 FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
-/* Between both: with 32 registers 16 vectors of 32 bytes fit. */
-#define PAIR_APART(p, step) pair(p, (p) + (step))
-MANIFOLD(twicelong1, __m256i, _mm256, 16, 4, epi8, PAIR_APART, put256)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
  * drive each other out. The last two rounds turn the lanes. */
 INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
@@ -382,6 +383,7 @@ COVERS(2)
 COVERS(4)
 COVERS(8)
 #if VB >= 32
+COVER(twicelong1, NULL, NULL, NULL, 32, 16, 1)
 COVER(twice1, NULL, NULL, NULL, 16, 16, 1)
 COVER(twice2, NULL, NULL, NULL, 16, 8, 2)
 COVER(twice4, NULL, NULL, NULL, 8, 4, 4)
@@ -389,7 +391,6 @@ COVER(twice8, NULL, NULL, NULL, 4, 2, 8)
 #endif
 #if VB == 64
 COVER(fourfold1, NULL, NULL, NULL, 64, 16, 1)
-COVER(twicelong1, NULL, NULL, NULL, 32, 16, 1)
 COVER(fourfold2, NULL, NULL, NULL, 32, 8, 2)
 COVER(fourfold4, NULL, NULL, NULL, 16, 4, 4)
 COVER(fourfold8, NULL, NULL, NULL, 8, 2, 8)
@@ -449,7 +450,7 @@ static const Tiling HERE(tilings)[4][8] = {
     {TILING(square4, 16, 16), TILING(fourfold4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
     {TILING(fourfold8, 8, 2), TILING(twice8, 4, 2), TILINGS(8)},
 #elif VB == 32
-    {TILING(twice1, 16, 16), TILINGS(1)},
+    {TILING(twicelong1, 32, 16), TILING(twice1, 16, 16), TILINGS(1)},
     {TILING(square2, 32, 32), TILING(strip2, 32, 8), TILING(twice2, 16, 8), TILINGS(2)},
     {TILING(square4, 16, 16), TILING(strip4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
     {TILING(twice8, 4, 2), TILINGS(8)},
@@ -584,10 +585,10 @@ static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, L
 
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    const int size = m->size, many = size < 16 && a.n * size >= 64 && b.n >= 16;
-    if (many && b.d % CROWD == 0 && !(VB > 16 && m->past))
+    const int size = m->size, tiles = size < 16 && b.n >= 16, lines = a.n * size >= 64;
+    if (tiles && lines && b.d % CROWD == 0 && !(VB > 16 && m->past))
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
-    else if (many && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
+    else if (tiles && (lines || a.n >= 16) && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
     else
         HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
