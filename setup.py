@@ -4,7 +4,7 @@ import sysconfig
 from setuptools import Extension, setup
 
 KERNELS = "npu_layout/kernels/"
-SOURCES = "_native.c _reduce.c _signals.c core.c move.c convert.c pool.c reduce.c peaks.c "
+SOURCES = "_native.c _reduce.c _signals.c core.c move.c convert.c divide.c pool.c reduce.c peaks.c "
 SOURCES += "level_base.c level_sse4.c level_avx2.c level_avx512.c"
 HEADERS = "_reduce.h _signals.h core.h reduce.h level.h vector_level.h rows_level.h few_level.h transpose_level.h "
 HEADERS += "reverse_level.h channels_level.h pads_level.h arithmetic_level.h planes_level.h pixels_level.h "

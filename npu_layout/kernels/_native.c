@@ -101,7 +101,7 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
             goto end;
         }
     a->channels = all[0].len / 4;
-    self->parameters = PyMem_Malloc((size_t)all[0].len * ARRAYS);
+    self->parameters = PyMem_Malloc((size_t)all[0].len * (ARRAYS + sizeof(Product) / 4));
     if (!self->parameters) {
         PyErr_NoMemory();
         goto end;
@@ -117,6 +117,8 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
         summand[i] = (int16_t)((const int32_t *)all[8].buf)[i];
     }
     a->factor = factor, a->summand = summand;
+    Product *products = (Product *)(void *)(self->parameters + ARRAYS * a->channels);
+    a->products = products_of(a, products) ? products : NULL;
     good = 1;
 end:
     while (got--) PyBuffer_Release(all + got);

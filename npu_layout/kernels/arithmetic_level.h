@@ -404,28 +404,30 @@ typedef __m256 FI;
 typedef __m128i I;
 typedef __m128 FI;
 #endif
+/* What is known of floats: nothing, that none is above 2**22, that all are numbers below and that nothing is to be added. */
+enum { ANY, CAPPED, BOUNDED };
 /* Four vectors of floats to one of bytes: each lane has those of the first one, then those of the second, and so on. Less
- * than 2**14 is added to what is rounded; NaN becomes the lowest value. `bounded`: less than 2**22, nothing to add. */
-INLINE V saturated(int to_u8, int bounded, const F v[4], int16_t after) {
+ * than 2**14 is added to what is rounded; NaN becomes the lowest value. */
+INLINE V saturated(int to_u8, int known, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
-    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(bounded ? v[k] : smaller(every(0x1p22f), v[k])));
+    for (int k = 0; k < 4; ++k) q[k] = PACKS(cvtps_epi32)((FI)(known ? v[k] : smaller(every(0x1p22f), v[k])));
     const I more = PACKS(set1_epi16)(after);
     I low = PACKS(packs_epi32)(q[0], q[1]), high = PACKS(packs_epi32)(q[2], q[3]);
-    if (!bounded) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
+    if (known != BOUNDED) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
     return (V)(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high));
 #elif defined(__aarch64__)
     const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm takes the number */
     int32x4_t q[4];
-    for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(bounded ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
+    for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(known == BOUNDED ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
     int16x8_t low = vqmovn_high_s32(vqmovn_s32(q[0]), q[1]), high = vqmovn_high_s32(vqmovn_s32(q[2]), q[3]);
-    if (!bounded) low = vqaddq_s16(low, vdupq_n_s16(after)), high = vqaddq_s16(high, vdupq_n_s16(after));
+    if (known != BOUNDED) low = vqaddq_s16(low, vdupq_n_s16(after)), high = vqaddq_s16(high, vdupq_n_s16(after));
     return to_u8 ? (V)vqmovun_high_s16(vqmovun_s16(low), high) : (V)vqmovn_high_s16(vqmovn_s16(low), high);
 #else
     const S least = every_int(to_u8 ? 0 : -128), most = every_int(to_u8 ? 255 : 127);
     uint8_t bytes[VB];
     for (int k = 0; k < 4; ++k) {
-        const F near = bounded ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
+        const F near = known == BOUNDED ? v[k] : smaller(larger(v[k], every(-0x1p22f)), every(0x1p22f));
         S q = (S)(near + every(0x1.8p23f)) + every_int(after - 0x4B400000);
         q = (q & (q > least)) | (least & ~(q > least));
         q = (q & (q < most)) | (most & ~(q < most));
@@ -437,8 +439,8 @@ INLINE V saturated(int to_u8, int bounded, const F v[4], int16_t after) {
 #ifndef PACKS
 #define IN_ORDER(v) (v) /* one lane */
 #endif
-INLINE void saturate(int to_u8, int bounded, uint8_t *p, const F v[4], int16_t after) {
-    put(p, (V)IN_ORDER(saturated(to_u8, bounded, v, after)));
+INLINE void saturate(int to_u8, int known, uint8_t *p, const F v[4], int16_t after) {
+    put(p, (V)IN_ORDER(saturated(to_u8, known, v, after)));
 }
 INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const float *scale = row->scale, *before = row->before;
@@ -451,7 +453,7 @@ INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t 
             const int64_t at = i + k * WIDTH;
             v[k] = v[k] * (each ? floats(scale + at) : scale0) + (each ? floats(before + at) : before0);
         }
-        saturate(to_u8, 1, dst + i, v, 0);
+        saturate(to_u8, BOUNDED, dst + i, v, 0);
         if (i + VB >= n) return;
     }
 }
@@ -509,28 +511,62 @@ INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, ui
         if (i + VB >= n) return;
     }
 }
+/* a * b + c, rounded once; NaN where a is or NaN comes of it. */
+#if VB == 64
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#elif VB == 32
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#elif defined(__aarch64__)
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+INLINE F capped(F v, F most) { return (F)vminq_f32((float32x4_t)v, (float32x4_t)most); }
+#else
+#define FUSED 0
+INLINE F fused(F a, F b, F c) { return a * b + c; }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#endif
+/* The quotients of a row, or CAPPED ones that rint and saturation make the same of. */
+typedef struct {
+    F divisor, most, times, rest;
+} HERE(Quotients);
+INLINE int by_products(const Row *row) { return FUSED && row->products && *row->before == 0; }
+INLINE HERE(Quotients) quotients_of(const Row *row, int by_products) {
+    const Product none = {0, 0}, *p = by_products ? row->products : &none;
+    return (HERE(Quotients)){every(*row->divisor), every(*row->divisor * 0x1p21f), every(p->times), every(p->rest)};
+}
+INLINE F quotient(F v, const HERE(Quotients) *q, int by_products) {
+    if (!by_products) return v / q->divisor;
+    v = capped(v, q->most);
+    return fused(v, q->times, v * q->rest);
+}
 /* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
-INLINE void quantize(int to_u8, int plain, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+INLINE void quantize(int to_u8, int plain, int by_products, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     enum { STEP = VB };
-    const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
-    const F before = every(*row->before);
+    const F shift = every(*row->shift), scale = every(*row->scale), before = every(*row->before);
+    const HERE(Quotients) quotients = quotients_of(row, by_products);
     const int64_t lead = lead_of(1, src, 4);
     AT_STEPS {
         F v[4];
         for (int k = 0; k < 4; ++k) {
             v[k] = get_f32(src + 4 * (i + k * WIDTH));
-            v[k] = plain ? v[k] / divisor : (v[k] - shift) * scale / divisor + before;
+            v[k] = quotient(plain ? v[k] : (v[k] - shift) * scale, &quotients, by_products);
+            if (!plain && !by_products) v[k] = v[k] + before;
         }
-        saturate(to_u8, 0, dst + i, v, (int16_t)*row->after);
+        saturate(to_u8, by_products ? CAPPED : ANY, dst + i, v, (int16_t)*row->after);
         if (i + VB >= n) return;
     }
 }
 #define QUANTIZE(name, to_u8)                                                                                  \
     static void HERE(quantize_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {           \
-        if (*row->shift == 0 && *row->scale == 1 && *row->before == 0)                                         \
-            quantize(to_u8, 1, src, dst, n, row);                                                              \
-        else                                                                                                   \
-            quantize(to_u8, 0, src, dst, n, row);                                                              \
+        const int plain = *row->shift == 0 && *row->scale == 1 && *row->before == 0;                           \
+        if (by_products(row) && plain) quantize(to_u8, 1, FUSED, src, dst, n, row);                            \
+        else if (by_products(row)) quantize(to_u8, 0, FUSED, src, dst, n, row);                                \
+        else if (plain) quantize(to_u8, 1, 0, src, dst, n, row);                                               \
+        else quantize(to_u8, 0, 0, src, dst, n, row);                                                          \
     }
 QUANTIZE(i8, 0)
 QUANTIZE(u8, 1)

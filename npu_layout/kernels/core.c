@@ -44,7 +44,7 @@ static int has_f16c(void) { /* by its bit: not every compiler knows the name */
 }
 static int supported(const Level *level) {
     __builtin_cpu_init();
-    const int avx2 = __builtin_cpu_supports("avx2") && has_f16c();
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     if (level == &level_sse4) return !!__builtin_cpu_supports("sse4.1");
     if (level == &level_avx2) return avx2;
     if (level == &level_avx512)

@@ -63,6 +63,11 @@ int box_cut(Box *box, int64_t part, int64_t parts);
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
 
+/* A division by d as fma(x, times, x * rest). */
+typedef struct {
+    float times, rest;
+} Product;
+
 /* y = ((x - shift) * scale) / divisor (0, 1 and 1 where a step is not taken), then for integers rint(y + before) clamped to low..high, plus after. */
 typedef struct {
     Dtype from, to;
@@ -77,7 +82,11 @@ typedef struct {
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
+    const Product *products; /* or NULL: with them rint(y), saturated, is the same for every x; as products_of has found */
 } Arithmetic;
+
+/* Float32 to bytes: what divisions by a's divisors may be replaced by, `channels` of them; 0 where one may not. */
+int products_of(const Arithmetic *a, Product *products);
 
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
 typedef struct {
@@ -85,6 +94,7 @@ typedef struct {
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
+    const Product *products; /* or NULL */
     int bits, past, steps;
 } Row;
 

@@ -180,8 +180,8 @@ INLINE V by_pixel(V v) {
 #endif
 }
 /* Planes of float32, s bytes apart, to 16 bytes of each of 16 pixels. */
-INLINE void store_block(Dtype type, int steps, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const HERE(Steps) *a,
-                        const Row *row) {
+INLINE void store_block(Dtype type, int steps, int by_products, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
+                        const HERE(Steps) *a, const HERE(Quotients) *quotients, const Row *row) {
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
     const int each = type <= U8 ? 4 : 2;
     for (int h = 0; h < VECTORS; ++h) {
@@ -192,10 +192,10 @@ INLINE void store_block(Dtype type, int steps, const uint8_t *src, int64_t s, ui
                 const int c = r * each + k, at = type <= U8 ? 0 : c;
                 v[k] = get_f32(src + c * s + h * VB);
                 if (steps) v[k] = (v[k] - a->shift[at]) * a->scale[at];
-                if (type <= U8) v[k] = v[k] / a->divisor[at];
-                if (steps && type <= U8) v[k] = v[k] + every(*row->before);
+                if (type <= U8) v[k] = quotient(v[k], quotients, by_products);
+                if (steps && type <= U8 && !by_products) v[k] = v[k] + every(*row->before);
             }
-            words[r] = type <= U8   ? by_pixel(saturated(type == U8, 0, v, (int16_t)*row->after))
+            words[r] = type <= U8   ? by_pixel(saturated(type == U8, by_products ? CAPPED : ANY, v, (int16_t)*row->after))
                        : type == F16 ? (V)(to_halves(v[0]) | to_halves(v[1]) << 16)
                                      : (V)(to_bf16(v[0]) | to_bf16(v[1]) << 16);
         }
@@ -204,11 +204,12 @@ INLINE void store_block(Dtype type, int steps, const uint8_t *src, int64_t s, ui
         for (int r = 0; r < 4; ++r) put_lanes(dst + (h * WIDTH + r) * d, 4 * d, words[r], 0);
     }
 }
-INLINE void store_channels(Dtype type, int steps, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+INLINE void store_channels(Dtype type, int steps, int by_products, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     const int size = type <= U8 ? 1 : 2, channels = 16 / size;
     const int64_t stretch = pixel.d == 16 ? pixel.n : NARROW_STRETCH;
+    const HERE(Quotients) quotients = quotients_of(row, by_products);
     HERE(Steps) now;
-    steps_of(type <= U8 ? 1 : channels, type, 0, type <= U8, row, 0, channel.p, &now);
+    steps_of(type <= U8 ? 1 : channels, type, 0, 0, row, 0, channel.p, &now);
     for (int64_t from = 0; from < pixel.n; from += stretch) {
         const int64_t to = at_most(pixel.n, from + stretch);
         for (int64_t c = 0; c < channel.n; c += channels) {
@@ -216,16 +217,19 @@ INLINE void store_channels(Dtype type, int steps, Loop pixel, Loop channel, cons
             if (channel.p) steps_of(channels, type, 0, 0, row, first * channel.p, channel.p, &now);
             for (int64_t i = from; i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
-                store_block(type, steps, src + first * channel.s + 4 * at, channel.s, dst + first * size + at * pixel.d, pixel.d,
-                            &now, row);
+                store_block(type, steps, by_products, src + first * channel.s + 4 * at, channel.s,
+                            dst + first * size + at * pixel.d, pixel.d, &now, &quotients, row);
             }
         }
     }
 }
 #define STORE_TRANSPOSED(name, type, PLAIN)                                                                                 \
     static void HERE(planes_to_##name)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {        \
-        if (PLAIN) store_channels(type, 0, pixel, channel, src, dst, row);                                                  \
-        else store_channels(type, 1, pixel, channel, src, dst, row);                                                        \
+        const int plain = PLAIN, products = type <= U8 && by_products(row);                                                 \
+        if (products && plain) store_channels(type, 0, type <= U8 && FUSED, pixel, channel, src, dst, row);                 \
+        else if (products) store_channels(type, 1, type <= U8 && FUSED, pixel, channel, src, dst, row);                     \
+        else if (plain) store_channels(type, 0, 0, pixel, channel, src, dst, row);                                          \
+        else store_channels(type, 1, 0, pixel, channel, src, dst, row);                                                     \
     }
 STORE_TRANSPOSED(i8, I8, *row->shift == 0 && *row->scale == 1 && *row->before == 0)
 STORE_TRANSPOSED(u8, U8, *row->shift == 0 && *row->scale == 1 && *row->before == 0)

@@ -1,5 +1,5 @@
 /* Random moves, conversions and reductions at every level of this machine against a walk element by element; for machines
- * that the Python suite does not run on. Build it with core.c, move.c, convert.c, pool.c, reduce.c, peaks.c and the
+ * that the Python suite does not run on. Build it with core.c, move.c, convert.c, divide.c, pool.c, reduce.c, peaks.c and the
  * level_*.c; the argument is how many cases. */
 #include <math.h>
 #include <stdio.h>
@@ -286,12 +286,15 @@ int main(int count, char **arguments) {
         Arithmetic a = {.from = from[below(7)], .to = to[below(7)], .steps = 1, .divides = (int)below(2), .channels = 1,
                         .shift = &shift, .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
                         .factor = &factor, .summand = &summand};
+        if (below(2)) divisor = (float)(1 + below(1 << 24)) / (1 << 20);
         if (!a.divides) divisor = 1;
         const float least[] = {-128, 0, -32768, 0}, most[] = {127, 255, 32767, 65535};
         a.brief = a.from <= U8 && (a.to == I8 || a.to == U8) && below(2);
         a.bits = a.brief && below(2) ? 1 + (int)below(8) : 0;
         if (a.brief) shift = 0, divisor = 1, a.divides = 0, after = 0, before = (float)below(4000) / 16;
         if (a.to < I32) low = least[a.to] - (float)after, high = most[a.to] - (float)after; else low = high = 0, after = 0;
+        Product product;
+        if (products_of(&a, &product) && below(8)) a.products = &product;
         const int64_t size = (int64_t)1 << below(5), src_item = converts ? dtype_size[a.from] : size, dst_item = converts ? dtype_size[a.to] : size;
         random_box(&box, src_item, dst_item);
         Box fill;

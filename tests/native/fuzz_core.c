@@ -381,6 +381,8 @@ static void one_conversion(int planned) {
     }
     a.shift = f[0], a.scale = f[1], a.divisor = f[2], a.before = f[3], a.low = f[4], a.high = f[5], a.after = after;
     a.factor = factor, a.summand = summand;
+    Product *products = malloc((size_t)channels * sizeof *products);
+    a.products = products_of(&a, products) ? products : NULL;
     Box fill_box;
     const int64_t pad = below(2) ? gap_behind(&box, from, to, &fill_box) : 0;
     reach[1] += pad;
@@ -400,7 +402,7 @@ static void one_conversion(int planned) {
         free(dst.room);
     }
     for (int i = 0; i < 6; ++i) free(f[i]);
-    free(after), free(factor), free(summand), free(src.room);
+    free(after), free(factor), free(summand), free(products), free(src.room);
     ++work;
 }
 
