@@ -45,7 +45,9 @@ def build(folder: Path) -> None:
     plugin = ["-shared", "-fPIC", "-O2", str(NATIVE / "count.c"), "-o", str(folder / "count.so")]
     subprocess.run(["gcc", *plugin], check=True)
     sources = [NATIVE / "instructions.c", *KERNELS.glob("level_*.c")]
-    sources += [KERNELS / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")]
+    sources += [
+        KERNELS / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")
+    ]
     for machine, compiler in MACHINES.items():
         command = [compiler, *FLAGS, f"-I{KERNELS}", *map(str, sources), "-lm", "-o", str(folder / machine)]
         subprocess.run(command, check=True)

@@ -814,7 +814,7 @@ def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("source", ["uint8", "int8"])
 def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) -> None:
-    """Some loops shift and scale bytes where they lie in 32 bits, where that gives the same: here at the limits of it."""
+    """Some loops shift and scale bytes where they lie in 32 bits, where that gives the same: at its limits."""
     shifts = (0, -0.0, 3, -128, 127.5, 0.1, -1e-30, 65536, 65537.5, 1e9, 3e38, np.inf, np.nan)
     scales = (1, 0.05, -0.0, 2**-70, 2**-81, -(2**-126), 2**-149, 3e38, np.inf, np.nan)
     x = np.random.default_rng(4).integers(0, 256, 19 * 300, np.uint8).view(source)
@@ -834,8 +834,8 @@ UNSURE = (float.fromhex("0x1.e7fffep0"), float.fromhex("0x1.fbfff6p0"))
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("target, zero", [("int8", 0), ("int8", -3), ("uint8", 128), ("uint8", 0)])
 def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend: str) -> None:
-    """Rows and planes of float32 to bytes, divided: about each middle between two of the results, where one unit in the last
-    place of the quotient tells, and at the ends of what float32 holds."""
+    """Rows and planes of float32 to bytes, divided: about each middle between two of the results, where one unit in the
+    last place of the quotient tells, and at the ends of what float32 holds."""
     rng = np.random.default_rng(9)
     ends = np.array([0, -0.0, 1e-45, -1e-38, 3e38, -3e38, np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32)
     middles = np.arange(limits(target)[0] - zero - 1.5, limits(target)[1] - zero + 2)
@@ -848,7 +848,10 @@ def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend:
         expected = converted(x, a, np.zeros(x.size, int))
         for box, order in (
             (Box(((x.size, 1, 1, 0),), 0, 0, 0), np.arange(x.size)),
-            (Box(((x.size // 16, 1, 16, 0), (16, x.size // 16, 1, 0)), 0, 0, 0), np.arange(x.size).reshape(16, -1).T.ravel()),
+            (
+                Box(((x.size // 16, 1, 16, 0), (16, x.size // 16, 1, 0)), 0, 0, 0),
+                np.arange(x.size).reshape(16, -1).T.ravel(),
+            ),
         ):
             got = np.zeros(x.size, target)
             kernels.program(x.size, x.size, (), (box,), a, backend).run(x, got)
@@ -1046,7 +1049,9 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
     kernels_at = Path(__file__).parent.parent / "npu_layout" / "kernels"
     sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
-    sources += [kernels_at / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")]
+    sources += [
+        kernels_at / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")
+    ]
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
     program = str(tmp_path / name)
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", program], check=True)
