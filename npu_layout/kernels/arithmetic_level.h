@@ -207,9 +207,10 @@ INLINE S ints(const int32_t *p) {
     for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
     if (at < n) BODY(n - WIDTH);
 
-#define LOADED(v, i) \
-    scaled(v, each ? floats(shift + (i)) : shift0, each ? floats(scale + (i)) : scale0, divides, \
-           divides && each ? floats(divisor + (i)) : divisor0)
+#define LOADED(v, i)                                                                                                      \
+    (steps ? scaled(v, each ? floats(shift + (i)) : shift0, each ? floats(scale + (i)) : scale0, divides,                \
+                    divides && each ? floats(divisor + (i)) : divisor0)                                                   \
+           : (v))
 #define LOAD_TO(to, i) put_f32(to, LOADED(get(from + (i) * bytes), i))
 #define LOAD_AT(i) LOAD_TO(dst + 4 * (i), i)
 INLINE F scaled(F v, F shift, F scale, int divides, F divisor) {
@@ -218,7 +219,7 @@ INLINE F scaled(F v, F shift, F scale, int divides, F divisor) {
 }
 typedef F Get(const uint8_t *);
 typedef void Four(const uint8_t *, F[4]);
-INLINE void load(Get get, Four four, int bytes, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
+INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
@@ -234,7 +235,7 @@ INLINE void load(Get get, Four four, int bytes, int each, int divides, const uin
 }
 #ifdef STREAM
 /* The same past the caches. Nothing else is written to a line that goes there. */
-INLINE void load_past(Get get, Four four, int bytes, int each, const uint8_t *from, uint8_t *dst, int64_t n,
+INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const uint8_t *from, uint8_t *dst, int64_t n,
                       const Row *row) {
     enum { divides = 0 };
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
@@ -265,7 +266,8 @@ INLINE void load_past(Get get, Four four, int bytes, int each, const uint8_t *fr
 #define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                  \
     __attribute__((noinline)) static void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, \
                                                                         const Row *row) {                         \
-        load_past(get_##name, four_##name, bytes, each, src, dst, n, row);                                                     \
+        if (row->steps) load_past(get_##name, four_##name, bytes, 1, each, src, dst, n, row);                     \
+        else load_past(get_##name, four_##name, bytes, 0, each, src, dst, n, row);                                \
     }
 #define TRY_PAST(name, suffix) \
     if (row->past && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) HERE(load_past_##name##suffix)(src, dst, n, row); else
@@ -275,7 +277,8 @@ INLINE void load_past(Get get, Four four, int bytes, int each, const uint8_t *fr
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
     static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        FIRST load(get_##name, four_##name, bytes, each, divides, src, dst, n, row);                                           \
+        FIRST if (divides || row->steps) load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);           \
+        else load(get_##name, four_##name, bytes, 0, each, divides, src, dst, n, row);                            \
     }
 #define LOAD(name, bytes)                                       \
     LOAD_PAST_ONE(name, bytes, , 0)                             \

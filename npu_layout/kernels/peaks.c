@@ -178,7 +178,7 @@ static void tiles(Search *s, int dense) {
     uint8_t raw[4 * TILE + 64], converted[4 * TILE + 64];
     const float zero = 0, one = 1;
     const int32_t none = 0;
-    const Row plain = {&zero, &one, &one, &zero, &zero, &zero, &none, NULL, NULL, 0, 0, 0};
+    const Row plain = {.shift = &zero, .scale = &one, .divisor = &one, .before = &zero, .low = &zero, .high = &zero, .after = &none};
     for (int64_t y0 = 0; y0 < maps->height; y0 += high)
         for (int64_t l0 = 0; l0 < all; l0 += most) {
             const int64_t y1 = y0 + high < maps->height ? y0 + high : maps->height, l1 = l0 + most < all ? l0 + most : all;

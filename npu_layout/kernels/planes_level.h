@@ -46,9 +46,24 @@ INLINE F part_of(Dtype type, U x, int k) {
     if (stays(type, k)) return __builtin_convertvector((S)(x & 0xFFu << 8 * k), F);
     const int bits = type <= U8 ? 8 : 16, above = 32 - bits - bits * k;
     const U low = above ? x >> bits * k & ((1u << bits) - 1) : x >> bits * k;
-    if (type == F16) return of_halves(low);
     if (type == BF16) return (F)(above ? x << above : x & 0xFFFF0000);
     return __builtin_convertvector(type == I16 ? (above ? (S)(x << above) >> 16 : (S)x >> 16) : (S)low, F);
+}
+
+/* The float16 in the lower 16 bits, and those in the upper ones. */
+INLINE void of_pairs(U x, F v[2]) {
+#if VB == 64
+    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22, 20, 18,
+                                           16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i apart = _mm512_permutexvar_epi16(order, (__m512i)x);
+    v[0] = (F)_mm512_cvtph_ps(_mm512_castsi512_si256(apart)), v[1] = (F)_mm512_cvtph_ps(_mm512_extracti64x4_epi64(apart, 1));
+#elif VB == 32
+    const uint8_t order[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
+    const __m256i apart = _mm256_permute4x64_epi64(shuffled((V)x, broadcast(order)), 0xD8);
+    v[0] = (F)_mm256_cvtph_ps(_mm256_castsi256_si128(apart)), v[1] = (F)_mm256_cvtph_ps(_mm256_extracti128_si256(apart, 1));
+#else
+    v[0] = of_halves(x & 0xFFFF), v[1] = of_halves(x >> 16);
+#endif
 }
 
 enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, BEHIND = 2, NARROW_STRETCH = 64 };
@@ -76,7 +91,7 @@ INLINE int in_quads(int channels, Dtype type, int64_t s) {
     return type <= U8;
 }
 
-INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
+INLINE void load_block(int channels, Dtype type, int steps, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
                        const HERE(Steps) *a, int past) {
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
     const int size = type <= U8 ? 1 : 2, each = 4 / size;
@@ -98,44 +113,48 @@ INLINE void load_block(int channels, Dtype type, int divides, const uint8_t *src
     U x[VECTORS][4];
     for (int h = 0; h < VECTORS; ++h) quads(channels * size, src + h * WIDTH * s, s, x[h]);
     for (int i = 0; type == I8 && i < VECTORS * ((channels + 3) / 4); ++i) x[i % VECTORS][i / VECTORS] ^= 0x00808080;
-    for (int r = 0; r * each < channels; ++r)
+    for (int r = 0; r * each < channels; ++r) {
+        F pairs[VECTORS][2];
+        for (int h = 0; type == F16 && h < VECTORS; ++h) of_pairs(x[h][r], pairs[h]);
         for (int k = 0; k < each && r * each + k < channels; ++k)
             for (int h = 0; h < VECTORS; ++h) {
                 const int c = r * each + k;
-                const F v = scaled(part_of(type, x[h][r], k), a->shift[c], a->scale[c], divides, a->divisor[c]);
+                F v = type == F16 ? pairs[h][k] : part_of(type, x[h][r], k);
+                if (steps) v = scaled(v, a->shift[c], a->scale[c], divides, a->divisor[c]);
                 put_past(dst + c * d + h * VB, (V)v, past);
             }
+    }
 }
 
 /* Whether the rows of the result are alike in where their lines begin. */
 INLINE int lines_alike(Loop channel, const uint8_t *dst) { return channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0; }
 
 /* Stretches of pixels whose lines of the source stay in L1 until all channels are read. */
-INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
+INLINE void load_channels(int channels, Dtype type, int steps, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
                           uint8_t *dst, const Row *row) {
     const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
     const int size = type <= U8 ? 1 : 2;
     const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
     const int quads = in_quads(channels, type, pixel.s);
-    HERE(Steps) steps;
-    steps_of(channels, type, quads, divides, row, 0, channel.p, &steps);
+    HERE(Steps) now;
+    steps_of(channels, type, quads, divides, row, 0, channel.p, &now);
     for (int64_t from = lead; from < pixel.n; from += stretch) {
         const int64_t to = at_most(pixel.n, from + stretch);
         for (int64_t c = 0; c < channel.n; c += channels) {
             const int64_t first = at_most(c, channel.n - channels);
-            if (channel.p) steps_of(channels, type, quads, divides, row, first * channel.p, channel.p, &steps);
+            if (channel.p) steps_of(channels, type, quads, divides, row, first * channel.p, channel.p, &now);
             const uint8_t *s = src + first * size;
             uint8_t *d = dst + first * channel.d;
             int64_t i = from;
             for (; i + BLOCK_PIXELS <= to - (channels == 3 && to == pixel.n ? BEHIND : 0); i += BLOCK_PIXELS)
-                load_block(channels, type, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &steps, past);
-            if (lead && from == lead) load_block(channels, type, divides, s, pixel.s, d, channel.d, &steps, 0);
+                load_block(channels, type, steps, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &now, past);
+            if (lead && from == lead) load_block(channels, type, steps, divides, s, pixel.s, d, channel.d, &now, 0);
             for (; to == pixel.n && i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
                 const uint8_t *end = s + at * pixel.s;
                 uint8_t room[BLOCK_PIXELS * 8 + 16];
                 if (channels == 3) end = memcpy(room, end, (size_t)((BLOCK_PIXELS - 1) * pixel.s + 3));
-                load_block(channels, type, divides, end, pixel.s, d + 4 * at, channel.d, &steps, 0);
+                load_block(channels, type, steps, divides, end, pixel.s, d + 4 * at, channel.d, &now, 0);
             }
         }
     }
@@ -143,8 +162,10 @@ INLINE void load_channels(int channels, Dtype type, int divides, int past, Loop 
 INLINE void load_transposed(Dtype type, int divides, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     const int past = VB > 16 && row->past && !divides && lines_alike(channel, dst);
 #define CALL(channels)                                                                                               \
-    if (past) load_channels(channels, type, 0, VB > 16, pixel, channel, src, dst, row);                              \
-    else load_channels(channels, type, divides, 0, pixel, channel, src, dst, row);
+    if (!row->steps && type > I32 && past) load_channels(channels, type, 0, 0, VB > 16, pixel, channel, src, dst, row); \
+    else if (!row->steps && type > I32) load_channels(channels, type, 0, 0, 0, pixel, channel, src, dst, row);       \
+    else if (past) load_channels(channels, type, 1, 0, VB > 16, pixel, channel, src, dst, row);                       \
+    else load_channels(channels, type, 1, divides, 0, pixel, channel, src, dst, row);
     if (channel.n >= 16 && type <= U8 && !divides) {
         CALL(16)
     } else if (channel.n >= 8 && !divides) {

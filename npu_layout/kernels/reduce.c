@@ -206,7 +206,8 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
                   int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
     const float one = 1, zero = 0;
     const int32_t none = 0;
-    const Row arithmetic = {&r->shift, &r->scale, &one, &zero, &zero, &zero, &none, NULL, NULL, 0, 0, 1};
+    const Row arithmetic = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
+                            .after = &none, .steps = 1};
     const int size = dtype_size[r->type];
     uint8_t *planes = (uint8_t *)b->tile, *tile = r->type == F32 ? planes : b->raw; /* load works on none in place */
     gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
