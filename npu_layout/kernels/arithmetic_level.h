@@ -277,15 +277,19 @@ INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const 
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
     static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        FIRST if (divides || row->steps) load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);           \
-        else load(get_##name, four_##name, bytes, 0, each, divides, src, dst, n, row);                            \
+        FIRST load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);                           \
     }
-#define LOAD(name, bytes)                                       \
-    LOAD_PAST_ONE(name, bytes, , 0)                             \
-    LOAD_PAST_ONE(name, bytes, _each, 1)                        \
-    LOAD_ONE(name, bytes, , 0, 0, TRY_PAST(name, ))             \
-    LOAD_ONE(name, bytes, _divided, 0, 1, )                     \
-    LOAD_ONE(name, bytes, _each, 1, 0, TRY_PAST(name, _each))   \
+#define PLAIN(name) \
+    if (!row->steps) HERE(load_plain_##name)(src, dst, n, row); else
+#define LOAD(name, bytes)                                                                                         \
+    LOAD_PAST_ONE(name, bytes, , 0)                                                                               \
+    LOAD_PAST_ONE(name, bytes, _each, 1)                                                                          \
+    __attribute__((noinline)) static void HERE(load_plain_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { \
+        load(get_##name, four_##name, bytes, 0, 0, 0, src, dst, n, row);                                          \
+    }                                                                                                             \
+    LOAD_ONE(name, bytes, , 0, 0, TRY_PAST(name, ) PLAIN(name))                                                   \
+    LOAD_ONE(name, bytes, _divided, 0, 1, )                                                                       \
+    LOAD_ONE(name, bytes, _each, 1, 0, TRY_PAST(name, _each))                                                     \
     LOAD_ONE(name, bytes, _each_divided, 1, 1, )
 LOAD(i8, 1)
 LOAD(u8, 1)
