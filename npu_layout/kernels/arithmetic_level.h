@@ -277,7 +277,10 @@ INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const 
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
     static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        FIRST load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);                           \
+        for (int64_t left = row->more;; --left, src += row->src_step, dst += row->dst_step) {                     \
+            FIRST load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);                       \
+            if (!left) return;                                                                                    \
+        }                                                                                                         \
     }
 #define PLAIN(name) \
     if (!row->steps) HERE(load_plain_##name)(src, dst, n, row); else

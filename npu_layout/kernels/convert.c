@@ -291,12 +291,12 @@ typedef struct {
 static Row row_at(const Row *row, int64_t i) {
     return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
                  row->low + i,   row->high + i,  row->after + i,   row->factor + i, row->summand + i,
-                 row->products ? row->products + i : NULL, row->bits, row->past, row->steps};
+                 row->products ? row->products + i : NULL, row->bits, row->past, row->steps, 0, 0, 0};
 }
 
 static Row parameters(const Arithmetic *a, int64_t i) {
     const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, a->factor, a->summand,
-                     a->products, a->bits, 0, a->steps};
+                     a->products, a->bits, 0, a->steps, 0, 0, 0};
     return row_at(&all, i);
 }
 
@@ -343,7 +343,7 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
             WRITE_OUT(high);
         }
     }
-    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, NULL, a->bits, 0, a->steps};
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, NULL, a->bits, 0, a->steps, 0, 0, 0};
 }
 
 /* The rows of the table by which n elements are converted: one and 0, or one to float32 and one from there. */
@@ -385,7 +385,7 @@ static void convert_each(const Level *level, const Arithmetic *a, Bench *b, cons
         some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
         after[k] = row->after[k], factor[k] = row->factor[k], summand[k] = row->summand[k];
     }
-    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, NULL, row->bits, 0, row->steps};
+    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, NULL, row->bits, 0, row->steps, 0, 0, 0};
     convert_row(level, a, b, src, dst, least, &mine, 1);
 }
 
@@ -494,6 +494,11 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
             second = first && taken[1] ? w->level->fast[taken[1]].store[a->to][each] : NULL;
             if (second) row.past = 0;
             if (second && n > STRIP) first = NULL;
+            if (first && !second && taken[0] == PATH_LOAD && !rows->param_step) {
+                row.more = count - 1, row.src_step = rows->src_step, row.dst_step = rows->dst_step;
+                first(src, dst, n, &row);
+                return;
+            }
         }
         if (!first) {
             for (int64_t i = 0; i < n; i += some)
