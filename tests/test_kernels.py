@@ -827,7 +827,7 @@ def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) ->
         assert same(got, expected, "float32"), f"{backend} {channels} {a}"
 
 
-# Some of the few (1 in 7,000) for which x / d comes so near to the middle of two floats that no products are taken.
+# Some of the few (1 in 10,000) for which x / d comes so near to the middle of two floats that no products are taken.
 UNSURE = (float.fromhex("0x1.e7fffep0"), float.fromhex("0x1.fbfff6p0"))
 
 
@@ -837,9 +837,10 @@ def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend:
     """Rows and planes of float32 to bytes, divided: about each middle between two of the results, where one unit in the
     last place of the quotient tells, and at the ends of what float32 holds."""
     rng = np.random.default_rng(9)
-    ends = np.array([0, -0.0, 1e-45, -1e-38, 3e38, -3e38, np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32)
+    ends = np.array([0, -0.0, 1e-45, -1e-38, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32)
     middles = np.arange(limits(target)[0] - zero - 1.5, limits(target)[1] - zero + 2)
-    for n, d in enumerate((*UNSURE, 1, 0.1, 1 / 255, 3e-18, 1e-19, 1e18, 2e18, *(2 ** rng.uniform(-9, 3, 60)))):
+    limits_of_d = (2**-24, 2**-25, 3e-18, 1e-36, 1e18, 2e18, 1e36)
+    for n, d in enumerate((*UNSURE, 1, 0.1, 1 / 255, *limits_of_d, *(2 ** rng.uniform(-9, 3, 60)))):
         near = np.float32(middles * float(np.float32(d)))
         x = np.concatenate([ends.view(np.int32), *(near.view(np.int32) + k for k in range(-8, 9))]).view(np.float32)
         x = np.concatenate([x, x[: -x.size % 16]])
@@ -856,6 +857,35 @@ def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend:
             got = np.zeros(x.size, target)
             kernels.program(x.size, x.size, (), (box,), a, backend).run(x, got)
             np.testing.assert_array_equal(got, expected[order], f"{backend} {a}")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_quotients_of_a_divisor_for_each_channel(backend: str) -> None:
+    """As per-channel quantisation has them: one zero point, another scale for each plane."""
+    divisors = np.float32([0.5, 0.5, 0.1, UNSURE[0], 0.1, 1e-9, 3, 1e20, 0.7, 0.7])
+    x = np.outer(divisors, np.arange(-200, 200, 0.5, np.float32)).astype(np.float32)
+    a = Arithmetic("float32", "int8", None, None, divisors, np.full(len(divisors), 5.0))
+    expected = converted(x.ravel(), a, np.repeat(np.arange(len(divisors)), x.shape[1]))
+    channels, n = x.shape
+    for box, transposed in (
+        (Box(((channels, n, n, 1), (n, 1, 1, 0)), 0, 0, 0), False),
+        (Box(((n, 1, channels, 0), (channels, n, 1, 1)), 0, 0, 0), True),
+    ):
+        got = np.zeros(x.size, "int8")
+        kernels.program(x.size, x.size, (), (box,), a, backend).run(x.ravel(), got)
+        got = got.reshape(n, channels).T.ravel() if transposed else got
+        np.testing.assert_array_equal(got, expected, f"{backend} {box}")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("source, target", [("float16", "float32"), ("float32", "float16"), ("float32", "bfloat16")])
+def test_a_shift_keeps_its_sign_where_it_is_zero(source: str, target: str, backend: str) -> None:
+    x = np.full(8 * 300, -0.0, source)
+    a = Arithmetic(source, target, np.full(1, -0.0, np.float32), None, None, None)
+    for box in (Box(((8, 1, 300, 0), (300, 8, 1, 0)), 0, 0, 0), Box(((300, 1, 8, 0), (8, 300, 1, 0)), 0, 0, 0)):
+        got = np.ones(x.size, "uint16" if target == "bfloat16" else target)
+        kernels.program(x.size, x.size, (), (box,), a, backend).run(x, got)
+        assert not got.view(f"u{got.itemsize}").any()  # -0.0 - -0.0 is 0.0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -543,7 +543,7 @@ INLINE F capped(F v, F most) { return smaller(most, v); }
 typedef struct {
     F divisor, most, times, rest;
 } HERE(Quotients);
-INLINE int by_products(const Row *row) { return FUSED && row->products && *row->before == 0; }
+INLINE int by_products(const Row *row) { return FUSED && row->products && row->products->times != 0 && *row->before == 0; }
 INLINE HERE(Quotients) quotients_of(const Row *row, int by_products) {
     const Product none = {0, 0}, *p = by_products ? row->products : &none;
     return (HERE(Quotients)){every(*row->divisor), every(*row->divisor * 0x1p21f), every(p->times), every(p->rest)};

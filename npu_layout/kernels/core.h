@@ -82,10 +82,11 @@ typedef struct {
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
-    const Product *products; /* or NULL: with them rint(y), saturated, is the same for every x; as products_of has found */
+    const Product *products; /* as products_of has found them; or NULL */
 } Arithmetic;
 
-/* Float32 to bytes: what divisions by a's divisors may be replaced by, `channels` of them; 0 where one may not. */
+/* Float32 to bytes, else 0: what divisions by a's divisors may be replaced by, `channels` of them, so that rint of the quotients,
+ * saturated, is the same for every x. `times` is 0 for a divisor of which that is not known. */
 int products_of(const Arithmetic *a, Product *products);
 
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */

@@ -3,15 +3,19 @@
 
 #include <string.h>
 
-/* 1 / d as a sum of two floats. fma(x, times, x * rest) rounds x / d * (1 + e), |e| < 2**-46.9: rest misses by 2**-48 / d,
- * and so does x * rest. Only where x / d is as near as that to the middle of two floats may another one of them come out;
- * and only where one of the two is half of an odd number does rint tell them apart. (Brisebarre and Muller, "Correctly rounded
- * multiplication by arbitrary precision constants", IEEE Transactions on Computers 57 (2), 2008, have the method.) */
-static int product_of(float d, float low, float high, Product *product) {
+/* 1 / d as a sum of two floats; 0 and 0 where that will not do. fma(x, times, x * rest) rounds x / d * (1 + e), |e| < 2**-46.9:
+ * rest misses by 2**-48 / d, and so does x * rest. Only where x / d is as near as that to the middle of two floats may another
+ * one of them come out; and only where one of the two is half of an odd number does rint tell them apart. Of these only those
+ * matter between which bytes are not saturated. What comes before the division gives a float, and it may be any.
+ * (Brisebarre and Muller, "Correctly rounded multiplication by arbitrary precision constants", IEEE Transactions on Computers
+ * 57 (2), 2008, have the method.) LEAST: from there on no x * rest overflows, which might have the other sign. */
+static Product product_of(float d, float low, float high) {
     enum { MOST = 1 << 15, BYTES = 255 };
-    if (!(d >= 0x1p-60f && d <= 0x1p60f && low >= -MOST && high <= MOST && high - low <= BYTES)) return 0;
-    product->times = 1 / d;
-    product->rest = (float)(1 / (double)d - (double)product->times);
+    const float LEAST = 0x1p-24f, LARGEST = 0x1p60f;
+    const Product none = {0, 0};
+    if (!(d >= LEAST && d <= LARGEST && low >= -MOST && high <= MOST && high - low <= BYTES)) return none;
+    if (low != (float)(int)low) return none;
+    const float times = 1 / d;
     for (float half = low - 0.5f; half <= high + 0.5f; half += 1)
         for (int side = -1; side <= 1; side += 2) {
             int32_t bits;
@@ -21,17 +25,16 @@ static int product_of(float d, float low, float high, Product *product) {
             memcpy(&next, &bits, sizeof next);
             const double x = ((double)half + (double)next) / 2 * (double)d; /* exact: 25 bits by 24 */
             const double off = (double)(float)x - x, near = x * 0x1p-46;
-            if (off * off < near * near) return 0;
+            if (off * off < near * near) return none;
         }
-    return 1;
+    return (Product){times, (float)(1 / (double)d - (double)times)};
 }
 
 int products_of(const Arithmetic *a, Product *products) {
     if (a->from != F32 || a->to > U8) return 0;
     for (int64_t i = 0; i < a->channels; ++i) {
         const int again = i && a->divisor[i] == a->divisor[i - 1] && a->low[i] == a->low[i - 1];
-        if (again) products[i] = products[i - 1];
-        else if (!product_of(a->divisor[i], a->low[i], a->high[i], products + i)) return 0;
+        products[i] = again ? products[i - 1] : product_of(a->divisor[i], a->low[i], a->high[i]);
     }
     return 1;
 }

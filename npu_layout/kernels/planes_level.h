@@ -77,8 +77,8 @@ INLINE void steps_of(int channels, Dtype type, int in_quads, int divides, const 
     static const float times[] = {1, 0x1p8f, 0x1p16f, 0x1p24f}, part[] = {1, 0x1p-8f, 0x1p-16f, 0x1p-24f};
     for (int c = 0; c < channels; ++c, at += p) {
         const int k = in_quads && stays(type, c % 4) ? c % 4 : 0;
-        const float from = in_quads && type == I8 && c % 4 < 3 ? 128 : 0;
-        to->shift[c] = every((row->shift[at] + from) * times[k]), to->scale[c] = every(row->scale[at] * part[k]);
+        const int from_128 = in_quads && type == I8 && c % 4 < 3; /* -0.0 + 0 would be another shift */
+        to->shift[c] = every((from_128 ? row->shift[at] + 128 : row->shift[at]) * times[k]), to->scale[c] = every(row->scale[at] * part[k]);
         to->divisor[c] = every(divides ? row->divisor[at] : 1);
     }
 }

@@ -271,7 +271,19 @@ static int gray_colours(const Level *level) { /* every one, in pixels of 3 and 4
     return 1;
 }
 
+/* Quotients by products, where these are known to do and not where they are not. */
+static int takes_products(float divisor) {
+    const float low = -128, high = 127;
+    const Arithmetic a = {.from = F32, .to = I8, .channels = 1, .divisor = &divisor, .low = &low, .high = &high};
+    Product product;
+    return products_of(&a, &product) && product.times != 0;
+}
+
 int main(int count, char **arguments) {
+    const float unsure[] = {0x1.e7fffep0f, 0x1.fbfff6p0f, 0, -1, 0x1p-25f, 0x1p61f, INFINITY, NAN};
+    for (int i = 0; i < (int)(sizeof unsure / sizeof *unsure); ++i)
+        if (takes_products(unsure[i])) return printf("products in place of a division by %g\n", unsure[i]), 1;
+    if (!takes_products(0.1f) || !takes_products(0x1p-24f) || !takes_products(0x1p60f)) return printf("no products\n"), 1;
     const long cases = count > 1 ? atol(arguments[1]) : 20000;
     const Dtype from[] = {I8, U8, I16, U16, F16, BF16, F32}, to[] = {F32, I8, U8, I16, U16, F16, BF16};
     for (int i = 0; i < ROOM; ++i) src[i] = (uint8_t)below(256);
@@ -286,7 +298,7 @@ int main(int count, char **arguments) {
         Arithmetic a = {.from = from[below(7)], .to = to[below(7)], .steps = 1, .divides = (int)below(2), .channels = 1,
                         .shift = &shift, .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
                         .factor = &factor, .summand = &summand};
-        if (below(2)) divisor = (float)(1 + below(1 << 24)) / (1 << 20);
+        if (below(2)) divisor = ldexpf((float)(1 + below(1 << 24)), (int)(below(3) ? -20 : below(140) - 90));
         if (!a.divides) divisor = 1;
         const float least[] = {-128, 0, -32768, 0}, most[] = {127, 255, 32767, 65535};
         a.brief = a.from <= U8 && (a.to == I8 || a.to == U8) && below(2);
