@@ -414,7 +414,7 @@ typedef __m256 FI;
 typedef __m128i I;
 typedef __m128 FI;
 #endif
-/* What is known of floats: nothing, that none is above 2**22, that all are numbers below and that nothing is to be added. */
+/* What is known of floats: nothing; that none is above 2**22; that all are numbers below it, to which nothing is added. */
 enum { ANY, CAPPED, BOUNDED };
 /* Four vectors of floats to one of bytes: each lane has those of the first one, then those of the second, and so on. Less
  * than 2**14 is added to what is rounded; NaN becomes the lowest value. */
@@ -521,7 +521,7 @@ INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, ui
         if (i + VB >= n) return;
     }
 }
-/* a * b + c, rounded once; NaN where a is or NaN comes of it. */
+/* a * b + c, rounded once. A NaN is not capped: it stays one. Without FUSED neither is called. */
 #if VB == 64
 #define FUSED 1
 INLINE F fused(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
