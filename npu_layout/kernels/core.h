@@ -134,8 +134,8 @@ typedef void Transposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *d
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
 /* Of `channels` planes, `step` bytes apart, of n bytes each (one vector's or more): the largest element so far goes to
- * `best` as a sortable integer or float, to `at` one more than the channel that beat what was there before, or 0.
- * `first`: nothing was there. */
+ * `best` as a sortable integer or float, to `at` one more than the channel that beat what was there before; where none
+ * did it stays. `first`: nothing was there. */
 typedef void Largest(const uint8_t *planes, int64_t step, int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first);
 
 /* where[i] = before + at[i] for every i that has an `at`; elements of 1, 2 and 4 bytes. */

@@ -181,6 +181,7 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
             loops->across(s + j * t.rows.s, t.row.s, row, r->channels, where + j * row);
         for (int64_t c = 0; !across && c < r->channels; c += each) {
             const int64_t channels = at_most(r->channels - c, each), step = r->from.loops[0].s;
+            if (c) memset(b.at, 0, (size_t)pitch);
             if (direct) {
                 loops->largest[r->type](s + c * step, step, channels, n * size, b.best, b.at, !c);
             } else {

@@ -71,46 +71,52 @@ INLINE V number(int size, int64_t x) {
     return size == 1 ? (V)((E1){0} + (int8_t)x) : size == 2 ? (V)((E2){0} + (int16_t)x) : (V)((E4){0} + (int32_t)x);
 }
 
-/* `count` vectors from byte i on. */
+/* Of planes of LEAD bytes and more, so many are read TOGETHER, each for a while, and fetched LEAD bytes ahead. */
+enum { TOGETHER = 8, LEAD = 1024 };
+
+/* `count` vectors from byte i on, of the channels from `c` to `end`. */
 INLINE void largest_of(V key(const uint8_t *), void take(V *, V *, V, V), int size, int count, const uint8_t *planes,
-                       int64_t step, int64_t channels, int64_t i, uint8_t *best, uint8_t *at, int first) {
+                       int64_t step, int64_t c, int64_t end, int64_t i, uint8_t *best, uint8_t *at, int first) {
     enum { MOST = 4 };
     V b[MOST], a[MOST];
     for (int k = 0; k < count; ++k) {
         b[k] = first ? key(planes + i + k * VB) : whole(best + i + k * VB);
-        a[k] = number(size, first);
+        a[k] = first ? number(size, 1) : whole(at + i + k * VB);
     }
-    for (int64_t c = first; c < channels; ++c) {
+    for (c += first; c < end; ++c) {
         const uint8_t *p = planes + c * step + i;
         const V mine = number(size, c + 1);
-        for (int k = 0; k < count; ++k) take(b + k, a + k, key(p + k * VB), mine);
+        for (int k = 0; k < count; ++k) {
+            if (count == MOST && k * VB % 64 == 0) __builtin_prefetch(p + k * VB + LEAD);
+            take(b + k, a + k, key(p + k * VB), mine);
+        }
     }
     for (int k = 0; k < count; ++k) {
         put(best + i + k * VB, b[k]);
         put(at + i + k * VB, a[k]);
     }
 }
+/* The last vector raises some of what the one before has: nothing is larger than itself. */
 INLINE void largest(V key(const uint8_t *), void take(V *, V *, V, V), int size, const uint8_t *planes, int64_t step,
-                    int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first) {
+                    int64_t c, int64_t end, int64_t n, uint8_t *best, uint8_t *at, int first) {
     int64_t i = 0;
-    for (; i + 4 * VB <= n; i += 4 * VB) largest_of(key, take, size, 4, planes, step, channels, i, best, at, first);
-    for (; i + VB <= n; i += VB) largest_of(key, take, size, 1, planes, step, channels, i, best, at, first);
-    if (i < n && first) largest_of(key, take, size, 1, planes, step, channels, n - VB, best, at, 1);
-    if (i < n && !first) { /* what the last vector shares with the one before has been raised already */
-        uint8_t kept[VB];
-        const int64_t shared = i - (n - VB);
-        memcpy(kept, at + n - VB, (size_t)shared);
-        largest_of(key, take, size, 1, planes, step, channels, n - VB, best, at, 0);
-        memcpy(at + n - VB, kept, (size_t)shared);
-    }
+    for (; i + 4 * VB <= n; i += 4 * VB) largest_of(key, take, size, 4, planes, step, c, end, i, best, at, first);
+    for (; i + VB <= n; i += VB) largest_of(key, take, size, 1, planes, step, c, end, i, best, at, first);
+    if (i < n) largest_of(key, take, size, 1, planes, step, c, end, n - VB, best, at, first);
 }
 #define LARGEST(name, key, take, size)                                                                          \
     static void HERE(largest_##name)(const uint8_t *planes, int64_t step, int64_t channels, int64_t n,          \
                                      uint8_t *best, uint8_t *at, int first) {                                   \
-        if (first)                                                                                              \
-            largest(key, take, size, planes, step, channels, n, best, at, 1);                                   \
-        else                                                                                                    \
-            largest(key, take, size, planes, step, channels, n, best, at, 0);                                   \
+        const int64_t together = n < LEAD ? channels : TOGETHER;                                                \
+        int64_t c = 0;                                                                                          \
+        if (first) {                                                                                            \
+            c = at_most(channels, together);                                                                    \
+            largest(key, take, size, planes, step, 0, c, n, best, at, 1);                                       \
+        }                                                                                                       \
+        for (int64_t end; c < channels; c = end) {                                                              \
+            end = at_most(channels, c + together);                                                              \
+            largest(key, take, size, planes, step, c, end, n, best, at, 0);                                     \
+        }                                                                                                       \
     }
 LARGEST(i8, key_plain, take1, 1)
 LARGEST(u8, key_u8, take1, 1)
