@@ -398,11 +398,21 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
-    """Rows a multiple of 4096 bytes apart, in the result or in the source: maps of 32 x 32 and 64 x 64."""
+    """Rows a multiple of 4096 bytes apart, or nearly, or of 2048 or 1024, in the result or in the source: maps of 32 x 32,
+    64 x 64, 160 x 160, 513 x 513 and 16 x 16."""
     name, line = f"V{size}", 64 // size
-    for n, m in ((line, line), (line + 1, 3 * line + 1), (257, line + 3), (517, 70), (70, 517), (1025, 2 * line)):
+    shapes = [
+        (line, line),
+        (line + 1, 3 * line + 1),
+        (257, line + 3),
+        (517, 70),
+        (70, 517),
+        (1025, 2 * line),
+        (200, 251),
+    ]
+    for (n, m), (page, more) in itertools.product(shapes, ((4096, 0), (4096, size), (4096, 2048), (1024, 0))):
         for side in (0, 1):
-            pitch = -(-max(n, m) * size // 4096) * 4096 // size
+            pitch = (-(-max(n, m) * size // page) * page + more) // size
             loops = [(m, 1, pitch), (n, m + 1, 1)] if side else [(m, 1, n + 1), (n, pitch, 1)]
             box, src_size, dst_size = boxed(loops)
             program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
@@ -410,7 +420,7 @@ def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
             target = np.full(dst_size * size, 0xEE, np.uint8)
             program.run(source, target)
             np.testing.assert_array_equal(
-                target, expected_of("strided", loops, box, source, size, dst_size, 0xEE), f"{n} {m} {side}"
+                target, expected_of("strided", loops, box, source, size, dst_size, 0xEE), f"{n} {m} {pitch} {side}"
             )
 
 

@@ -178,10 +178,10 @@ static int stays_exact(const Arithmetic *a) {
     return 1;
 }
 
-/* Whether there are loops that transpose while they convert, from pixels or to them: what is read or written of many rows
- * at once must not share sets of L1 (CROWD). */
+/* Whether there are loops that transpose while they convert, from pixels or to them. Not where there is a CROWD of pixels,
+ * of planes read for bytes out of a cache, or half of one of planes written at once, as many as 16 bytes of a pixel. */
 static int plan_transposed(Convert *c, const Arithmetic *a) {
-    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, CROWD = 2048 };
+    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64 };
     Box *box = &c->box;
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
     const int loads = from <= 2 && a->to == F32, stores = a->from == F32 && (to == 1 || a->to == F16 || a->to == BF16);
@@ -193,9 +193,12 @@ static int plan_transposed(Convert *c, const Arithmetic *a) {
     const Loop k = box->loops[channel], run = box->loops[pixel];
     if (run.n < PIXELS_LEAST || run.p) return 0;
     if (loads && k.n < MANY && !(from == 1 && ((k.n == 4 && run.s == 4) || (k.n == 3 && (run.s == 3 || run.s == 4))))) return 0;
-    if (loads && k.n >= MANY && (a->divides || k.d % CROWD == 0 || run.s % CROWD == 0)) return 0;
+    if (loads && k.n >= MANY && (a->divides || in_one_set(at_most(k.n, BYTES / from), k.d) > BYTES / 2)) return 0;
+    if (loads && k.n >= MANY && in_one_set(PIXELS_AT_ONCE, run.s) >= CROWD) return 0;
     if (from == 1 && loads && !stays_exact(a)) return 0;
-    if (stores && (k.n * to < BYTES || k.s % CROWD == 0 || run.d % CROWD == 0)) return 0;
+    if (stores && k.n * to < BYTES) return 0;
+    if (stores && to == 1 && in_one_set(k.n, k.s) > CROWD && k.n * run.n * from < PAST) return 0;
+    if (stores && in_one_set(PIXELS_AT_ONCE, run.d) >= CROWD) return 0;
     int each = 0;
     for (int i = 0; i < box->count; ++i) each |= box->loops[i].p != 0;
     if (stores && (to > 1 ? a->divides : each || size_of(a->after[box->param]) >= 1 << 14)) return 0;

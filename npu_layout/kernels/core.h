@@ -26,6 +26,14 @@ typedef struct {
 static inline int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
 static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Of rows so far apart, how many begin in one set of L1: all where that is a multiple of PAGE, or nearly, half of them where
+ * it is half a page more, and otherwise too few to matter. CROWD: so many drive each other out. */
+enum { PAGE = 4096, CROWD = 16 };
+static inline int64_t in_one_set(int64_t rows, int64_t distance) {
+    const int64_t offset = (distance + 8) & (PAGE - 16);
+    return offset == 0 ? rows : offset == PAGE / 2 ? rows / 2 : 0;
+}
+
 /* Channels that there are loops for. */
 static inline int few(int64_t n) { return n <= 4 || n == 8; }
 

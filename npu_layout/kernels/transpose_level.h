@@ -530,12 +530,15 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         return;
     }
     if (transposed_few(size, src, sa, a, dst, db, b)) return;
+    /* Small tiles are measured twice as fast for so many rows in so few sets. */
+    const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
     const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns for which strips are measured best */
-    if ((size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
+    if (!crammed && (size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
         !(past && b <= FEW_ROWS)) {
         (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b);
         return;
     }
+    if (crammed) t += 2;
     while (t->cover && (a < t->rows || b < t->columns)) ++t;
     if (t->cover)
         t->cover(src, sa, a, dst, db, b, past);
@@ -546,10 +549,10 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
     }
 }
 
-/* Rows whose distance is a multiple of CROWD share so few sets of L1 that they drive each other out. They go by a bench
- * in L1: of the result always, but for what goes past the caches; of the source where it lies in L2, since what comes
- * from further away wants to be read from end to end. */
-enum { CROWD = 2048, BENCH = 16384, NEAR = 1 << 20, RUN = 512 };
+/* Rows that begin in one set of L1, so many that they drive each other out, go by a bench in L1: of the result always, but
+ * for what goes past the caches; of the source where it lies in L2, since what comes from further away wants to be read from
+ * end to end. */
+enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24 };
 
 static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
     enum { COLUMNS_AT_ONCE = BENCH / 64 };
@@ -585,10 +588,10 @@ static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, L
 
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    const int size = m->size, tiles = size < 16 && b.n >= 16, lines = a.n * size >= 64;
-    if (tiles && lines && b.d % CROWD == 0 && !(VB > 16 && m->past))
+    const int size = m->size, tiles = size < 16 && b.n >= 16;
+    if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= CROWD && !(VB > 16 && m->past))
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
-    else if (tiles && (lines || a.n >= 16) && a.s % CROWD == 0 && a.n * b.n * size <= NEAR)
+    else if (tiles && in_one_set(a.n, a.s) >= CROWD_READ && a.n * b.n * size <= NEAR)
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
     else
         HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
