@@ -83,6 +83,8 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW4c", (640, 640, 3), (0, 1, 2)),
     ("pad", "pad", "CHW 3 640 640", "uint8 CHW", "uint8 CHW4c", (3, 640, 640), (1, 2, 0)),
     ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW16c", (640, 640, 3), (0, 1, 2)),
+    ("pad", "pad", "CHW 8 160 160", "float32 HWC", "float32 CHW16c", (160, 160, 8), (0, 1, 2)),
+    ("pad", "pad", "CHW 8 160 160", "float32 CHW", "float32 CHW16c", (8, 160, 160), (1, 2, 0)),
     ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW4c", "int8 NCHW", (64, 6400, 4), (0, 2, 1)),
     ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW8c", "int8 NCHW", (32, 6400, 8), (0, 2, 1)),
     ("blocks", "move", "NCHW 1 256 80 80", "float16 NCHW16c", "float16 NHWC", (16, 6400, 16), (1, 0, 2)),

@@ -25,6 +25,7 @@ typedef struct {
 
 static inline int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
 static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
 /* Of rows so far apart, how many begin in one set of L1: all where that is a multiple of PAGE, or nearly, half of them where
  * it is half a page more, and otherwise too few to matter. CROWD: so many drive each other out. */

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
-
 /* The loop that goes through so many bytes at a time, the source's from their end, or -1. Less than 16 bytes are no row. */
 static int find_reverse(const Box *box, int64_t size) {
     const int i = box_find(box, -size, size);
@@ -39,13 +37,8 @@ static int walk_of(const Box *box, int but, Loop *walk) {
     return merged;
 }
 
-/* Whether planes are neighbours pixel by pixel, and as many as there are loops for. */
-static int padded_planes(const Loop *pixel, int64_t channels, int64_t pads, int64_t size) {
-    return pixel->s == size && (few(channels) || channels + pads == 4 || channels + pads == 8);
-}
-
 int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size) {
-    enum { MOST = 64 };
+    enum { MOST = 64, MOST_OF_PLANES = 32 };
     const int channel = box_find(move, 0, dst_size), pad = box_find(fill, 0, dst_size);
     const int64_t channels = channel < 0 ? 1 : move->loops[channel].n, pads = pad < 0 ? 1 : fill->loops[pad].n;
     const int64_t bytes = channels * dst_size, more = pads * dst_size;
@@ -55,7 +48,8 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     const int pixel = box_find(move, 0, bytes + more);
     if (pixel < 0) return 0;
     const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
-    if (!pixels && !padded_planes(move->loops + pixel, channels, pads, src_size)) return 0;
+    const int planes = move->loops[pixel].s == src_size;
+    if (!pixels && !(planes && bytes <= MOST_OF_PLANES)) return 0;
     Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
     const int count = walk_of(move, channel, moved);
     if (count != walk_of(fill, pad, filled)) return 0;

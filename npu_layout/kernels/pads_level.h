@@ -37,7 +37,8 @@ INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     if (block > 16) return i;
     const B1 first = padded_order(s, bytes, block, 0, 0);
     const V to = broadcast((const uint8_t *)&first);
-    for (; (i + (LANES - 1) * each) * s + 16 <= end; i += LANES * each)
+    const int64_t until = end < 16 ? i : (end - 16) / s - (LANES - 1) * each + 1;
+    for (; i < until; i += LANES * each)
         put_past(dst + i * block, shuffled(lanes(src + i * s, each * s), to), past);
     return i;
 }
@@ -59,21 +60,43 @@ INLINE int64_t padded_words(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     return i;
 }
 
-/* Of blocks of whole 16 bytes: how many are done, as long as 16 bytes can be read behind the last whole ones. */
-INLINE int64_t padded_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
-    uint8_t some[16];
-    for (int k = 0; k < 16; ++k) some[k] = k < bytes % 16 ? 0xFF : 0;
-    const B1 kept = load16(some), none = {0};
-    const int64_t full = bytes / 16 * 16, end = (n - 1) * s + bytes - full - 16;
-    int64_t i = 0;
-    for (; i * s <= end; ++i) {
-        int64_t k = 0;
-        for (; k < full; k += 16) put_lane(dst + i * block + k, load16(src + i * s + k), past);
-        put_lane(dst + i * block + k, load16(src + i * s + k) & kept, past);
-        for (k += 16; k < block; k += 16) put_lane(dst + i * block + k, none, past);
+/* Blocks of `count` vectors of which `loads` take something from a pixel: how many are done, as long as whole vectors can
+ * be read. */
+#define PADDED_BLOCKS(name, T, load, store)                                                                         \
+    INLINE int64_t name##_of(int64_t count, int64_t loads, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,  \
+                             int64_t bytes, int past) {                                                             \
+        enum { SIZE = sizeof(T) };                                                                                  \
+        const int64_t last = (loads - 1) * SIZE, end = (n - 1) * s + bytes - last - SIZE;                           \
+        uint8_t some[SIZE];                                                                                         \
+        for (int k = 0; k < SIZE; ++k) some[k] = last + k < bytes ? 0xFF : 0;                                       \
+        const T kept = load(some), none = {0};                                                                      \
+        int64_t i = 0;                                                                                              \
+        for (; i * s <= end; ++i) {                                                                                 \
+            const uint8_t *from = src + i * s;                                                                      \
+            uint8_t *to = dst + i * count * SIZE;                                                                   \
+            for (int64_t k = 0; k < loads - 1; ++k) store(to + k * SIZE, load(from + k * SIZE), past);              \
+            store(to + last, (T)(load(from + last) & kept), past);                                                  \
+            for (int64_t k = loads; k < count; ++k) store(to + k * SIZE, none, past);                               \
+        }                                                                                                           \
+        return i;                                                                                                   \
+    }                                                                                                               \
+    INLINE int64_t name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) { \
+        const int64_t count = block / (int64_t)sizeof(T), loads = (bytes - 1) / (int64_t)sizeof(T) + 1;             \
+        switch (count <= 4 ? 8 * count + loads : 0) {                                                               \
+            case 8 + 1: return name##_of(1, 1, src, s, dst, n, bytes, past);                                        \
+            case 16 + 1: return name##_of(2, 1, src, s, dst, n, bytes, past);                                       \
+            case 16 + 2: return name##_of(2, 2, src, s, dst, n, bytes, past);                                       \
+            case 32 + 1: return name##_of(4, 1, src, s, dst, n, bytes, past);                                       \
+            case 32 + 2: return name##_of(4, 2, src, s, dst, n, bytes, past);                                       \
+            case 32 + 3: return name##_of(4, 3, src, s, dst, n, bytes, past);                                       \
+            case 32 + 4: return name##_of(4, 4, src, s, dst, n, bytes, past);                                       \
+            default: return name##_of(count, loads, src, s, dst, n, bytes, past);                                   \
+        }                                                                                                           \
     }
-    return i;
-}
+PADDED_BLOCKS(padded_vectors, V, whole, put_past)
+#if VB > 16
+PADDED_BLOCKS(padded_rows, B1, load16, put_lane)
+#endif
 
 INLINE void padded_pixel(const uint8_t *src, uint8_t *dst, int64_t bytes, int64_t block) {
     memcpy(dst, src, (size_t)bytes);
@@ -89,7 +112,10 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
         if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, past);
 #endif
         if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
-        if (block % 16 == 0 && bytes % 16) i += padded_rows(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+        if (block % VB == 0) i += padded_vectors(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+#if VB > 16
+        if (block % 16 == 0) i += padded_rows(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+#endif
     }
     for (; i < n; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
 }
@@ -108,6 +134,8 @@ static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *d
             HERE(move_pixels)(&dense, from, pixels);
         else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
             HERE(move_merge)(&dense, from, pixels);
+        else if (pixel.s == m->size && power_of_two(m->size) && m->size <= 16)
+            HERE(transpose)(m->size, from, channel.s, channel.n, pixels, bytes, n, 0);
         else
             for (int64_t c = 0; c < channel.n; ++c) {
 #define CALL(size) strided(size, from + c * channel.s, pixel.s, pixels + c * size, bytes, n)
