@@ -402,8 +402,8 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
-    """Rows a multiple of 4096 bytes apart, or nearly, or of 2048 or 1024, in the result or in the source: maps of 32 x 32,
-    64 x 64, 160 x 160, 513 x 513 and 16 x 16."""
+    """Rows a multiple of 4096 bytes apart, or nearly, or of 2048 or 1024, in the result or in the source: maps of
+    32 x 32, 64 x 64, 160 x 160, 513 x 513 and 16 x 16."""
     name, line = f"V{size}", 64 // size
     shapes = [
         (line, line),
