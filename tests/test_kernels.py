@@ -140,6 +140,7 @@ EXAMPLES = {
             (12, 1, 1),
             (16, 17, 0),
             (20, 20, 0),
+            *((a, 8, -1) for a in (5, 6, 7)),
         )
         if a < b and a * size <= (32 if s == far == 1 else 64)
     ],

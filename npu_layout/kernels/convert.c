@@ -179,7 +179,7 @@ static int stays_exact(const Arithmetic *a) {
 }
 
 /* Whether there are loops that transpose while they convert, from pixels or to them. Not where there is a CROWD of pixels,
- * of planes read for bytes out of a cache, or half of one of planes written at once, as many as 16 bytes of a pixel. */
+ * of planes read for bytes out of a cache, or more than half of one of planes written from bytes, 16 at once. */
 static int plan_transposed(Convert *c, const Arithmetic *a) {
     enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64 };
     Box *box = &c->box;
@@ -193,7 +193,7 @@ static int plan_transposed(Convert *c, const Arithmetic *a) {
     const Loop k = box->loops[channel], run = box->loops[pixel];
     if (run.n < PIXELS_LEAST || run.p) return 0;
     if (loads && k.n < MANY && !(from == 1 && ((k.n == 4 && run.s == 4) || (k.n == 3 && (run.s == 3 || run.s == 4))))) return 0;
-    if (loads && k.n >= MANY && (a->divides || in_one_set(at_most(k.n, BYTES / from), k.d) > BYTES / 2)) return 0;
+    if (loads && k.n >= MANY && (a->divides || (from == 1 && in_one_set(at_most(k.n, BYTES), k.d) > CROWD / 2))) return 0;
     if (loads && k.n >= MANY && in_one_set(PIXELS_AT_ONCE, run.s) >= CROWD) return 0;
     if (from == 1 && loads && !stays_exact(a)) return 0;
     if (stores && k.n * to < BYTES) return 0;

@@ -31,8 +31,8 @@ static inline int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
  * it is half a page more, and otherwise too few to matter. CROWD: so many drive each other out. */
 enum { PAGE = 4096, CROWD = 16 };
 static inline int64_t in_one_set(int64_t rows, int64_t distance) {
-    const int64_t offset = (distance + 8) & (PAGE - 16);
-    return offset == 0 ? rows : offset == PAGE / 2 ? rows / 2 : 0;
+    const int64_t apart = size_of(distance), offset = (apart + 8) & (PAGE - 16);
+    return apart < PAGE / 2 - 8 ? 0 : offset == 0 ? rows : offset == PAGE / 2 ? rows / 2 : 0;
 }
 
 /* Channels that there are loops for. */

@@ -49,7 +49,7 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     if (pixel < 0) return 0;
     const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
     const int planes = move->loops[pixel].s == src_size;
-    if (!pixels && !(planes && bytes <= MOST_OF_PLANES)) return 0;
+    if (!pixels && !(planes && (few(channels) || bytes <= MOST_OF_PLANES))) return 0;
     Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
     const int count = walk_of(move, channel, moved);
     if (count != walk_of(fill, pad, filled)) return 0;

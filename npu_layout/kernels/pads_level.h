@@ -130,7 +130,7 @@ static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *d
         n = pixel.n - i < most ? pixel.n - i : most;
         const uint8_t *from = src + i * pixel.s;
         const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
-        if (m->size == 1 && channel.s == -1)
+        if (m->size == 1 && channel.s == -1 && channel.n <= 4)
             HERE(move_pixels)(&dense, from, pixels);
         else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
             HERE(move_merge)(&dense, from, pixels);

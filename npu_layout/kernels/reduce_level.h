@@ -71,7 +71,7 @@ INLINE V number(int size, int64_t x) {
     return size == 1 ? (V)((E1){0} + (int8_t)x) : size == 2 ? (V)((E2){0} + (int16_t)x) : (V)((E4){0} + (int32_t)x);
 }
 
-/* Of planes of LEAD bytes and more, so many are read TOGETHER, each for a while, and fetched LEAD bytes ahead. */
+/* Of planes of LEAD bytes and more, so many are read TOGETHER, each for a while. Lines LEAD bytes ahead are asked for. */
 enum { TOGETHER = 8, LEAD = 1024 };
 
 /* `count` vectors from byte i on, of the channels from `c` to `end`. */
