@@ -82,6 +82,23 @@ EXAMPLES = {
             lambda n, k=k: [(4, 1, n * k), (n, 4, k), (k, 4 * n + 3, 1)],
             lambda n, k=k: [(k, 1, 4 * n + 3), (n, k, 4), (4, n * k, 1)],
         )
+    ]
+    + [  # few on both sides, next to each other on either one
+        (size, loops)
+        for size, k in ((1, 2), (1, 4), (2, 2), (2, 4), (1, 3))
+        for loops in (
+            lambda n, k=k: [(n, 4, 4 * k + 1), (4, 1, k), (k, 4 * n + 3, 1)],
+            lambda n, k=k: [(n, -4, 4 * k + 1), (4, 1, k), (k, 4 * n + 3, 1)],
+            lambda n, k=k: [(k, 1, 4 * n + 3), (n, 4 * k + 1, 4), (4, k, 1)],
+        )
+    ]
+    + [
+        (size, loops)
+        for size, k, c in ((4, 4, 4), (2, 8, 8), (4, 3, 8))
+        for loops in (
+            lambda n, k=k, c=c: [(c, 1, n * k), (n, c, k), (k, c * n + 3, 1)],
+            lambda n, k=k, c=c: [(k, 1, c * n + 3), (n, k, c), (c, n * k, 1)],
+        )
     ],
     "split": [
         (size, lambda n, c=c, of=of, way=way: [(c, 1, n + 3), (n, way * of, 1)])
@@ -177,6 +194,15 @@ def turned(n: int) -> Loops:
     return [(5, 1, n + 1, 1), (n, 5, 1, 0)]
 
 
+def exchanged(n: int, p: int = 0) -> Loops:
+    """Rows of 60 elements and more in another order: the parameters change from row to row of the source, or never."""
+    return [(3, n + 60, 5 * (n + 60) + 1, p), (5, 3 * (n + 60), n + 60, 0), (n + 60, 1, 1, 0)]
+
+
+def exchanged_channels(n: int) -> Loops:
+    return exchanged(n, 1)
+
+
 def channelwise(source: str, channels: int, steps: int, target: str = "float32") -> Arithmetic:
     """Shift, scale and divisor, or the first of these, others for each channel."""
     return Arithmetic(
@@ -199,7 +225,7 @@ CONVERSIONS = {
     "load": [
         (pixel(source, target, channels), loops)
         for source, target in (*((source, "float32") for source in DTYPES), ("int16", "float16"), ("uint8", "uint16"))
-        for channels, loops in ((1, one), (5, five), (5, turned))
+        for channels, loops in ((1, one), (5, five), (5, turned), (1, exchanged), (3, exchanged_channels))
     ],
     "load transposed": [
         (channelwise(source, c if p else 1, steps), lambda n, c=c, s=s, step=step, p=p: planes(n, c, s, step, p))
@@ -224,7 +250,11 @@ CONVERSIONS = {
         for p, steps in ((0, 2), (1, 2 if c > 4 else 3))
     ],
     "store": [
-        *((plain(target), one) for target in ("int16", "uint16", "float16", "bfloat16")),
+        *(
+            (plain(target), loops)
+            for target in ("int16", "uint16", "float16", "bfloat16")
+            for loops in (one, exchanged)
+        ),
         *((pixel("float32", target, 5), five) for target in DTYPES if target not in ("int32", "float32")),
     ],
     "store int32": [(plain("int32"), one), (pixel("float32", "int32", 1), one), (pixel("float32", "int32", 5), five)],
@@ -237,16 +267,21 @@ CONVERSIONS = {
             (pixel("float32", target, 1), 0) if target in BYTES else (channelwise("float32", c, 2, target), 1),
         )
     ],
-    "quantize": [(made, one) for target in (*BYTES, "int32") for made in (plain(target), pixel("float32", target, 1))],
+    "quantize": [
+        (made, loops)
+        for target in (*BYTES, "int32")
+        for made in (plain(target), pixel("float32", target, 1))
+        for loops in (one, exchanged)
+    ],
     "brief": [
         (pixel(source, target, channels, -1), loops)
         for source, target in itertools.product(BYTES, BYTES)
-        for channels, loops in ((1, one), (5, five))
+        for channels, loops in ((1, one), (5, five), (1, exchanged))
     ],
     "short": [
         (pixel(source, target, channels), loops)
         for source, target in itertools.product(BYTES, BYTES)
-        for channels, loops in ((1, one), (5, five))
+        for channels, loops in ((1, one), (5, five), (1, exchanged))
     ],
     "short pixels": [
         (pixel(source, target, d), lambda n, s=s, d=d, step=step: [(n, s, d, 0), (d, step, 1, 1)])

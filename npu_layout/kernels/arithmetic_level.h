@@ -218,6 +218,14 @@ INLINE F scaled(F v, F shift, F scale, int divides, F divisor) {
     return divides ? v / divisor : v;
 }
 typedef F Get(const uint8_t *);
+/* A loop of the table: row after row of the same parameters. */
+#define ROW_AFTER_ROW(name, BODY)                                                                                 \
+    static void HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                         \
+        for (int64_t left = row->more;; --left, src += row->src_step, dst += row->dst_step) {                     \
+            BODY;                                                                                                 \
+            if (!left) return;                                                                                    \
+        }                                                                                                         \
+    }
 typedef void Four(const uint8_t *, F[4]);
 INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides, const uint8_t *from, uint8_t *dst, int64_t n,
                  const Row *row) {
@@ -276,12 +284,7 @@ INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const 
 #define TRY_PAST(name, suffix)
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
-    static void HERE(load_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {          \
-        for (int64_t left = row->more;; --left, src += row->src_step, dst += row->dst_step) {                     \
-            FIRST load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row);                       \
-            if (!left) return;                                                                                    \
-        }                                                                                                         \
-    }
+    ROW_AFTER_ROW(load_##name##suffix, FIRST load(get_##name, four_##name, bytes, 1, each, divides, src, dst, n, row))
 #define PLAIN(name) \
     if (!row->steps) HERE(load_plain_##name)(src, dst, n, row); else
 #define LOAD(name, bytes)                                                                                         \
@@ -319,12 +322,8 @@ INLINE void store(void put(uint8_t *, S), int bytes, int each, const uint8_t *sr
     WALK(src, STORE_AT)
 }
 #define STORE(name, bytes, narrow)                                                                            \
-    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {               \
-        store(narrow, bytes, 0, src, dst, n, row);                                                     \
-    }                                                                                                      \
-    static void HERE(store_##name##_each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {        \
-        store(narrow, bytes, 1, src, dst, n, row);                                                     \
-    }
+    ROW_AFTER_ROW(store_##name, store(narrow, bytes, 0, src, dst, n, row))                                    \
+    ROW_AFTER_ROW(store_##name##_each, store(narrow, bytes, 1, src, dst, n, row))
 STORE(i8, 1, narrow_8)
 STORE(u8, 1, narrow_8)
 STORE(i16, 2, narrow_16)
@@ -376,10 +375,7 @@ INLINE void store_wide(int each, int steps, const uint8_t *src, uint8_t *dst, in
         }
     }
 }
-#define STORE_WIDE(name, each, steps)                                                                          \
-    static void HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                      \
-        store_wide(each, steps, src, dst, n, row);                                                             \
-    }
+#define STORE_WIDE(name, each, steps) ROW_AFTER_ROW(name, store_wide(each, steps, src, dst, n, row))
 STORE_WIDE(store_i32, 0, 0)
 STORE_WIDE(store_i32_each, 1, 0)
 STORE_WIDE(quantize_i32, 0, 1)
@@ -571,22 +567,17 @@ INLINE void quantize(int to_u8, int plain, int by_products, const uint8_t *src, 
     }
 }
 #define QUANTIZE(name, to_u8)                                                                                  \
-    static void HERE(quantize_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {           \
+    ROW_AFTER_ROW(quantize_##name,                                                                             \
         const int plain = *row->shift == 0 && *row->scale == 1 && *row->before == 0;                           \
         if (by_products(row) && plain) quantize(to_u8, 1, FUSED, src, dst, n, row);                            \
         else if (by_products(row)) quantize(to_u8, 0, FUSED, src, dst, n, row);                                \
         else if (plain) quantize(to_u8, 1, 0, src, dst, n, row);                                               \
-        else quantize(to_u8, 0, 0, src, dst, n, row);                                                          \
-    }
+        else quantize(to_u8, 0, 0, src, dst, n, row))
 QUANTIZE(i8, 0)
 QUANTIZE(u8, 1)
 #define BRIEF(from_u8, to_u8, each)                                                                                  \
-    static void HERE(brief_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
-        brief(from_u8, to_u8, each, src, dst, n, row);                                                               \
-    }                                                                                                                \
-    static void HERE(short_##from_u8##to_u8##each)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {    \
-        short_brief(from_u8, to_u8, each, src, dst, n, row);                                                         \
-    }
+    ROW_AFTER_ROW(brief_##from_u8##to_u8##each, brief(from_u8, to_u8, each, src, dst, n, row))                       \
+    ROW_AFTER_ROW(short_##from_u8##to_u8##each, short_brief(from_u8, to_u8, each, src, dst, n, row))
 BRIEF(0, 0, 0)
 BRIEF(0, 0, 1)
 BRIEF(0, 1, 0)
@@ -596,11 +587,7 @@ BRIEF(1, 0, 1)
 BRIEF(1, 1, 0)
 BRIEF(1, 1, 1)
 
-#define STORE_FLOAT(name)                                                                            \
-    static void HERE(store_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {         \
-        (void)row;                                                                                   \
-        WALK(src, STORE_FLOAT_AT_##name)                                                                  \
-    }
+#define STORE_FLOAT(name) ROW_AFTER_ROW(store_##name, WALK(src, STORE_FLOAT_AT_##name))
 #define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))
 #define STORE_FLOAT_AT_bf16(i) put_bf16(dst + 2 * (i), get_f32(src + 4 * (i)))
 #define STORE_FLOAT_AT_f32(i) put_f32(dst + 4 * (i), get_f32(src + 4 * (i)))

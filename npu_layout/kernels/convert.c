@@ -4,10 +4,10 @@
 #include <string.h>
 
 /* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
- * move of the narrower elements makes it, or no move makes it LONG. HALF: where only a move of the wider elements does. LONG:
- * in any case. OFTEN: uses for which parameters are written out for each element; REPEATED: elements that these are written
- * out for where fewer begin again. */
-enum { LINE = 64, SHORT = 16, LEAST = 64, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
+ * move of the narrower elements makes it, or no move makes it LONG, or where it lies if a vector of floats is one step;
+ * LEAST_BYTES: if a vector of bytes is one. HALF: where it lies, in two steps. LONG: in any case. OFTEN: uses for which
+ * parameters are written out for each element; REPEATED: elements that these are written out for where fewer begin again. */
+enum { LINE = 64, SHORT = 16, LEAST = 64, LEAST_BYTES = 128, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
 
 /* Loops, innermost first, and how many elements they go through. */
 typedef struct {
@@ -61,11 +61,11 @@ static int has_parameters(const Chain *c, const Box *box) {
     return 1;
 }
 
-/* The loop of the smallest steps on one side that a chain leaves, or -1. */
-static int least_step(const Box *box, const Chain *but, int destination) {
+/* The loop of the smallest steps on one side that a chain leaves, or -1; `alike`: one that does not change the parameters. */
+static int least_step(const Box *box, const Chain *but, int destination, int alike) {
     int least = -1;
     for (int i = 0; i < box->count; ++i) {
-        if (has(but, i)) continue;
+        if (has(but, i) || (alike && box->loops[i].p)) continue;
         if (least < 0 || (destination ? size_of(box->loops[i].d) < size_of(box->loops[least].d)
                                       : size_of(box->loops[i].s) < size_of(box->loops[least].s)))
             least = i;
@@ -209,6 +209,12 @@ static int plan_transposed(Convert *c, const Arithmetic *a) {
     return 1;
 }
 
+/* The elements of a row from which on it is converted where it lies, if others have the same parameters. */
+static int64_t where_it_lies(const Arithmetic *a, int constant) {
+    if (a->to == F32 || (a->from == F32 && a->to >= F16 && !a->steps)) return LEAST;
+    return a->brief || (a->from == F32 && a->to <= U8 && constant) ? LEAST_BYTES : HALF;
+}
+
 static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     *box = *asked;
     box->count = 0;
@@ -239,10 +245,11 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     }
     const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
     const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
+    const int64_t direct = least_step(box, &chains[DIRECT], 0, 1) < 0 ? HALF : where_it_lies(a, constant);
     const struct {
         Way way;
         int64_t *of, least;
-    } worth[] = {{DIRECT, reach, LONG}, {narrow, reach, LONG}, {DIRECT, reach, HALF}, {narrow, alike, LEAST},
+    } worth[] = {{DIRECT, reach, direct}, {narrow, reach, LONG}, {narrow, alike, LEAST},
                  {wide, reach, LONG}, {DIRECT, reach, LEAST}, {narrow, reach, LEAST}, {wide, reach, LEAST}};
     if (pad) {
         c->way = reach[SCATTER] >= at_most(LEAST, all.n) ? SCATTER : BOTH;
@@ -259,7 +266,7 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
     int64_t n = fill_tile(c, &taken, rooms[c->way]);
     int rows = -1;
     if (c->way == GATHER || c->way == SCATTER) { /* a tile uses the lines of the other side whole */
-        const int near = least_step(box, &(Chain){0, {0}, 1}, c->way == SCATTER);
+        const int near = least_step(box, &(Chain){0, {0}, 1}, c->way == SCATTER, 0);
         const int64_t lines = at_most(box->loops[near].n, LINE / (c->way == SCATTER ? to : from));
         int i = 0;
         while (i < chain.count && chain.at[i] != near) ++i;
@@ -271,7 +278,8 @@ void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad
         }
     }
     if (rows < 0 && c->way != BOTH && !pad && n < LONG) { /* short rows, as many as there is room for */
-        rows = least_step(box, &taken, c->way == SCATTER);
+        if (c->way == DIRECT) rows = least_step(box, &taken, to >= from, 1);
+        if (rows < 0) rows = least_step(box, &taken, c->way == SCATTER, 0);
         if (rows >= 0 && rooms[c->way] / n < 2) rows = -1;
     }
     c->rows_step = 1;
@@ -497,7 +505,7 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
             second = first && taken[1] ? w->level->fast[taken[1]].store[a->to][each] : NULL;
             if (second) row.past = 0;
             if (second && n > STRIP) first = NULL;
-            if (first && !second && taken[0] == PATH_LOAD && !rows->param_step) {
+            if (first && !second && !rows->param_step) {
                 row.more = count - 1, row.src_step = rows->src_step, row.dst_step = rows->dst_step;
                 first(src, dst, n, &row);
                 return;

@@ -106,7 +106,7 @@ typedef struct {
     const int16_t *summand;
     const Product *products; /* or NULL */
     int bits, past, steps;
-    int64_t more, src_step, dst_step; /* of loads: so many rows more by the same parameters, and the bytes from one to the next */
+    int64_t more, src_step, dst_step; /* of conversions in one step: so many rows more by the same parameters, and the bytes from one to the next */
 } Row;
 
 typedef struct Move Move;

@@ -106,11 +106,13 @@ static int separate(int64_t channels, int64_t pixels, int size) {
 enum { DETOUR = 3, NEXT = 128 };
 
 /* Whether there are no good tiles for so few neighbours of the one side. TILE: bytes of the smallest tile's rows; of 4
- * bytes there have to be two. Rows of the result that lie CROWD bytes apart share sets of L1, which the smallest tiles do
- * not fill lines of. Less than 16 bytes of rows of the source are read by loops of their own (few_level.h), if rows are MANY. */
+ * bytes there have to be two. Nor are there for a vector of them by few others. Rows of the result that lie CROWD bytes apart
+ * share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows of the source are read by loops
+ * of their own (few_level.h), if rows are MANY. */
 static int too_few(const Loop *tiny, const Loop *other, int size, int in_result) {
     enum { TILE = 8, CROWD = 1024, MANY = 48 };
     const int64_t bytes = tiny->n * size;
+    if (bytes <= 2 * TILE && few(other->n)) return 1;
     if (bytes >= 2 * TILE) return 0;
     if (bytes >= TILE && size < 4) return in_result && other->d % CROWD == 0;
     return in_result || size > 2 || other->n < MANY;
@@ -208,7 +210,7 @@ static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detou
             if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
             else if (outer.n * size < 16) m->row = (inner.n - APART) * size;
             else if (inner.n * size < 16) m->row = (outer.n - APART) * size;
-            if (may_detour && m->path == PATH_TRANSPOSE) plan_detour(m);
+            if (may_detour && (m->path == PATH_TRANSPOSE || m->row < 16)) plan_detour(m);
             return;
         }
     }
