@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple, TypeVar, Union
@@ -88,10 +89,11 @@ class Given(NamedTuple):
 def given(operator: str, *inputs: Any, values: bool = True, windows: bool = False) -> Given:
     """Check the inputs of an operator. `values`: it computes, so that it gets native numbers, bool as uint8; else it
     moves elements as they are. `windows`: see result_layout."""
-    sources = tuple(_array(operator, x) for x in inputs)
-    layout = result_layout(*(x if _carries(x) else source for x, source in zip(inputs, sources)), windows=windows)
-    kind = next((type(x) for x in inputs if _carries(x)), None)
-    arrays = tuple(_native(a) for a in sources) if values else sources
+    carrying = [x for x in inputs if _carries(x)]
+    sources = tuple([_array(operator, x) for x in inputs])
+    layout = _common(carrying, sources, windows)
+    kind = type(carrying[0]) if carrying else None
+    arrays = tuple([_native(a) for a in sources]) if values else sources
     return Given(operator, arrays, sources, order_of(_LAYOUT if layout is None else layout), kind)
 
 
@@ -127,12 +129,16 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)
     (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
     """
-    carried = [x.layout for x in inputs if _carries(x)]
-    if len(inputs) == 1:
-        return carried[0] if carried else _format_of(inputs[0])
-    if carried:
-        return _LAST if windows and _LAST in carried else carried[0]
-    told = {_format_of(x) for x in inputs} - {None}
+    return _common([x for x in inputs if _carries(x)], inputs, windows)
+
+
+def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) -> Layout | None:
+    """result_layout of inputs of which some carry their format."""
+    if carrying:
+        return _LAST if windows and any(x.layout == _LAST for x in carrying) else carrying[0].layout
+    told = {_format_of(x) for x in inputs}
+    if len(inputs) > 1:
+        told -= {None}
     return told.pop() if len(told) == 1 else None
 
 

@@ -168,15 +168,20 @@ def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
 def moving_axes(x: np.ndarray) -> Shape | None:
     """The axes of more than one element, outermost first; None where one does not lie within the next: overlapping,
     expanded and interleaved arrays. The sign of a stride has no say."""
-    if not x.size:
+    return _moving_axes(x.shape, x.strides, x.itemsize)
+
+
+@lru_cache(maxsize=1024)
+def _moving_axes(shape: Shape, strides: Shape, itemsize: int) -> Shape | None:
+    if 0 in shape:
         return ()
-    steps = [abs(s) for s in x.strides]
-    order = sorted((i for i, n in enumerate(x.shape) if n > 1), key=lambda i: -steps[i])
-    reach = x.itemsize
+    steps = [abs(s) for s in strides]
+    order = sorted((i for i, n in enumerate(shape) if n > 1), key=lambda i: -steps[i])
+    reach = itemsize
     for axis in reversed(order):
         if steps[axis] < reach:
             return None
-        reach += steps[axis] * (x.shape[axis] - 1)
+        reach += steps[axis] * (shape[axis] - 1)
     return tuple(order)
 
 

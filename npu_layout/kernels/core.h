@@ -161,10 +161,11 @@ typedef struct {
 } Ahead;
 
 /* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
- * exponentials of what they lack to it, and their sums; then out = plane * factor for any n. */
+ * exponentials of what they lack to it, their sums and, where there is room, the factors 1 / sum; then out = plane * factor
+ * for any n. */
 typedef void Maxima(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first);
 typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums, int first,
-                          Ahead ahead);
+                          float *factor, Ahead ahead);
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 

@@ -267,10 +267,9 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                 if (pass == 0) loops->maxima(b.tile, pitch, channels, pitch, b.most, !c);
                 if (pass == 1 || (pass == 2 && all_channels > each))
                     loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2,
+                                        pass == 1 && c + each >= all_channels ? b.factor : NULL,
                                         all_channels > each ? none : ahead_of(r, &t, s));
                 if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch);
-                if (pass == 1 && c + each >= all_channels)
-                    for (int64_t i = 0; i < pitch; ++i) b.factor[i] = (float)(1.0 / b.sums[i]);
             }
     }));
     if (r->past) level->fence();

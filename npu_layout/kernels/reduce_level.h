@@ -328,7 +328,7 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
 
 /* Four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. */
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
-                               int first, Ahead ahead) {
+                               int first, float *factor, Ahead ahead) {
     for (int64_t i = 0; i < n; i += WIDTH) {
         const int fetches = ahead.at && i % 16 == 0;
         const uint8_t *line = fetches ? ahead.at + i / 16 * ahead.line : NULL;
@@ -358,6 +358,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
         sum[0] += doubles(rest[0], 0), sum[1] += doubles(rest[0], 1);
         memcpy(sums + i, sum, sizeof sum);
     }
+    for (int64_t i = 0; factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
 INLINE void scale_row(const float *p, const float *factor, uint8_t *to, int64_t n) {

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-_DTYPES = frozenset(("int8", "uint8", "int16", "uint16", "int32", "float16", "float32"))
+_NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
 
 def _stored(x: np.ndarray, dtype: str | None) -> str:
     """The name of what x holds; bfloat16 lies in uint16."""
-    name = x.dtype.name
+    name = _NAMES.get(x.dtype)
     if dtype == "bfloat16" and name == "uint16":
-        name = dtype
-    elif dtype not in (None, name) or name not in _DTYPES:
-        raise ValueError(f"elements: expected {', '.join(sorted(_DTYPES))}, or bfloat16 in uint16; got {name}, {dtype}")
-    if not x.dtype.isnative:
+        return dtype
+    if name is None and x.dtype.newbyteorder("=") in _NAMES:
         raise ValueError(f"elements of the other byte order: {x.dtype.str}")
+    if name is None or dtype not in (None, name):
+        known = ", ".join(_NAMES.values())
+        raise ValueError(f"elements: expected {known}, or bfloat16 in uint16; got {x.dtype}, {dtype}")
     return name
 
 
