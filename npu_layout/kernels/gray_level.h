@@ -175,6 +175,60 @@ INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *ou
 }
 #endif
 
+#if defined(PACKS) || defined(STRUCTURES)
+#define GRAYS_FLOATS 1
+/* WIDTH pixels of 3 or 4 floats: the first three channels of each. */
+INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
+#ifdef STRUCTURES
+    V x[4];
+    if (channels == 3) get_apart3_4(p, x);
+    else get_apart4_4(p, x);
+    for (int c = 0; c < 3; ++c) v[c] = (F)x[c];
+#elif VB == 64
+    const FI x[3] = {(FI)whole(p), (FI)whole(p + VB), (FI)whole(p + 2 * VB)};
+    const S k = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    for (int c = 0; c < 3; ++c) {
+        if (channels == 3) {
+            const S at = 3 * k + c, behind = at >= 32;
+            const FI near = _mm512_permutex2var_ps(x[0], (I)at, x[1]);
+            v[c] = (F)_mm512_permutex2var_ps(near, (I)((~behind & k) | (behind & (at - 16))), x[2]);
+        } else {
+            const I at = (I)(4 * k + c);
+            const FI low = _mm512_permutex2var_ps(x[0], at, x[1]), high = _mm512_permutex2var_ps(x[2], at, (FI)whole(p + 3 * VB));
+            v[c] = (F)_mm512_shuffle_f32x4(low, high, 0x44);
+        }
+    }
+#else
+#define FLOATS_OF(x, y, i, j, k, l) PACKS(shuffle_ps)((FI)(x), (FI)(y), (i) | (j) << 2 | (k) << 4 | (l) << 6)
+    const V a = lanes(p, 16 * channels), b = lanes(p + 16, 16 * channels), c = lanes(p + 32, 16 * channels);
+    if (channels == 3) {
+        v[0] = (F)FLOATS_OF(a, FLOATS_OF(b, c, 2, 2, 1, 1), 0, 3, 0, 2);
+        v[1] = (F)FLOATS_OF(FLOATS_OF(a, b, 1, 1, 0, 0), FLOATS_OF(b, c, 3, 3, 2, 2), 0, 2, 0, 2);
+        v[2] = (F)FLOATS_OF(FLOATS_OF(a, b, 2, 2, 1, 1), c, 0, 2, 0, 3);
+    } else {
+        const V d = lanes(p + 48, 64), ab = VLOW_4(a, b), cd = VLOW_4(c, d);
+        v[0] = (F)FLOATS_OF(ab, cd, 0, 1, 0, 1);
+        v[1] = (F)FLOATS_OF(ab, cd, 2, 3, 2, 3);
+        v[2] = (F)FLOATS_OF(VHIGH_4(a, b), VHIGH_4(c, d), 0, 1, 0, 1);
+    }
+#undef FLOATS_OF
+#endif
+}
+
+/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may lie outside. */
+INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
+    enum { STEP = WIDTH };
+    const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
+    if (n < STEP) return 0;
+    AT_STEPS {
+        F v[3];
+        floats_apart(channels, p + 4 * channels * i, v);
+        put_f32(out + 4 * i, v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f));
+        if (i + STEP >= n) return n;
+    }
+}
+#endif
+
 /* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels are split into planes in L1. */
 #define GRAY(type, element, size)                                                                                \
     INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
@@ -220,5 +274,13 @@ static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r,
     gray_row_u16(b, g, r, s, out, n);
 }
 static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    gray_row_f32(b, g, r, s, out, n);
+    int64_t done = 0;
+#ifdef GRAYS_FLOATS
+    const uint8_t *p = b < r ? b : r;
+    if ((s == 12 || s == 16) && g == p + 4 && (b == p + 8 || r == p + 8)) {
+        if (s == 12) done = b == p ? gray_pixels_f32(3, 0, p, out, n) : gray_pixels_f32(3, 2, p, out, n);
+        else done = b == p ? gray_pixels_f32(4, 0, p, out, n) : gray_pixels_f32(4, 2, p, out, n);
+    }
+#endif
+    if (done < n) gray_row_f32(b + done * s, g + done * s, r + done * s, s, out + 4 * done, n - done);
 }

@@ -258,6 +258,22 @@ static int gray_case(const Level *level) {
     const int64_t n = 1 + below(below(2) ? 40 : 400), step = 1 + below(5), apart = step == 1 ? n + below(9) : 1;
     return step == 2 || gray_row(level, n, step, apart, (int)below(2), src + below(64));
 }
+/* Of float32, in memory that ends with the last pixel's third channel. */
+static int gray_floats(const Level *level) {
+    const int64_t n = 1 + below(below(2) ? 40 : 400), step = 1 + below(4), apart = step == 1 ? n : 1, count = (n - 1) * step + 2 * apart + 1;
+    float *p = malloc((size_t)count * sizeof *p), *out = malloc((size_t)n * sizeof *out);
+    const float *planes[3] = {p, p + apart, p + 2 * apart};
+    const Box box = {1, {{n, 4 * step, 4, 0}}, 0, 0, 0};
+    const int swaps = (int)below(2);
+    int64_t good = 0;
+    for (int64_t i = 0; i < count; ++i) p[i] = (float)below(1 << 20) / 4096 - 100;
+    const float *b = planes[swaps ? 2 : 0], *g = planes[1], *r = planes[swaps ? 0 : 2];
+    gray_run(level, 2, &box, (const uint8_t *)b, (const uint8_t *)g, (const uint8_t *)r, (uint8_t *)out, 0, 1);
+    while (good < n && out[good] == b[good * step] * 0.114f + g[good * step] * 0.587f + r[good * step] * 0.299f) ++good;
+    if (good < n) printf("level %s, gray of floats, step %lld, pixel %lld of %lld\n", level->name, (long long)step, (long long)good, (long long)n);
+    free(p), free(out);
+    return good == n;
+}
 static int gray_colours(const Level *level) { /* every one, in pixels of 3 and 4 and in planes */
     enum { ROW = 256 };
     static uint8_t pixels[4 * ROW];
@@ -345,7 +361,7 @@ int main(int count, char **arguments) {
     for (int i = 0; i < level_count(); ++i) {
         if (!level_at(i)) continue;
         for (long n = 0; n < cases; ++n)
-            if (!gray_case(level_at(i))) return 1;
+            if (!gray_case(level_at(i)) || !gray_floats(level_at(i))) return 1;
         if (!gray_colours(level_at(i))) return 1;
     }
     printf("%ld cases at %d level(s): equal\n", run, level_count());
