@@ -592,16 +592,17 @@ def _(case: Case) -> Call:
 # -- gray
 
 
-@peer("gray", "numpy", "weighted integers")
+@peer("gray", "numpy", "weighted sum")
 def _(case: Case) -> Call:
     x = np.moveaxis(case.x, case.order[0], 0)
     b, g, r = x[0], x[1], x[2]
 
-    def run() -> np.ndarray:
+    def integers() -> np.ndarray:
         wide = 3735 * b.astype(np.uint32) + 19235 * g.astype(np.uint32) + 9798 * r.astype(np.uint32)
         return ((wide + 16384) >> 15).astype(case.target.stored)
 
-    return run
+    weights = np.array([0.114, 0.587, 0.299], np.float32)
+    return integers if x.dtype.kind in "iu" else lambda: weights[0] * b + weights[1] * g + weights[2] * r
 
 
 @peer("gray", "cv2", "cvtColor, after merge where needed")
@@ -633,9 +634,13 @@ _GRAY_LOOPS = """
 def run(b, g, r, out):
     for i in range(b.shape[0]):
         for j in range(b.shape[1]):
-            blue, green, red = np.uint32(b[i, j]), np.uint32(g[i, j]), np.uint32(r[i, j])
-            out[i, j] = (blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15
+            blue, green, red = {type}(b[i, j]), {type}(g[i, j]), {type}(r[i, j])
+            out[i, j] = {gray}
 """
+_GRAYS = {
+    "f": dict(type="np.float32", gray="blue * np.float32(0.114) + green * np.float32(0.587) + red * np.float32(0.299)"),
+    "u": dict(type="np.uint32", gray="(blue * 3735 + green * 19235 + red * 9798 + 16384) >> 15"),
+}
 
 
 @peer("gray", "numba", "loops")
@@ -644,7 +649,7 @@ def _(case: Case) -> Call:
     out = np.zeros(x.shape[1:], case.target.stored)
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
-    return _writes(out, _compiled(_GRAY_LOOPS), *planes, rows)
+    return _writes(out, _compiled(_GRAY_LOOPS.format(**_GRAYS[x.dtype.kind])), *planes, rows)
 
 
 # -- reductions over channels, and peaks: results lie in the source's order, as ours

@@ -34,21 +34,17 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) 
 def _flattened(*views: np.ndarray) -> list[np.ndarray]:
     """The same elements with every pair of neighbouring dimensions merged that is one walk in all views."""
     shape: list[int] = []
-    strides: list[list[int]] = [[] for _ in views]
+    last: list[int] = []
     for axis, n in enumerate(views[0].shape):
         if n == 1:
             continue
-        if shape and all(mine[-1] == n * v.strides[axis] for mine, v in zip(strides, views)):
+        steps = [v.strides[axis] for v in views]
+        if shape and last == [n * step for step in steps]:
             shape[-1] *= n
-            for mine, v in zip(strides, views):
-                mine[-1] = v.strides[axis]
-            continue
-        shape.append(n)
-        for mine, v in zip(strides, views):
-            mine.append(v.strides[axis])
-    shape = shape or [1]
-    strided = np.lib.stride_tricks.as_strided
-    return [strided(v, shape, mine or [v.itemsize]) for v, mine in zip(views, strides)]
+        else:
+            shape.append(n)
+        last = steps
+    return [v.reshape(shape or [1]) for v in views]  # views of them, as their steps agree
 
 
 def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
@@ -119,7 +115,6 @@ def _gray_integers(planes: list[np.ndarray], out: np.ndarray) -> None:
 
 
 def _gray_floats(planes: list[np.ndarray], out: np.ndarray) -> None:
-    accumulated = planes[0] * np.float32(_GRAY_FLOATS[0])
-    accumulated += planes[1] * np.float32(_GRAY_FLOATS[1])
-    accumulated += planes[2] * np.float32(_GRAY_FLOATS[2])
-    out[...] = accumulated
+    np.multiply(planes[0], np.float32(_GRAY_FLOATS[0]), out=out)
+    out += planes[1] * np.float32(_GRAY_FLOATS[1])
+    out += planes[2] * np.float32(_GRAY_FLOATS[2])
