@@ -115,6 +115,6 @@ def _gray_integers(planes: list[np.ndarray], out: np.ndarray) -> None:
 
 
 def _gray_floats(planes: list[np.ndarray], out: np.ndarray) -> None:
-    np.multiply(planes[0], np.float32(_GRAY_FLOATS[0]), out=out)
-    out += planes[1] * np.float32(_GRAY_FLOATS[1])
-    out += planes[2] * np.float32(_GRAY_FLOATS[2])
+    accumulated = planes[0] * np.float32(_GRAY_FLOATS[0])
+    accumulated += planes[1] * np.float32(_GRAY_FLOATS[1])
+    np.add(accumulated, planes[2] * np.float32(_GRAY_FLOATS[2]), out=out)

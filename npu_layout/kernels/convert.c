@@ -4,9 +4,10 @@
 #include <string.h>
 
 /* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
- * move of the narrower elements makes it, or no move makes it LONG, or where it lies if a vector of floats is one step;
- * LEAST_BYTES: if a vector of bytes is one. HALF: where it lies, in two steps. LONG: in any case. OFTEN: uses for which
- * parameters are written out for each element; REPEATED: elements that these are written out for where fewer begin again. */
+ * move of the narrower elements makes it, or no move makes it LONG, or where it lies, to float32 or from it to 16 bits without
+ * parameters; LEAST_BYTES: where it lies, to bytes in one step. HALF: where it lies otherwise, or where each row has parameters
+ * of its own. LONG: in any case. OFTEN: uses for which parameters are written out for each element; REPEATED: elements that
+ * these are written out for where fewer begin again. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, LEAST_BYTES = 128, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
 
 /* Loops, innermost first, and how many elements they go through. */

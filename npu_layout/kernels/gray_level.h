@@ -229,7 +229,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
 }
 #endif
 
-/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels are split into planes in L1. */
+/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1. */
 #define GRAY(type, element, size)                                                                                \
     INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
                                 int64_t n) {                                                                     \

@@ -118,8 +118,8 @@ static int too_few(const Loop *tiny, const Loop *other, int size, int in_result)
     return in_result || size > 2 || other->n < MANY;
 }
 
-/* A transpose of few neighbours that go on along a third loop: this one is transposed instead, to planes on a bench, which
- * are interleaved from there; or planes are taken apart, and then transposed. */
+/* A transpose, or a split or a merge of short rows, of few neighbours that go on along a third loop: this one is transposed
+ * instead, to planes on a bench, which are interleaved from there; or planes are taken apart, and then transposed. */
 static void plan_detour(Move *m) {
     enum { LEAST = 2, LEAST_NEXT = 16 };
     Box *box = &m->box;

@@ -16,7 +16,7 @@ def _stored(x: np.ndarray, dtype: str | None) -> str:
     name = _NAMES.get(x.dtype)
     if dtype == "bfloat16" and name == "uint16":
         return dtype
-    if name is None and x.dtype.newbyteorder("=") in _NAMES:
+    if name is None and not x.dtype.isnative:
         raise ValueError(f"elements of the other byte order: {x.dtype.str}")
     if name is None or dtype not in (None, name):
         known = ", ".join(_NAMES.values())
