@@ -136,9 +136,7 @@ def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) ->
     """result_layout of inputs of which some carry their format."""
     if carrying:
         return _LAST if windows and any(x.layout == _LAST for x in carrying) else carrying[0].layout
-    told = {_format_of(x) for x in inputs}
-    if len(inputs) > 1:
-        told -= {None}
+    told = {_format_of(x) for x in inputs} - {None}
     return told.pop() if len(told) == 1 else None
 
 
