@@ -27,7 +27,7 @@ SHAPES = ((1, 1, 1, 1), (2, 17, 3, 5), (1, 5, 9, 70), (3, 2, 1, 33), (1, 130, 4,
 EXAMPLES = {
     "argmax": (DTYPES, (1, 5, 8), ("CHW", "HWC")),
     "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
-    "softmax": (DTYPES, (1, 5, 17), ("CHW", "HWC")),
+    "softmax": (DTYPES, (*range(1, 10), 17), ("CHW", "HWC")),
     "peaks": (DTYPES, (1, 3), ("CHW", "HWC")),
 }
 ULPS = 4  # of a softmax, as `_numpy_reduce.softmax` promises
@@ -561,14 +561,15 @@ def test_threads_and_large_results(backend: str) -> None:
     work = []
     try:
         kernels.set_num_threads(1)
-        for order in ("NCHW", "NHWC", "CHWN"):
-            x = np.empty([{"N": 2, "C": 21, "H": 231, "W": 239}[a] for a in order], np.float32)
-            view = x.transpose([order.index(a) for a in "NHWC"])
-            view[...] = rng.standard_normal(view.shape) * 9
-            where, soft = (
-                np.empty(view.shape[:3], np.int64),
-                np.empty_like(x).transpose([order.index(a) for a in "NHWC"]),
+        orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
+        shapes = ((2, 231, 239, 21), (1, 721, 704, 4), (1, 613, 663, 5))  # planes that begin at cache lines, or do not
+        for (order, other), shape in itertools.product(orders, shapes):
+            view, soft = (
+                np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
+                for o in (order, other)
             )
+            where = np.empty(view.shape[:3], np.int64)
+            view[...] = rng.standard_normal(view.shape) * 9
             kernels.argmax(view, where, backend=backend)
             kernels.softmax(view, soft, backend=backend)  # 8 MB and more go past the caches
             np.testing.assert_array_equal(where, view.argmax(-1))

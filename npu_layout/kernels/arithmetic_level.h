@@ -202,7 +202,7 @@ INLINE S ints(const int32_t *p) {
 /* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one where it begins at
  * a cache line of `wide`, the side of 4 bytes. */
 #define WALK(wide, BODY)                                                                                    \
-    int64_t at = (uintptr_t)(wide) % 4 == 0 ? (int64_t)(-(uintptr_t)(wide) % VB) / 4 : 0;                   \
+    int64_t at = lead_of(1, wide, 4);                                                                       \
     if (at) BODY(0);                                                                                        \
     for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
     if (at < n) BODY(n - WIDTH);
@@ -231,7 +231,7 @@ INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    int64_t at = (uintptr_t)dst % 4 == 0 ? (int64_t)(-(uintptr_t)dst % VB) / 4 : 0;
+    int64_t at = lead_of(n >= 16 * WIDTH, dst, 4); /* the vector more costs what it saves in shorter rows */
     if (at) LOAD_AT(0);
     for (; at + 4 * WIDTH <= n; at += 4 * WIDTH) {
         F v[4];

@@ -160,6 +160,12 @@ typedef struct {
     int64_t channel, line;
 } Ahead;
 
+/* Softmax of 1 to SOFTMAX_FEW channels of n positions, from planes that are s bytes apart to planes that are d bytes apart;
+ * in place where n is a multiple of 16, else n is 16 or more. */
+enum { SOFTMAX_FEW = 8 };
+typedef void SoftmaxOfFew(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
+                          Ahead ahead);
+
 /* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
  * exponentials of what they lack to it, their sums and, where there is room, the factors 1 / sum; then out = plane * factor
  * for any n. */
@@ -220,6 +226,7 @@ typedef struct {
         };
         Across *across;
         struct {
+            SoftmaxOfFew *softmax_of_few;
             Maxima *maxima;
             Exponentials *exponentials;
             Scale *scale;

@@ -1,6 +1,6 @@
 /* The walk of argmax and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
  * their layout; one loop works on the planes, and what comes out is moved to where it belongs. So every layout has the
- * same arithmetic. Planes that lie in the source already are read there by argmax. */
+ * same arithmetic. Planes that lie in the source already are read there by argmax, and by softmax of a few channels. */
 #include "reduce.h"
 
 #include <string.h>
@@ -216,10 +216,10 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
 }
 
 static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
-                    int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
+                    int64_t channels, int64_t rows, int64_t row, int64_t pitch, int scaled) {
     const int64_t step = r->to.loops[r->to.count - 1].s;
-    const int direct = rows == 1 && (row == 1 || t->row.d == 4);
-    if (!direct) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
+    const int direct = !scaled && rows == 1 && (row == 1 || t->row.d == 4);
+    if (!direct && !scaled) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
     if (!direct && r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
         const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
         tile_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
@@ -246,6 +246,23 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     return (Ahead){NULL, 0, 0};
 }
 
+/* A few channels stay in registers all the way. Planes that a side lacks are in the tile. */
+static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
+                           int64_t rows, int64_t row) {
+    const Fast *loops = level->fast + PATH_SOFTMAX;
+    const int64_t pitch = up_to(rows * row, 16);
+    const int planes = rows == 1 && row >= 16;
+    const int reads = planes && r->type == F32 && r->from.count == 1 && t->row.s == 4;
+    const int writes = planes && r->to.count == 1 && t->row.d == 4;
+    uint8_t *const tile = (uint8_t *)b->tile, *const to = writes ? dst : tile;
+    const uint8_t *const from = reads ? src : tile;
+    const Ahead none = {NULL, 0, 0};
+    if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
+    loops->softmax_of_few(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
+                          reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
+    if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, 1);
+}
+
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
@@ -260,7 +277,8 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         uint8_t *d = dst + dst_ + tile_dst;
         const int64_t pitch = up_to(rows * row, 16);
         /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
-        for (int pass = 0; pass < 3; ++pass)
+        if (all_channels <= SOFTMAX_FEW) softmax_of_few(level, &b, r, &t, s, d, rows, row);
+        for (int pass = 0; pass < 3 && all_channels > SOFTMAX_FEW; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {
                 const int64_t channels = at_most(all_channels - c, each);
                 if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, c, channels, rows, row, pitch);
@@ -269,7 +287,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                     loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2,
                                         pass == 1 && c + each >= all_channels ? b.factor : NULL,
                                         all_channels > each ? none : ahead_of(r, &t, s));
-                if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch);
+                if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch, 0);
             }
     }));
     if (r->past) level->fence();

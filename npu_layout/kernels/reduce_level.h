@@ -326,7 +326,58 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
     }
 }
 
-/* Four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. */
+/* 1 / sum of exponentials: four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. Of four at most a
+ * division in float32 gives the same: rounding what has 53 bits to 24 does not show (S. Figueroa, When is double rounding
+ * innocuous?, 1995). */
+INLINE F factor_of(const F e[8], int channels) {
+    const F one = every(1.0f), low = (e[0] + e[1]) + (e[2] + e[3]), high = (e[4] + e[5]) + (e[6] + e[7]);
+    if (channels <= 4) return one / low;
+    const D sum[2] = {doubles(low, 0) + doubles(high, 0), doubles(low, 1) + doubles(high, 1)};
+    double sums[WIDTH];
+    float factor[WIDTH];
+    memcpy(sums, sum, sizeof sums);
+    for (int i = 0; i < WIDTH; ++i) factor[i] = (float)(1.0 / sums[i]);
+    return floats(factor);
+}
+/* From planes to planes, or in place where n is a multiple of WIDTH; else n is WIDTH or more and the last step overlaps
+ * the one before. */
+INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int channels, int past, int fetches,
+                       Ahead ahead) {
+    int64_t i = 0, after = lead_of(past, dst, 4);
+    for (after = after ? after : WIDTH;; after = i + WIDTH) {
+        F x[8], e[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}, most;
+        for (int c = 0; c < channels; ++c) {
+            if (fetches && i % 16 < WIDTH) __builtin_prefetch(ahead.at + i / 16 * ahead.line + c * ahead.channel);
+            x[c] = get_f32(src + c * s + 4 * i);
+            most = larger(x[c], c ? most : x[c]);
+        }
+        for (int c = 0; c < channels; ++c) e[c] = exponential(x[c], most);
+        const F factor = factor_of(e, channels);
+        uint8_t *const to = dst + 4 * i;
+#ifdef STREAM
+        if (past && (uintptr_t)to % VB == 0)
+            for (int c = 0; c < channels; ++c) STREAM(to + c * d, (V)(e[c] * factor));
+        else
+#endif
+            for (int c = 0; c < channels; ++c) put_f32(to + c * d, e[c] * factor);
+        if (i + WIDTH >= n) return;
+        i = after < n - WIDTH ? after : n - WIDTH;
+    }
+}
+#define SOFTMAX_OF(channels)                                                                              \
+    case channels:                                                                                        \
+        ahead.at ? softmax_of(src, s, dst, d, n, channels, past, 1, ahead)                                \
+        : past   ? softmax_of(src, s, dst, d, n, channels, 1, 0, ahead)                                   \
+                 : softmax_of(src, s, dst, d, n, channels, 0, 0, ahead);                                  \
+        break;
+static void HERE(softmax_of_few)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
+                                 Ahead ahead) {
+    past = past && d % VB == 0;
+    switch (channels) {
+        SOFTMAX_OF(1) SOFTMAX_OF(2) SOFTMAX_OF(3) SOFTMAX_OF(4) SOFTMAX_OF(5) SOFTMAX_OF(6) SOFTMAX_OF(7) SOFTMAX_OF(8)
+    }
+}
+
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
                                int first, float *factor, Ahead ahead) {
     for (int64_t i = 0; i < n; i += WIDTH) {
