@@ -187,6 +187,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "softmax", "NCHW 1 21 513 513", "float32 NCHW", "float32 NCHW", (1, 5526549), (0, 1)),
     ("r", "softmax", "NCHW 1 21 513 513", "float32 NHWC", "float32 NHWC", (1, 5526549), (0, 1)),
     ("r", "softmax", "NCHW 1 4 320 320", "float32 NCHW", "float32 NCHW", (1, 409600), (0, 1)),
+    ("r", "softmax", "NCHW 1 150 64 64", "float32 NHWC", "float32 NHWC", (1, 614400), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "float32 NCHW", "float32 NCHW", (1, 40204), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "float32 NHWC", "float32 NHWC", (1, 40204), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "int8 NCHW", "int8 NCHW", (1, 40204), (0, 1)),

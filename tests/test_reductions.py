@@ -28,6 +28,7 @@ EXAMPLES = {
     "argmax": (DTYPES, (1, 5, 8), ("CHW", "HWC")),
     "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
     "softmax": (DTYPES, (*range(1, 10), 17), ("CHW", "HWC")),
+    "softmax across": (DTYPES, (64, 79, 83), ("HWC",)),
     "peaks": (DTYPES, (1, 3), ("CHW", "HWC")),
 }
 ULPS = 4  # of a softmax, as `_numpy_reduce.softmax` promises
@@ -226,7 +227,7 @@ def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -
     if path == "peaks":
         found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
         return path, found
-    if path == "softmax":
+    if path in ("softmax", "softmax across"):
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
         taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
     else:
@@ -250,7 +251,7 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
             assert taken == path or not step
             if path == "peaks":
                 expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
-            elif path == "softmax":
+            elif path in ("softmax", "softmax across"):
                 expected = np.empty(x.shape, np.float32)
                 kernels.softmax(x, expected, dtype=dtype, backend="numpy")
                 expected, got = bits(expected), bits(got)
@@ -328,9 +329,26 @@ def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fen
 
 
 @pytest.mark.parametrize("backend", NATIVE)
+def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Every number of channels that vectors may hold, and more than a bench does, of one to nine positions."""
+    rng = np.random.default_rng(14)
+    for channels in (*range(1, 140), 255, 1000, 4080, 4081, 16368, 16369):
+        for n, dtype in itertools.product((1, 4, 9) if channels < 1001 else (1, 6), ("float32", "int8")):
+            x = values(rng, dtype, (n, channels))
+            expected = np.empty((n, channels), np.float32)
+            kernels.softmax(x, expected, dtype=dtype, backend="numpy")
+            for first, gap in itertools.product((True, False), (0, 1)):
+                view = room(fences[0], x.dtype, x.shape, "PC", (0, gap), "P" if gap else "", first, axes="PC")
+                out = room(fences[1], np.float32, x.shape, "PC", (0, gap), "", first, axes="PC")
+                view[...] = x
+                kernels.softmax(view, out, dtype=dtype, backend=backend)
+                np.testing.assert_array_equal(bits(out), bits(expected), err_msg=f"{dtype} {channels} {n} {gap}")
+
+
+@pytest.mark.parametrize("backend", NATIVE)
 def test_every_alignment(backend: str) -> None:
     rng = np.random.default_rng(4)
-    for dtype, (channels, n) in itertools.product(("int8", "uint16", "float32"), ((3, 150), (19, 70), (140, 40))):
+    for dtype, (channels, n) in itertools.product(("int8", "uint16", "float32"), ((3, 150), (19, 70), (79, 9), (140, 40))):
         stored = stored_dtype(dtype)
         x = values(rng, dtype, (channels, n), odd=False)
         expected = np.argmax(x, 0)
@@ -562,7 +580,8 @@ def test_threads_and_large_results(backend: str) -> None:
     try:
         kernels.set_num_threads(1)
         orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
-        shapes = ((2, 231, 239, 21), (1, 721, 704, 4), (1, 613, 663, 5))  # planes that begin at cache lines, or do not
+        # Planes and pixels that begin at cache lines, and others.
+        shapes = ((2, 231, 239, 21), (1, 721, 704, 4), (1, 613, 663, 5), (1, 181, 176, 64), (1, 163, 163, 79))
         for (order, other), shape in itertools.product(orders, shapes):
             view, soft = (
                 np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])

@@ -58,7 +58,7 @@ def softmax(
 
 
 def _exponentials(x: np.ndarray, most: np.ndarray) -> None:
-    """e**(x - most) for x <= most, in place, as reduce_level.h has it: Knuth's two-sum, Cephes' polynomial."""
+    """e**(x - most) for x <= most, in place, as softmax_level.h has it: Knuth's two-sum, Cephes' polynomial."""
     one = np.float32
     magic = one(1.5 * 2**23)
     d = x - most

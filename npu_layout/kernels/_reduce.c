@@ -86,7 +86,7 @@ static PyObject *reduce(PyObject *args, int is_argmax) {
         reduction_plan(&r);
         const Call call = {is_argmax ? argmax_run : softmax_run, level, &r, src.buf, dst.buf};
         run_unlocked(call_part, &call, src.len + dst.len);
-        if (is_argmax) path = argmax_path(level, &r);
+        path = is_argmax ? argmax_path(level, &r) : softmax_path(level, &r);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);

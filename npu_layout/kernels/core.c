@@ -31,6 +31,7 @@ const Path paths[PATHS] = {
     {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
     {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
     {"softmax", "reduce", "planes, to which every layout comes first"},
+    {"softmax across", "reduce", "16 and more neighbouring channels of any dtype, to neighbours"},
     {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
 };
 

@@ -175,6 +175,11 @@ typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 
+/* Softmax of 16 or more neighbouring channels of n positions, s bytes apart, to neighbours; up to four positions `together`.
+ * The bench has room for that many rows of 16 floats more than channels. */
+typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, int together,
+                           float *bench);
+
 /* Whole cache lines past the caches. */
 typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
 
@@ -203,7 +208,7 @@ enum {
     PATH_COPY, PATH_ROWS, PATH_TRANSPOSE, PATH_DETOUR, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
-    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_PEAKS,
+    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_PEAKS,
     PATHS
 };
 extern const Path paths[PATHS];
@@ -232,6 +237,7 @@ typedef struct {
             Scale *scale;
             Copy *copy;
         };
+        SoftmaxAcross *softmax_across;
         Peak *peak[DTYPES]; /* none for float16 and bfloat16, which are converted */
     };
 } Fast;

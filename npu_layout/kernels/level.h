@@ -12,6 +12,7 @@
 #include "pads_level.h"
 #include "gray_level.h"
 #include "reduce_level.h"
+#include "softmax_level.h"
 #include "peaks_level.h"
 
 #ifdef STREAM
@@ -74,6 +75,7 @@ const Level HERE(level) = {
         [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32}},
         [PATH_SOFTMAX] = {VB, {.softmax_of_few = HERE(softmax_of_few), .maxima = HERE(maxima), .exponentials = HERE(exponentials),
                                .scale = HERE(scale), .copy = HERE(copy)}},
+        [PATH_SOFTMAX_ACROSS] = {ACROSS_STEP, {.softmax_across = SOFTMAX_ACROSS}},
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),

@@ -8,7 +8,7 @@
 /* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
  * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice.
  * ACROSS: neighbouring channels from which on argmax is faster without planes, measured. */
-enum { TILE = 16384, SOFT = 32768, MANY = 1024, LINE = 64, ACROSS = 9 };
+enum { TILE = 16384, SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, LINE = 64, ACROSS = 9 };
 
 static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
@@ -196,23 +196,32 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
 }
 
 typedef struct {
-    float tile[16 * MANY], most[STRIP], factor[STRIP];
-    uint8_t raw[4 * 16 * MANY];
+    float tile[ROOM], most[STRIP], factor[STRIP];
+    union {
+        uint8_t raw[4 * ROOM];
+        float rows[ROOM];
+    };
     double sums[STRIP];
     Movers in, out;
 } SoftmaxBench;
 
+/* Rows of n elements, `step` bytes apart, to float32, `pitch` floats apart. */
+static void load_floats(const Level *level, const Reduction *r, const uint8_t *from, int64_t step, float *to, int64_t pitch, int64_t n,
+                        int64_t rows) {
+    const float one = 1, zero = 0;
+    const int32_t none = 0;
+    const Row row = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
+                     .after = &none, .steps = 1, .more = rows - 1, .src_step = step, .dst_step = 4 * pitch};
+    level->fast[PATH_LOAD].load[r->type][0][0](from, (uint8_t *)to, n, &row);
+}
+
 /* Channels from c on as float32 planes in the tile. */
 static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c,
                   int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
-    const float one = 1, zero = 0;
-    const int32_t none = 0;
-    const Row arithmetic = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
-                            .after = &none, .steps = 1};
     const int size = dtype_size[r->type];
-    uint8_t *planes = (uint8_t *)b->tile, *tile = r->type == F32 ? planes : b->raw; /* load works on none in place */
+    uint8_t *tile = r->type == F32 ? (uint8_t *)b->tile : b->raw; /* load works on none in place */
     gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
-    if (r->type != F32) level->fast[PATH_LOAD].load[r->type][0][0](tile, planes, channels * pitch, &arithmetic);
+    if (r->type != F32) load_floats(level, r, tile, 0, b->tile, 0, channels * pitch, 1);
 }
 
 static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
@@ -263,6 +272,33 @@ static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction 
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, 1);
 }
 
+/* Neighbouring channels as they lie, of up to four positions at a time. */
+static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
+    const Loop row = box->loops[box->count - 1];
+    const int64_t room = r->channels + 16, together = 4 * room <= ROOM ? 4 : 1;
+    SoftmaxAcross *const loop = level->fast[PATH_SOFTMAX_ACROSS].softmax_across;
+    ODOMETER(box->loops, box->count - 1, box->src, box->dst, 0, {
+        const uint8_t *s = src + src_;
+        uint8_t *d = dst + dst_;
+        if (r->type == F32) loop(s, row.s, d, row.d, row.n, r->channels, together > 1, b->tile);
+        for (int64_t i = 0, n; r->type != F32 && i < row.n; i += n, s += n * row.s, d += n * row.d) {
+            n = at_most(row.n - i, together);
+            load_floats(level, r, s, row.s, b->rows, room, r->channels, n);
+            loop((const uint8_t *)b->rows, 4 * room, d, row.d, n, r->channels, together > 1, b->tile);
+        }
+    });
+}
+
+/* Neighbouring channels stay where they are, where their vectors are mostly full (measured). */
+int softmax_path(const Level *level, const Reduction *r) {
+    const int64_t channels = r->channels, lanes = level->vector / 4;
+    const int neighbours = r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type] && r->to.count == 1 && r->to.loops[0].s == 4;
+    const int64_t least = r->type != F32 ? 64 : lanes > 8 ? 2 * lanes : 16;
+    const int full = channels >= least && up_to(channels, lanes) <= channels + channels / 6;
+    const int fits = channels + 16 <= ROOM;
+    return level->fast[PATH_SOFTMAX_ACROSS].softmax_across && neighbours && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
+}
+
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
@@ -271,6 +307,10 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
     const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
     const Ahead none = {NULL, 0, 0};
     SoftmaxBench b;
+    if (softmax_path(level, r) == PATH_SOFTMAX_ACROSS) {
+        softmax_across(level, &b, r, &box, src, dst);
+        return;
+    }
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
         const uint8_t *s = src + src_ + tile_src;

@@ -25,6 +25,7 @@ typedef struct {
 /* Sort and merge the loops of positions and the digits. */
 void reduction_plan(Reduction *r);
 int argmax_path(const Level *level, const Reduction *r); /* which row of the table it takes */
+int softmax_path(const Level *level, const Reduction *r);
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 

@@ -153,6 +153,7 @@ INLINE F largest_lane(F v) {
     x = _mm512_max_ps(x, _mm512_permute_ps(x, 0x4E));
     return (F)_mm512_max_ps(x, _mm512_permute_ps(x, 0xB1));
 }
+/* The first n floats, and -inf where more would be. */
 INLINE F some_floats(const float *p, int64_t n) {
     return (F)_mm512_mask_loadu_ps((__m512)every(-__builtin_inff()), (__mmask16)((1u << n) - 1), p);
 }
@@ -160,6 +161,10 @@ INLINE F some_floats(const float *p, int64_t n) {
 INLINE uint32_t equal_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ)); }
 INLINE uint32_t nan_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q)); }
 INLINE F largest2(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE F some_floats(const float *p, int64_t n) {
+    const __m256i present = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    return (F)_mm256_blendv_ps((__m256)every(-__builtin_inff()), _mm256_maskload_ps(p, present), (__m256)present);
+}
 INLINE F largest_lane(F v) {
     __m256 x = (__m256)v;
     x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
@@ -179,12 +184,13 @@ INLINE F largest_lane(F v) {
 INLINE uint32_t bits_of(U lanes) { return vaddvq_u32((uint32x4_t)(lanes & (U){1, 2, 4, 8})); }
 INLINE uint32_t equal_bits(F a, F b) { return bits_of((U)(a == b)); }
 INLINE uint32_t nan_bits(F a, F b) { return bits_of((U)(a != a) | (U)(b != b)); }
+INLINE F largest2(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
 INLINE F largest_lane(F v) { return every(vmaxvq_f32((float32x4_t)v)); }
 #endif
-#if VB < 64
+#if VB == 16
 INLINE F some_floats(const float *p, int64_t n) {
-    (void)n;
-    return floats(p);
+    const float none = -__builtin_inff();
+    return (F){p[0], n > 1 ? p[1] : none, n > 2 ? p[2] : none, n > 3 ? p[3] : none};
 }
 #endif
 #if defined(__aarch64__)
@@ -195,7 +201,7 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
         F v[MOST], most;
         for (int k = 0; k < count; ++k) v[k] = get_f32(p + 4 * (k < count - 1 ? k * WIDTH : channels - WIDTH));
         most = v[0];
-        for (int k = 1; k < count; ++k) most = (F)vmaxq_f32((float32x4_t)most, (float32x4_t)v[k]);
+        for (int k = 1; k < count; ++k) most = largest2(most, v[k]);
         most = largest_lane(most);
         const int nan = most[0] != most[0];
         U least = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -272,177 +278,3 @@ static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t 
 #define ACROSS_F32 NULL
 #define ACROSS_STEP 0
 #endif
-
-/* Sums are in double: WIDTH of them are two vectors. */
-#if VB == 64
-typedef __m512d D;
-INLINE D doubles(F v, int upper) {
-    return _mm512_cvtps_pd(upper ? _mm512_extractf32x8_ps((__m512)v, 1) : _mm512_castps512_ps256((__m512)v));
-}
-INLINE F singles(D lower, D upper) {
-    return (F)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lower)), _mm512_cvtpd_ps(upper), 1);
-}
-INLINE F zero_below(F x, F limit, F v) {
-    return (F)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)x, (__m512)limit, _CMP_NLT_UQ), (__m512)v);
-}
-#elif VB == 32
-typedef __m256d D;
-INLINE D doubles(F v, int upper) {
-    return _mm256_cvtps_pd(upper ? _mm256_extractf128_ps((__m256)v, 1) : _mm256_castps256_ps128((__m256)v));
-}
-INLINE F singles(D lower, D upper) {
-    return (F)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
-}
-#else
-typedef double D __attribute__((vector_size(16)));
-#if defined(__SSE2__)
-INLINE D doubles(F v, int upper) {
-    return (D)_mm_cvtps_pd(upper ? _mm_movehl_ps((__m128)v, (__m128)v) : (__m128)v);
-}
-INLINE F singles(D lower, D upper) { return (F)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)lower), _mm_cvtpd_ps((__m128d)upper)); }
-#else
-INLINE D doubles(F v, int upper) { return (D){v[2 * upper], v[2 * upper + 1]}; }
-INLINE F singles(D lower, D upper) { return (F){(float)lower[0], (float)lower[1], (float)upper[0], (float)upper[1]}; }
-#endif
-#endif
-#if VB < 64
-INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
-#endif
-
-/* e**(x - most) for x <= most, each step rounded to float32 by itself:
- *   d = x - most, and `lost` what that rounded off (Knuth's two-sum); 0 where d < -87.3
- *   n = rint(d * log2(e)); r = (d - n * 0.693359375) + (n * 2.12194440e-4 + lost); s = r r
- *   p = ((((c5 r + c4) s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**n
- * The coefficients and the halves of ln 2 are those of Cephes' expf (S. Moshier, 1992). */
-INLINE F exponential(F x, F most) {
-    const F magic = every(0x1.8p23f), d = x - most, back = d - x, lost = (x - (d - back)) - (most + back);
-    const F t = d * every(0x1.715476p0f) + magic, n = t - magic;
-    const F r = (d - n * every(0.693359375f)) + (n * every(2.12194440e-4f) + lost), s = r * r;
-    const F upper = r * every(1.9875691500e-4f) + every(1.3981999507e-3f);
-    const F middle = r * every(8.3334519073e-3f) + every(4.1665795894e-2f);
-    const F lower = r * every(1.6666665459e-1f) + every(5.0000001201e-1f);
-    const F p = (((upper * s + middle) * s + lower) * s + r) + every(1.0f);
-    /* A product, though a sum of exponents would do for numbers: the bits of a NaN would be summed too. */
-    return zero_below(d, every(-87.3f), p * (F)(((U)t << 23) + (U)every(1.0f)));
-}
-
-static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first) {
-    for (int64_t i = 0; i < n; i += WIDTH) {
-        F m = floats((first ? planes : most) + i);
-        for (int64_t c = 0; c < channels; ++c) m = larger(floats(planes + c * pitch + i), m);
-        memcpy(most + i, &m, sizeof m);
-    }
-}
-
-/* 1 / sum of exponentials: four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. Of four at most a
- * division in float32 gives the same: rounding what has 53 bits to 24 does not show (S. Figueroa, When is double rounding
- * innocuous?, 1995). */
-INLINE F factor_of(const F e[8], int channels) {
-    const F one = every(1.0f), low = (e[0] + e[1]) + (e[2] + e[3]), high = (e[4] + e[5]) + (e[6] + e[7]);
-    if (channels <= 4) return one / low;
-    return singles(1.0 / (doubles(low, 0) + doubles(high, 0)), 1.0 / (doubles(low, 1) + doubles(high, 1)));
-}
-/* From planes to planes, or in place where n is a multiple of WIDTH; else n is WIDTH or more and the last step overlaps
- * the one before. */
-INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int channels, int past, int fetches,
-                       Ahead ahead) {
-    int64_t i = 0, after = lead_of(past, dst, 4);
-    for (after = after ? after : WIDTH;; after = i + WIDTH) {
-        F x[8], e[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}, most;
-        for (int c = 0; c < channels; ++c) {
-            if (fetches && i % 16 < WIDTH) __builtin_prefetch(ahead.at + i / 16 * ahead.line + c * ahead.channel);
-            x[c] = get_f32(src + c * s + 4 * i);
-            most = larger(x[c], c ? most : x[c]);
-        }
-        for (int c = 0; c < channels; ++c) e[c] = exponential(x[c], most);
-        const F factor = factor_of(e, channels);
-        uint8_t *const to = dst + 4 * i;
-#ifdef STREAM
-        if (past && (uintptr_t)to % VB == 0)
-            for (int c = 0; c < channels; ++c) STREAM(to + c * d, (V)(e[c] * factor));
-        else
-#endif
-            for (int c = 0; c < channels; ++c) put_f32(to + c * d, e[c] * factor);
-        if (i + WIDTH >= n) return;
-        i = after < n - WIDTH ? after : n - WIDTH;
-    }
-}
-#define SOFTMAX_OF(channels)                                                                              \
-    case channels:                                                                                        \
-        ahead.at ? softmax_of(src, s, dst, d, n, channels, past, 1, ahead)                                \
-        : past   ? softmax_of(src, s, dst, d, n, channels, 1, 0, ahead)                                   \
-                 : softmax_of(src, s, dst, d, n, channels, 0, 0, ahead);                                  \
-        break;
-static void HERE(softmax_of_few)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
-                                 Ahead ahead) {
-    past = past && d % VB == 0;
-    switch (channels) {
-        SOFTMAX_OF(1) SOFTMAX_OF(2) SOFTMAX_OF(3) SOFTMAX_OF(4) SOFTMAX_OF(5) SOFTMAX_OF(6) SOFTMAX_OF(7) SOFTMAX_OF(8)
-    }
-}
-
-static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
-                               int first, float *factor, Ahead ahead) {
-    for (int64_t i = 0; i < n; i += WIDTH) {
-        const int fetches = ahead.at && i % 16 == 0;
-        const uint8_t *line = fetches ? ahead.at + i / 16 * ahead.line : NULL;
-        const F m = floats(most + i);
-        D sum[2] = {{0}, {0}};
-        if (!first) memcpy(sum, sums + i, sizeof sum);
-        int64_t c = 0;
-        for (; c + 4 <= channels; c += 4) {
-            F e[4];
-            for (int k = 0; k < 4; ++k) {
-                float *p = planes + (c + k) * pitch + i;
-                if (fetches) __builtin_prefetch(line + (c + k) * ahead.channel);
-                e[k] = exponential(floats(p), m);
-                memcpy(p, e + k, sizeof *e);
-            }
-            const F four = (e[0] + e[1]) + (e[2] + e[3]);
-            sum[0] += doubles(four, 0), sum[1] += doubles(four, 1);
-        }
-        F rest[4] = {{0}, {0}, {0}, {0}};
-        for (int k = 0; c < channels; ++c, ++k) {
-            float *p = planes + c * pitch + i;
-            if (fetches) __builtin_prefetch(line + c * ahead.channel);
-            rest[k] = exponential(floats(p), m);
-            memcpy(p, rest + k, sizeof *rest);
-        }
-        rest[0] = (rest[0] + rest[1]) + (rest[2] + rest[3]);
-        sum[0] += doubles(rest[0], 0), sum[1] += doubles(rest[0], 1);
-        memcpy(sums + i, sum, sizeof sum);
-    }
-    for (int64_t i = 0; factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
-}
-
-INLINE void scale_row(const float *p, const float *factor, uint8_t *to, int64_t n) {
-    int64_t i = 0;
-    for (; i + WIDTH <= n; i += WIDTH) put_f32(to + 4 * i, floats(p + i) * floats(factor + i));
-    for (; i < n; ++i) {
-        const float y = p[i] * factor[i];
-        memcpy(to + 4 * i, &y, 4);
-    }
-}
-
-/* `past`: whole cache lines go past the caches. */
-static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
-                        int64_t step, int past) {
-    for (int64_t c = 0; c < channels; ++c) {
-        const float *p = planes + c * pitch;
-        uint8_t *to = out + c * step;
-#ifdef STREAM
-        if (past && (uintptr_t)to % 4 == 0 && n >= 64) {
-            int64_t i = (int64_t)(-(uintptr_t)to % 64) / 4;
-            scale_row(p, factor, to, i);
-            for (; i + 16 <= n; i += 16)
-                for (int k = 0; k < 16; k += WIDTH) STREAM(to + 4 * (i + k), (V)(floats(p + i + k) * floats(factor + i + k)));
-            scale_row(p + i, factor + i, to + 4 * i, n - i);
-            continue;
-        }
-#endif
-        scale_row(p, factor, to, n);
-    }
-    (void)past;
-}
-
-static void HERE(copy)(const uint8_t *src, uint8_t *dst, int64_t bytes) { copy_past(src, dst, bytes); }
