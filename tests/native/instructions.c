@@ -42,12 +42,13 @@ static void convert(Dtype from, Dtype to, int steps, int bits, int64_t n) {
     convert_box(from, to, steps, bits, (Box){1, {{n, dtype_size[from], dtype_size[to], 0}}, 0, 0, 0});
 }
 
-/* 16 channels, as planes or as neighbours. */
-static void reduce(Dtype type, int planes, int is_softmax, int64_t n) {
-    const int64_t size = dtype_size[type], pitch = ROOM / 16 / 4;
-    const int64_t s = planes ? size : 16 * size, out = planes ? 4 : 64;
-    Reduction r = {.type = type, .channels = 16, .positions = {1, {{n / 16, s, is_softmax ? out : 8, 0}}, 0, 0, 0},
-                   .from = {1, {{16, planes ? pitch : size, 0, 0}}}, .to = {1, {{16, planes ? pitch : 4, 0, 0}}}, .scale = 1};
+/* Channels as planes or as neighbours. */
+static void reduce(Dtype type, int64_t channels, int planes, int is_softmax, int64_t n) {
+    const int64_t size = dtype_size[type], pitch = ROOM / channels / 4;
+    const int64_t s = planes ? size : channels * size, out = planes ? 4 : 4 * channels;
+    Reduction r = {.type = type, .channels = channels, .positions = {1, {{n / channels, s, is_softmax ? out : 8, 0}}, 0, 0, 0},
+                   .from = {1, {{channels, planes ? pitch : size, 0, 0}}},
+                   .to = {1, {{channels, planes ? pitch : 4, 0, 0}}}, .scale = 1};
     reduction_plan(&r);
     (is_softmax ? softmax_run : argmax_run)(level, &r, src, dst, 0, 1);
 }
@@ -146,11 +147,13 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
     CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \
     CASE("gray, planes of float32", gray(2, 1, n))                                                               \
-    CASE("argmax, planes of uint8", reduce(U8, 1, 0, n))                                                         \
-    CASE("argmax, planes of float32", reduce(F32, 1, 0, n))                                                      \
-    CASE("argmax, neighbours of uint8", reduce(U8, 0, 0, n))                                                     \
-    CASE("argmax, neighbours of float32", reduce(F32, 0, 0, n))                                                  \
-    CASE("softmax, planes of float32", reduce(F32, 1, 1, n))                                                     \
+    CASE("argmax, planes of uint8", reduce(U8, 16, 1, 0, n))                                                     \
+    CASE("argmax, planes of float32", reduce(F32, 16, 1, 0, n))                                                  \
+    CASE("argmax, neighbours of uint8", reduce(U8, 16, 0, 0, n))                                                 \
+    CASE("argmax, neighbours of float32", reduce(F32, 16, 0, 0, n))                                              \
+    CASE("softmax, planes of float32", reduce(F32, 16, 1, 1, n))                                                 \
+    CASE("softmax, 4 planes of float32", reduce(F32, 4, 1, 1, n))                                                \
+    CASE("softmax, neighbours of float32", reduce(F32, 16, 0, 1, n))                                             \
     CASE("peaks, uint8", peaks(U8, n))                                                                           \
     CASE("peaks, float32", peaks(F32, n))
 
