@@ -154,16 +154,16 @@ INLINE F largest_lane(F v) {
     return (F)_mm512_max_ps(x, _mm512_permute_ps(x, 0xB1));
 }
 /* The first n floats, and -inf where more would be. */
-INLINE F some_floats(const float *p, int64_t n) {
+INLINE F some_floats(const uint8_t *p, int64_t n) {
     return (F)_mm512_mask_loadu_ps((__m512)every(-__builtin_inff()), (__mmask16)((1u << n) - 1), p);
 }
 #elif VB == 32
 INLINE uint32_t equal_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ)); }
 INLINE uint32_t nan_bits(F a, F b) { return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q)); }
 INLINE F largest2(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
-INLINE F some_floats(const float *p, int64_t n) {
+INLINE F some_floats(const uint8_t *p, int64_t n) {
     const __m256i present = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-    return (F)_mm256_blendv_ps((__m256)every(-__builtin_inff()), _mm256_maskload_ps(p, present), (__m256)present);
+    return (F)_mm256_blendv_ps((__m256)every(-__builtin_inff()), _mm256_maskload_ps((const float *)(const void *)p, present), (__m256)present);
 }
 INLINE F largest_lane(F v) {
     __m256 x = (__m256)v;
@@ -188,9 +188,13 @@ INLINE F largest2(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b
 INLINE F largest_lane(F v) { return every(vmaxvq_f32((float32x4_t)v)); }
 #endif
 #if VB == 16
-INLINE F some_floats(const float *p, int64_t n) {
-    const float none = -__builtin_inff();
-    return (F){p[0], n > 1 ? p[1] : none, n > 2 ? p[2] : none, n > 3 ? p[3] : none};
+INLINE F some_floats(const uint8_t *p, int64_t n) {
+    float v[4];
+    for (int k = 0; k < 4; ++k) {
+        v[k] = -__builtin_inff();
+        if (k < n) memcpy(v + k, p + 4 * k, 4);
+    }
+    return floats(v);
 }
 #endif
 #if defined(__aarch64__)
@@ -221,7 +225,7 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
         const float *row = (const float *)(const void *)p;
         F v[MOST], most;
         for (int k = 0; k < count - 1; ++k) v[k] = floats(row + k * WIDTH);
-        v[count - 1] = channels < WIDTH ? some_floats(row, channels) : floats(row + last);
+        v[count - 1] = channels < WIDTH ? some_floats(p, channels) : floats(row + last);
         most = v[0];
         /* 16 bits: of 32, GCC 12 at -O1 with UBSan writes two bytes to the stack and reads four. */
         uint16_t nans = (uint16_t)nan_bits(v[0], v[count - 1]);

@@ -191,7 +191,7 @@ INLINE void softmax_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
         if (c < even)
             EACH(x[k] = get_f32(src + k * s + 4 * c));
         else
-            EACH(x[k] = some_floats((const float *)(const void *)(src + k * s + 4 * c), channels - c));
+            EACH(x[k] = some_floats(src + k * s + 4 * c, channels - c));
         exponentials_of(x, most, 1, e, count);
         EACH(put_f32((uint8_t *)(bench + k * pitch + c), e[k]));
         sum = fours_summed(e, sum);
