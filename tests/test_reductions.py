@@ -348,7 +348,9 @@ def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fe
 @pytest.mark.parametrize("backend", NATIVE)
 def test_every_alignment(backend: str) -> None:
     rng = np.random.default_rng(4)
-    for dtype, (channels, n) in itertools.product(("int8", "uint16", "float32"), ((3, 150), (19, 70), (79, 9), (140, 40))):
+    for dtype, (channels, n) in itertools.product(
+        ("int8", "uint16", "float32"), ((3, 150), (19, 70), (79, 9), (140, 40))
+    ):
         stored = stored_dtype(dtype)
         x = values(rng, dtype, (channels, n), odd=False)
         expected = np.argmax(x, 0)
