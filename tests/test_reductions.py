@@ -330,7 +330,8 @@ def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fen
 
 @pytest.mark.parametrize("backend", NATIVE)
 def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Every number of channels that vectors may hold, and more than a bench does, of one to nine positions."""
+    """Every number of channels that vectors may hold, the last of which four rows, or one, fit the bench, and one more;
+    of one to nine positions."""
     rng = np.random.default_rng(14)
     for channels in (*range(1, 140), 255, 1000, 4080, 4081, 16368, 16369):
         for n, dtype in itertools.product((1, 4, 9) if channels < 1001 else (1, 6), ("float32", "int8")):
@@ -370,6 +371,18 @@ def test_every_alignment(backend: str) -> None:
             kernels.softmax(view, flat.reshape(channels, n).T if planar else flat.reshape(n, channels), backend=backend)
             np.testing.assert_array_equal(flat.reshape(channels, n).T if planar else flat.reshape(n, channels), soft)
             assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_channels_alone(backend: str) -> None:
+    """No axis of positions at all."""
+    for channels in (1, 3, 9, 70):
+        x = values(np.random.default_rng(channels), "float32", (channels,), odd=False)
+        soft, where = np.empty(channels, np.float32), np.empty((), np.int64)
+        kernels.softmax(x, soft, 0, backend=backend)
+        assert_softmax(soft[None, :, None, None], x.astype(np.float64)[None, :, None, None])
+        kernels.argmax(x, where, backend=backend)
+        assert where == first_largest(x.tolist())
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -41,8 +41,8 @@ def softmax(
     """
     for part, result in _parts(x, positions, channels, out):
         planes, zero = np.empty((channels, *part.shape[:positions]), np.float32), np.float32(0)
-        for plane, source in zip(planes, _planes(part, positions, channels)):
-            plane[...] = _floats(source, dtype)
+        for c, source in enumerate(_planes(part, positions, channels)):
+            planes[c] = _floats(source, dtype)
         with np.errstate(all="ignore"):
             if dtype != "float32":
                 planes -= np.float32(zero_point)

@@ -199,8 +199,8 @@ INLINE S ints(const int32_t *p) {
     return v;
 }
 
-/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one where it begins at
- * a cache line of `wide`, the side of 4 bytes. */
+/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one, which begins where
+ * `wide`, the side of 4 bytes, is aligned to vectors. */
 #define WALK(wide, BODY)                                                                                    \
     int64_t at = lead_of(1, wide, 4);                                                                       \
     if (at) BODY(0);                                                                                        \
@@ -231,7 +231,7 @@ INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    int64_t at = lead_of(n >= 16 * WIDTH, dst, 4); /* the vector more costs what it saves in shorter rows */
+    int64_t at = lead_of(n >= 16 * WIDTH, dst, 4); /* in shorter rows one vector more costs what aligned stores save */
     if (at) LOAD_AT(0);
     for (; at + 4 * WIDTH <= n; at += 4 * WIDTH) {
         F v[4];

@@ -2,8 +2,8 @@
 /* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
  * line on; there have to be that many elements, and planes have to be alike. */
 #define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
-INLINE int64_t lead_of(int past, const uint8_t *dst, int size) {
-    return past && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
+INLINE int64_t lead_of(int aligns, const uint8_t *dst, int size) {
+    return aligns && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
 }
 
 /* `mirrored`: what a step reads goes as far from the end of the destination as it comes from the source's beginning. */

@@ -30,8 +30,8 @@ const Path paths[PATHS] = {
     {"gray wide", "gray", "uint16 and float32"},
     {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
     {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
-    {"softmax", "reduce", "planes, to which every layout comes first"},
-    {"softmax across", "reduce", "16 and more neighbouring channels of any dtype, to neighbours"},
+    {"softmax", "reduce", "planes; everything else comes to planes first"},
+    {"softmax across", "reduce", "neighbouring channels, to neighbours: of float32 16, or two vectors of 64 bytes, and more, of others 64, where the last vector is mostly full"},
     {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
 };
 

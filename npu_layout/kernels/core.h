@@ -161,7 +161,7 @@ typedef struct {
 } Ahead;
 
 /* Softmax of 1 to SOFTMAX_FEW channels of n positions, from planes that are s bytes apart to planes that are d bytes apart;
- * in place where n is a multiple of 16, else n is 16 or more. */
+ * in place where n is a multiple of 16 and not past the caches, else n is 16 or more. */
 enum { SOFTMAX_FEW = 8 };
 typedef void SoftmaxOfFew(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                           Ahead ahead);
@@ -175,9 +175,9 @@ typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 
-/* Softmax of 16 or more neighbouring channels of n positions, s bytes apart, to neighbours; up to four positions `together`.
- * The bench has room for that many rows of 16 floats more than channels. */
-typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, int together,
+/* Softmax of 16 or more neighbouring channels (and a vector or more) of n positions, s bytes apart, to neighbours. The bench
+ * has room for as many floats and 16 more; `fours`: for four such rows, so that four positions go together. */
+typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, int fours,
                            float *bench);
 
 /* Whole cache lines past the caches. */

@@ -1,6 +1,7 @@
 /* The walk of argmax and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
- * their layout; one loop works on the planes, and what comes out is moved to where it belongs. So every layout has the
- * same arithmetic. Planes that lie in the source already are read there by argmax, and by softmax of a few channels. */
+ * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that lie in the source
+ * already are read there by argmax, and by softmax of a few channels, which writes planes where they belong too. Many
+ * neighbouring channels stay as they are. The arithmetic of all is the same. */
 #include "reduce.h"
 
 #include <string.h>
@@ -224,11 +225,12 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
     if (r->type != F32) load_floats(level, r, tile, 0, b->tile, 0, channels * pitch, 1);
 }
 
+/* The tile to where it belongs, times `factor`, or as it is. */
 static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
-                    int64_t channels, int64_t rows, int64_t row, int64_t pitch, int scaled) {
+                    int64_t channels, int64_t rows, int64_t row, int64_t pitch, const float *factor) {
     const int64_t step = r->to.loops[r->to.count - 1].s;
-    const int direct = !scaled && rows == 1 && (row == 1 || t->row.d == 4);
-    if (!direct && !scaled) loops->scale(b->tile, pitch, channels, pitch, b->factor, (uint8_t *)b->tile, 4 * pitch, 0);
+    const int direct = factor && rows == 1 && (row == 1 || t->row.d == 4);
+    if (factor && !direct) loops->scale(b->tile, pitch, channels, pitch, factor, (uint8_t *)b->tile, 4 * pitch, 0);
     if (!direct && r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
         const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
         tile_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
@@ -240,7 +242,7 @@ static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, cons
         float *planes = b->tile + i * pitch;
         n = at_most(n, channels - i);
         if (direct)
-            loops->scale(planes, pitch, n, row, b->factor, dst + at, step, r->past);
+            loops->scale(planes, pitch, n, row, factor, dst + at, step, r->past);
         else
             tile_move(&b->out, 4, 0, (uint8_t *)planes, 4 * pitch, dst + at, step, n, t, rows, row);
     }
@@ -269,22 +271,23 @@ static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction 
     if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
     loops->softmax_of_few(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
                           reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
-    if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, 1);
+    if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
 
 /* Neighbouring channels as they lie, of up to four positions at a time. */
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
-    const int64_t room = r->channels + 16, together = 4 * room <= ROOM ? 4 : 1;
+    const int64_t room = r->channels + 16;
+    const int fours = 4 * room <= ROOM;
     SoftmaxAcross *const loop = level->fast[PATH_SOFTMAX_ACROSS].softmax_across;
     ODOMETER(box->loops, box->count - 1, box->src, box->dst, 0, {
         const uint8_t *s = src + src_;
         uint8_t *d = dst + dst_;
-        if (r->type == F32) loop(s, row.s, d, row.d, row.n, r->channels, together > 1, b->tile);
+        if (r->type == F32) loop(s, row.s, d, row.d, row.n, r->channels, fours, b->tile);
         for (int64_t i = 0, n; r->type != F32 && i < row.n; i += n, s += n * row.s, d += n * row.d) {
-            n = at_most(row.n - i, together);
+            n = at_most(row.n - i, fours ? 4 : 1);
             load_floats(level, r, s, row.s, b->rows, room, r->channels, n);
-            loop((const uint8_t *)b->rows, 4 * room, d, row.d, n, r->channels, together > 1, b->tile);
+            loop((const uint8_t *)b->rows, 4 * room, d, row.d, n, r->channels, fours, b->tile);
         }
     });
 }
@@ -294,7 +297,7 @@ int softmax_path(const Level *level, const Reduction *r) {
     const int64_t channels = r->channels, lanes = level->vector / 4;
     const int neighbours = r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type] && r->to.count == 1 && r->to.loops[0].s == 4;
     const int64_t least = r->type != F32 ? 64 : lanes > 8 ? 2 * lanes : 16;
-    const int full = channels >= least && up_to(channels, lanes) <= channels + channels / 6;
+    const int full = channels >= least && up_to(channels, lanes) <= channels + channels / (lanes > 4 ? 6 : 12);
     const int fits = channels + 16 <= ROOM;
     return level->fast[PATH_SOFTMAX_ACROSS].softmax_across && neighbours && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
 }
@@ -302,23 +305,24 @@ int softmax_path(const Level *level, const Reduction *r) {
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
-    const Fast *loops = level->fast + PATH_SOFTMAX;
-    const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
-    const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
-    const Ahead none = {NULL, 0, 0};
     SoftmaxBench b;
     if (softmax_path(level, r) == PATH_SOFTMAX_ACROSS) {
         softmax_across(level, &b, r, &box, src, dst);
         return;
     }
+    const Fast *loops = level->fast + PATH_SOFTMAX;
+    const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
+    const Tiling t = tiling(&box, 0, positions_of(each, 4, SOFT));
+    const Ahead none = {NULL, 0, 0};
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         const int64_t pitch = up_to(rows * row, 16);
+        const int passes = all_channels <= SOFTMAX_FEW ? 0 : 3;
+        if (!passes) softmax_of_few(level, &b, r, &t, s, d, rows, row);
         /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
-        if (all_channels <= SOFTMAX_FEW) softmax_of_few(level, &b, r, &t, s, d, rows, row);
-        for (int pass = 0; pass < 3 && all_channels > SOFTMAX_FEW; ++pass)
+        for (int pass = 0; pass < passes; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {
                 const int64_t channels = at_most(all_channels - c, each);
                 if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, c, channels, rows, row, pitch);
@@ -327,7 +331,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                     loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2,
                                         pass == 1 && c + each >= all_channels ? b.factor : NULL,
                                         all_channels > each ? none : ahead_of(r, &t, s));
-                if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch, 0);
+                if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch, b.factor);
             }
     }));
     if (r->past) level->fence();
