@@ -11,7 +11,7 @@ from .quantization import Quantization
 from .tensor import TensorSpec
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
-REDUCTIONS = ("argmax", "softmax", "peaks")
+REDUCTIONS = ("argmax", "softmax", "sigmoid", "peaks")
 _OUTPUT, _INPUT, _NEXT = Quantization(0.05, 3), Quantization(0.02, -3), Quantization(0.033, -3)
 _EACH = Quantization(np.linspace(0.03, 0.07, 64), 0, axis=1)
 _QUANTISED = {
@@ -188,6 +188,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "softmax", "NCHW 1 21 513 513", "float32 NHWC", "float32 NHWC", (1, 5526549), (0, 1)),
     ("r", "softmax", "NCHW 1 4 320 320", "float32 NCHW", "float32 NCHW", (1, 409600), (0, 1)),
     ("r", "softmax", "NCHW 1 150 64 64", "float32 NHWC", "float32 NHWC", (1, 614400), (0, 1)),
+    ("r", "sigmoid", "NCHW 1 85 80 80", "float32 NCHW", "float32 NCHW", (1, 544000), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "float32 NCHW", "float32 NCHW", (1, 40204), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "float32 NHWC", "float32 NHWC", (1, 40204), (0, 1)),
     ("r", "peaks", "NCHW 1 19 46 46", "int8 NCHW", "int8 NCHW", (1, 40204), (0, 1)),

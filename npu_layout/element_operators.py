@@ -16,7 +16,6 @@ from .repack import Affine
 from .strided import Order
 
 _CORE = "int8 uint8 int16 uint16 int32 float16 float32"
-_CHUNK = 1 << 16  # elements that stay in the caches while numpy takes several steps on them
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 _WEIGHTS = (0.114, 0.587, 0.299)
 
@@ -141,16 +140,16 @@ def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = Non
     return apply(taken, taken.x.shape, np.float32, out, known=known)
 
 
-@kernel("sigmoid", name="numpy, as it lies")
+@kernel("sigmoid", dtypes=_CORE, name="sigmoid")
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
-    affine = to_real(known) or Affine()
-    convert(x, out, affine._replace(scale=tuple(-s for s in affine.scale or (1.0,))))
-    stored = out.transpose(order.stored)
-    dense = stored.flags.c_contiguous
-    rows = stored.reshape(-1) if dense else stored
-    with np.errstate(over="ignore"):
-        for i in range(0, rows.size, _CHUNK) if dense else (0,):
-            part = rows[i : i + _CHUNK] if dense else rows
-            np.exp(part, out=part)
-            part += np.float32(1)
-            np.divide(np.float32(1), part, out=part)  # twice as fast as numpy's reciprocal
+    if known is not None and known.axis is not None:
+        _any_sigmoid(x, out, order, known)
+        return
+    scale, zero_point = (1.0, 0.0) if known is None else (float(known.scale), float(known.zero_point))
+    kernels.sigmoid(x, out, scale=scale, zero_point=zero_point)
+
+
+@kernel("sigmoid")
+def _any_sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+    convert(x, out, to_real(known))
+    kernels.sigmoid(out, out)

@@ -187,12 +187,11 @@ def _(case: Case) -> Call | None:
     return _writes(out, cv2.flip, plain, 1, out)
 
 
-def _graph(case: Case, nodes: list[Any], constants: dict[str, np.ndarray]) -> Call:
+def _graph(x: np.ndarray, out: np.ndarray, nodes: list[Any], constants: dict[str, np.ndarray]) -> Call:
     import onnx
     import onnxruntime as ort
     from onnx import helper, numpy_helper
 
-    x, out = case.x, case.out()
     types = [helper.np_dtype_to_tensor_dtype(a.dtype) for a in (x, out)]
     graph = helper.make_graph(
         nodes,
@@ -219,7 +218,7 @@ def _(case: Case) -> Call | None:
 
     if not case.x.flags.c_contiguous:
         return None
-    return _graph(case, [helper.make_node("Transpose", ["x"], ["y"], perm=case.order)], {})
+    return _graph(case.x, case.out(), [helper.make_node("Transpose", ["x"], ["y"], perm=case.order)], {})
 
 
 def _loops(case: Case, element: str, **parameters: Any) -> Call:
@@ -288,7 +287,7 @@ def _(case: Case) -> Call:
         helper.make_node("Transpose", ["x"], ["t"], perm=case.order),
         helper.make_node("Pad", ["t", "pads"], ["y"]),
     ]
-    return _graph(case, nodes, {"pads": np.array([0, 0, 0, 0, 0, more])})
+    return _graph(case.x, case.out(), nodes, {"pads": np.array([0, 0, 0, 0, 0, more])})
 
 
 @peer("pad", "numba", "loops")
@@ -353,7 +352,7 @@ def _(case: Case) -> Call:
         helper.make_node("Transpose", ["x"], ["t"], perm=case.order),
         helper.make_node("DequantizeLinear", ["t", "scale", "zero"], ["y"]),
     ]
-    return _graph(case, nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.x.dtype)})
+    return _graph(case.x, case.out(), nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.x.dtype)})
 
 
 @peer("dequantize", "numba", "loops")
@@ -385,7 +384,8 @@ def _(case: Case) -> Call | None:
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         helper.make_node("Transpose", ["q"], ["y"], perm=case.order),
     ]
-    return _graph(case, nodes, {"scale": np.asarray(scale), "zero": zero_point.astype(case.target.stored)})
+    constants = {"scale": np.asarray(scale), "zero": zero_point.astype(case.target.stored)}
+    return _graph(case.x, case.out(), nodes, constants)
 
 
 @peer("quantize quantize-each", "numba", "loops")
@@ -496,7 +496,7 @@ def _(case: Case) -> Call:
         helper.make_node("Gather", ["t", "rgb"], ["y"], axis=0),
     ]
     constants = {"mean": case.mean[::-1].copy(), "std": case.std[::-1].copy(), "rgb": np.array([2, 1, 0])}
-    return _graph(case, nodes, constants)
+    return _graph(case.x, case.out(), nodes, constants)
 
 
 @peer("normalize", "openvino", "PrePostProcessor")
@@ -672,6 +672,12 @@ def _(case: Case) -> Call:
     return run
 
 
+@peer("sigmoid", "numpy", "1 / (1 + exp(-x))")
+def _(case: Case) -> Call:
+    stored = case.flat.reshape(case.source.storage_shape)
+    return lambda: 1 / (1 + np.exp(-stored))
+
+
 @peer("peaks", "numpy", "x > each of eight slices; argwhere")
 def _(case: Case) -> Call:
     x, threshold = case.logical, case.threshold
@@ -690,14 +696,27 @@ def _(case: Case) -> Call:
     return run
 
 
-@peer("argmax softmax", "torch", "argmax(x, 1), softmax(x, 1)")
+@peer("argmax softmax sigmoid", "torch", "argmax(x, 1), softmax(x, 1), sigmoid(x)")
 def _(case: Case) -> Call:
     import torch
 
     x, axis = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.source.layout.tag.index("C")
     if case.kind == "argmax":
         return lambda: torch.argmax(x, axis).numpy()
+    if case.kind == "sigmoid":
+        return lambda: torch.sigmoid(x).numpy()
     return lambda: torch.softmax(x, axis).numpy()
+
+
+@peer("softmax sigmoid", "onnxruntime", "Softmax or Sigmoid, bound")
+def _(case: Case) -> Call | None:
+    from onnx import helper
+
+    shape, axis = case.source.storage_shape, case.source.layout.tag.index("C")
+    if case.kind == "softmax" and axis != 3:  # 18 times torch's time
+        return None
+    node = helper.make_node(case.kind.capitalize(), ["x"], ["y"], **({"axis": axis} if case.kind == "softmax" else {}))
+    return _graph(case.flat.reshape(shape), np.zeros(shape, case.target.stored), [node], {})
 
 
 @peer("peaks", "torch", "x == max_pool2d(x, 3); nonzero")

@@ -216,6 +216,7 @@ def calls() -> Iterator[dict[str, Call]]:
             ),
             "kernels.argmax": lambda: kernels.argmax(x[0].transpose(1, 2, 0), codes),
             "kernels.softmax": lambda: kernels.softmax(where, np.empty_like(where)),
+            "kernels.sigmoid": lambda: kernels.sigmoid(where, np.empty_like(where)),
             "kernels.peaks": lambda: kernels.peaks(heat, 0.5),
             "kernels.tops": lambda: kernels.tops(heat, rows, tops),
             "kernels.gray": lambda: kernels.gray(*planes),

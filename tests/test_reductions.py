@@ -1,4 +1,4 @@
-"""argmax, softmax and peaks, at every instruction set, against scalar loops: layouts, dtypes, widths, fences."""
+"""argmax, softmax, sigmoid and peaks, at every level, against scalar loops: layouts, dtypes, widths, fences."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ EXAMPLES = {
     "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
     "softmax": (DTYPES, (*range(1, 10), 17), ("CHW", "HWC")),
     "softmax across": (DTYPES, (64, 79, 83), ("HWC",)),
+    "sigmoid": (DTYPES, (1, 3), ("CHW", "HWC")),
     "peaks": (DTYPES, (1, 3), ("CHW", "HWC")),
 }
-ULPS = 4  # of a softmax, as `_numpy_reduce.softmax` promises
+ULPS = 4  # of a softmax or a sigmoid, as `_numpy_reduce` promises
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,27 @@ def softmax_oracle(v: np.ndarray) -> np.ndarray:
 
 
 def assert_softmax(got: np.ndarray, v: np.ndarray) -> None:
-    expected = softmax_oracle(v)
+    assert_near(got, softmax_oracle(v))
+
+
+def sigmoid_oracle(v: np.ndarray) -> np.ndarray:
+    """In float64, element by element."""
+
+    def of(a: float) -> float:
+        power = math.exp(-abs(a))
+        return (power if a < 0 else 1.0) / (1.0 + power)
+
+    return np.array([of(a) for a in v.astype(np.float64).ravel().tolist()]).reshape(v.shape)
+
+
+def scaled(x: np.ndarray, dtype: str, scale: float, zero: float) -> np.ndarray:
+    """Stored values as the float32 that a scale and a zero point make of them."""
+    with np.errstate(all="ignore"):
+        v: np.ndarray = (real(x, dtype).astype(np.float32) - np.float32(zero)) * np.float32(scale)
+    return v
+
+
+def assert_near(got: np.ndarray, expected: np.ndarray) -> None:
     assert (np.isnan(got) == np.isnan(expected)).all()
     with np.errstate(invalid="ignore"):
         unit = np.maximum(np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64), 2.0**-149)
@@ -195,9 +216,7 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
     for shape in SHAPES:
         x = values(rng, dtype, shape)
         scale, zero = (1.0, 0.0) if dtype == "float32" else (0.7 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
-        with np.errstate(all="ignore"):
-            v = (real(x, dtype).astype(np.float32) - np.float32(zero)) * np.float32(scale)
-        first = None
+        v, first = scaled(x, dtype, scale, zero), None
         for i, (order, gaps, flips) in enumerate(arranged(rng)):
             view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
             view[...] = x
@@ -222,11 +241,57 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                 np.testing.assert_array_equal(bits(out), bits(first), err_msg=message)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sigmoid_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """The native levels to the last bit, all within what is promised; the other order of the axes in the result too."""
+    rng = np.random.default_rng(15)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        scale, zero = (1.0, 0.0) if dtype == "float32" else (0.07 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
+        expected = sigmoid_oracle(scaled(x, dtype, scale, zero))
+        first: dict[bool, np.ndarray] = {}
+        for i, (order, gaps, flips) in enumerate(arranged(rng)):
+            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+            view[...] = x
+            other = order if i % 2 else "".join(rng.permutation(list(order)))
+            for backend in BACKENDS:
+                out = room(
+                    fences[1], np.float32, shape, other, [0, 1, 0, 2] if i % 4 == 3 else None, "W" * (i % 5 == 2)
+                )
+                out[...] = -7
+                kernels.sigmoid(view, out, dtype, scale, zero, backend)
+                same = first.setdefault(backend == "numpy", out.copy())
+                assert_near(out, expected)
+                message = f"{backend} {shape} {order} -> {other} {gaps} {flips}"
+                np.testing.assert_array_equal(bits(out), bits(same), err_msg=message)
+                if dtype == "float32":
+                    kernels.sigmoid(view, view, backend=backend)
+                    np.testing.assert_array_equal(bits(view), bits(same), err_msg="in place: " + message)
+                    view[...] = x
+
+
+def test_sigmoid_of_every_size_and_at_its_ends(fences: tuple[Fenced, Fenced]) -> None:
+    """Floats near each power of two and where the exponential meets the limits of float32; what it says at the ends."""
+    near = np.array([s * 2.0**e * f for e in range(-149, 128) for f in (1, 1.2, 1.7) for s in (1, -1)], np.float32)
+    ends = np.concatenate([np.arange(-90, -80, 0.01), np.arange(15, 19, 0.01), np.arange(86, 90, 0.01)])
+    x = np.concatenate([near, ends.astype(np.float32), np.random.default_rng(16).normal(0, 6, 5000).astype(np.float32)])
+    for backend in BACKENDS:
+        out = np.empty_like(x)
+        kernels.sigmoid(x, out, backend=backend)
+        assert_near(out, sigmoid_oracle(x))
+        few = np.array([math.inf, -math.inf, 0.0, -0.0, math.nan, -math.nan, 1e38, -1e38], np.float32)
+        kernels.sigmoid(few, few, backend=backend)
+        np.testing.assert_array_equal(few, np.array([1, 0, 0.5, 0.5, math.nan, math.nan, 1, 0], np.float32))
+
+
 def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -> tuple[str, np.ndarray]:
     """The path that the core takes for (H, W, C), and what comes out; `out`: room for it."""
     if path == "peaks":
         found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
         return path, found
+    if path == "sigmoid":
+        result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
+        return native.sigmoid(x, result, dtype, 1.0, 0.0, level).name, result
     if path in ("softmax", "softmax across"):
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
         taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
@@ -251,6 +316,11 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
             assert taken == path or not step
             if path == "peaks":
                 expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
+            elif path == "sigmoid":
+                assert_near(got, sigmoid_oracle(real(x, dtype).astype(np.float32)))
+                expected = np.empty(x.shape, np.float32)
+                kernels.sigmoid(x, expected, dtype, backend=NATIVE[-1])
+                expected, got = bits(expected), bits(got)
             elif path in ("softmax", "softmax across"):
                 expected = np.empty(x.shape, np.float32)
                 kernels.softmax(x, expected, dtype=dtype, backend="numpy")
@@ -370,6 +440,11 @@ def test_every_alignment(backend: str) -> None:
             flat = floats[64 - at :][: 4 * soft.size].view(np.float32)
             kernels.softmax(view, flat.reshape(channels, n).T if planar else flat.reshape(n, channels), backend=backend)
             np.testing.assert_array_equal(flat.reshape(channels, n).T if planar else flat.reshape(n, channels), soft)
+            assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
+            floats[:] = 0x11
+            kernels.sigmoid(view.ravel("K"), flat, backend=backend)
+            kernels.sigmoid(view, dense := np.empty(view.shape, np.float32), backend=backend)
+            np.testing.assert_array_equal(flat, (dense.T if planar else dense).ravel())
             assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
 
 
@@ -610,15 +685,19 @@ def test_threads_and_large_results(backend: str) -> None:
             twin = np.empty(view.shape, np.float32)
             kernels.softmax(view, twin, backend="numpy")
             np.testing.assert_array_equal(soft, twin)
-            work.append((view, where, soft))
+            curve = np.empty_like(soft)
+            kernels.sigmoid(view, curve, backend=backend)
+            np.testing.assert_allclose(curve, 1 / (1 + np.exp(-view.astype(np.float64))), rtol=5e-7)
+            work.append((view, where, soft, curve))
         kernels.set_num_threads(4)
 
         def many() -> None:
-            for view, where, soft in work:
-                out, floats = np.empty_like(where), np.empty_like(soft)
+            for view, where, soft, curve in work:
+                out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
                 kernels.argmax(view, out, backend=backend)
                 kernels.softmax(view, floats, backend=backend)
-                if not (np.array_equal(out, where) and np.array_equal(floats, soft)):
+                kernels.sigmoid(elements, elements, backend=backend)
+                if not all(map(np.array_equal, (out, floats, elements), (where, soft, curve))):
                     wrong.append(str(view.strides))
 
         threads = [threading.Thread(target=many) for _ in range(4)]
@@ -661,12 +740,27 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
     ):
         with pytest.raises(ValueError, match=says):
             kernels.softmax(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]
+    for arguments, keywords, says in (
+        ((x, soft.astype(np.float64)), {}, "float32"),
+        ((x, soft[..., :3]), {}, "positions"),
+        ((x, soft[0]), {}, "positions"),
+        ((x[:, :-1], x[:, 1:]), {}, "overlaps"),
+        ((x, x[::-1]), {}, "overlaps"),
+        ((x, soft), {"zero_point": 2.0}, "not quantised"),
+        ((x, soft), {"dtype": "int8"}, "elements"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            kernels.sigmoid(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]
     for arguments, says in (((x, 0.0), "N, C, H"), ((x[None], 0.0, 0), "radius"), ((x[None], 0.0, 1, 3), "channels")):
         with pytest.raises(ValueError, match=says):
             kernels.peaks(*arguments, backend=backend)  # type: ignore[misc]
     assert not out.any() and not soft.any()
     kernels.argmax(x[:0], out[:0], backend=backend)
     kernels.softmax(x[:, :0], soft[:, :0], backend=backend)
+    kernels.sigmoid(x[:, :0], soft[:, :0], backend=backend)
+    alone = np.zeros((), np.float32)
+    kernels.sigmoid(alone, alone, backend=backend)
+    assert alone == 0.5
     one = np.zeros((), np.int64)
     kernels.argmax(np.arange(5, dtype=np.uint8), one, backend=backend)
     assert one == 4

@@ -115,6 +115,7 @@ def cores() -> None:
     x, out = np.zeros((1, 2, 4, 4), np.float32), np.empty((1, 2, 4, 4), np.float32)
     kernels.argmax(x, np.empty((1, 2, 4), np.int64), backend="numpy")
     kernels.softmax(x, out, positions=3, channels=None, scale=1.0)
+    kernels.sigmoid(x, out, scale=1.0)
     rows = kernels.peaks(x, 0.5, radius=1)
     kernels.tops(x, rows, np.empty((len(rows), 5)), refine="quarter")
 

@@ -17,7 +17,7 @@ import numpy as np
 from . import _numpy, _numpy_gray, _numpy_reduce
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
-from .reductions import checked_argmax, checked_peaks, checked_softmax, checked_tops
+from .reductions import checked_argmax, checked_peaks, checked_sigmoid, checked_softmax, checked_tops
 
 __all__ = [
     "active",
@@ -26,6 +26,7 @@ __all__ = [
     "get_num_threads",
     "peaks",
     "set_num_threads",
+    "sigmoid",
     "softmax",
     "tops",
 ]
@@ -126,6 +127,25 @@ def softmax(
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.softmax(x, out, axes, count, name, scale, zero_point, level):
         _numpy_reduce.softmax(x, out, axes, count, name, scale, zero_point)
+
+
+def sigmoid(
+    x: np.ndarray,
+    out: np.ndarray,
+    dtype: str | None = None,
+    scale: float = 1.0,
+    zero_point: float = 0.0,
+    backend: str | None = None,
+) -> None:
+    """1 / (1 + e**-v) of ``v = (x - zero_point) * scale``, into `out`, float32; see `_numpy_reduce.sigmoid`.
+
+    `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, apart from `x` or `x` itself.
+    float32 takes no scale. ValueError on what does not fit.
+    """
+    name = checked_sigmoid(x, out, dtype, scale, zero_point)
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or not _core.sigmoid(x, out, name, scale, zero_point, level):
+        _numpy_reduce.sigmoid(x, out, name, scale, zero_point)
 
 
 def peaks(

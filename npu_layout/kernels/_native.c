@@ -414,6 +414,7 @@ static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels): which path"},
     {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale): which path"},
+    {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, dtype, x, out, axes, 1, zero_point, scale): which path"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(dtype, x, rows, out, refinement)"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},

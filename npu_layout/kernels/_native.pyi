@@ -29,6 +29,9 @@ def argmax(level: str, dtype: int, x: Any, out: Any, positions: int, channels: i
 def softmax(
     level: str, dtype: int, x: Any, out: Any, positions: int, channels: int, zero_point: float, scale: float, /
 ) -> int: ...
+def sigmoid(
+    level: str, dtype: int, x: Any, out: Any, axes: int, one: int, zero_point: float, scale: float, /
+) -> int: ...
 def peaks(
     level: str, dtype: int, x: Any, out: Any, channels: int, least: int, threshold: float, radius: int, /
 ) -> int: ...

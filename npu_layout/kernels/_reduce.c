@@ -1,5 +1,5 @@
-/* The binding of argmax, softmax and peaks: views to loops. What the arrays are has been checked in Python; here, that
- * every walk stays within what the buffers' own shapes and strides say. */
+/* The binding of argmax, softmax, sigmoid and peaks: views to loops. What the arrays are has been checked in Python; here,
+ * that every walk stays within what the buffers' own shapes and strides say. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static int get(PyObject *from, Py_buffer *view, int flags, int item) {
 static int read_digits(const Py_buffer *view, int first, int end, int64_t channels, Digits *digits) {
     int64_t room = 1;
     digits->count = 0;
-    if (end <= first || end - first > MAX_DIGITS) return 0;
+    if (end < first || end - first > MAX_DIGITS) return 0;
     for (int i = first; i < end; ++i) {
         digits->loops[digits->count++] = (Loop){view->shape[i], view->strides[i], 0, 0};
         if (__builtin_mul_overflow(room, (int64_t)view->shape[i], &room)) return 0;
@@ -44,8 +44,19 @@ static int read_reduction(const Py_buffer *src, const Py_buffer *dst, int positi
     return good && read_digits(src, positions, src->ndim, r->channels, &r->from);
 }
 
+/* What the binding has to know of argmax, softmax and sigmoid. */
 typedef struct {
+    const char *format; /* without a shift and a scale, or with them */
+    int item, path;     /* bytes of the result's elements; the row of the table, of empty arrays and where there is one */
+    int (*path_of)(const Level *, const Reduction *);
     void (*run)(const Level *, const Reduction *, const uint8_t *, uint8_t *, int64_t, int64_t);
+} Kind;
+static const Kind argmax_kind = {"siOOiL", 8, PATH_ARGMAX, argmax_path, argmax_run};
+static const Kind softmax_kind = {"siOOiLff", 4, PATH_SOFTMAX, softmax_path, softmax_run};
+static const Kind sigmoid_kind = {"siOOiLff", 4, PATH_SIGMOID, NULL, sigmoid_run};
+
+typedef struct {
+    const Kind *kind;
     const Level *level;
     const Reduction *reduction;
     const uint8_t *src;
@@ -54,18 +65,17 @@ typedef struct {
 
 static void call_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    c->run(c->level, c->reduction, c->src, c->dst, part, parts);
+    c->kind->run(c->level, c->reduction, c->src, c->dst, part, parts);
 }
 
-static PyObject *reduce(PyObject *args, int is_argmax) {
+static PyObject *reduce(PyObject *args, const Kind *kind) {
     const char *name;
     PyObject *arrays[2];
-    int type, positions, path = is_argmax ? PATH_ARGMAX : PATH_SOFTMAX;
+    int type, positions, path = kind->path;
     long long channels;
     Py_buffer src, dst;
     Reduction r = {.scale = 1};
-    if (!PyArg_ParseTuple(args, is_argmax ? "siOOiL" : "siOOiLff", &name, &type, arrays, arrays + 1, &positions, &channels,
-                          &r.shift, &r.scale))
+    if (!PyArg_ParseTuple(args, kind->format, &name, &type, arrays, arrays + 1, &positions, &channels, &r.shift, &r.scale))
         return NULL;
     const Level *level = level_named(name);
     if (!level || type < 0 || type >= DTYPES || positions < 0) {
@@ -74,19 +84,19 @@ static PyObject *reduce(PyObject *args, int is_argmax) {
     }
     r.type = (Dtype)type, r.channels = channels;
     if (!get(arrays[0], &src, PyBUF_STRIDED_RO, dtype_size[type])) return NULL;
-    if (!get(arrays[1], &dst, PyBUF_STRIDED, is_argmax ? 8 : 4)) {
+    if (!get(arrays[1], &dst, PyBUF_STRIDED, kind->item)) {
         PyBuffer_Release(&src);
         return NULL;
     }
     r.past = dst.len >= PAST;
     if (!read_reduction(&src, &dst, positions, &r) ||
-        (is_argmax ? dst.ndim != positions : !read_digits(&dst, positions, dst.ndim, r.channels, &r.to))) {
+        (kind == &argmax_kind ? dst.ndim != positions : !read_digits(&dst, positions, dst.ndim, r.channels, &r.to))) {
         PyErr_SetString(PyExc_ValueError, "positions or channels of source and result that do not match");
     } else if (src.len && dst.len) {
         reduction_plan(&r);
-        const Call call = {is_argmax ? argmax_run : softmax_run, level, &r, src.buf, dst.buf};
+        const Call call = {kind, level, &r, src.buf, dst.buf};
         run_unlocked(call_part, &call, src.len + dst.len);
-        path = is_argmax ? argmax_path(level, &r) : softmax_path(level, &r);
+        if (kind->path_of) path = kind->path_of(level, &r);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
@@ -95,12 +105,17 @@ static PyObject *reduce(PyObject *args, int is_argmax) {
 
 PyObject *native_argmax(PyObject *module, PyObject *args) {
     (void)module;
-    return reduce(args, 1);
+    return reduce(args, &argmax_kind);
 }
 
 PyObject *native_softmax(PyObject *module, PyObject *args) {
     (void)module;
-    return reduce(args, 0);
+    return reduce(args, &softmax_kind);
+}
+
+PyObject *native_sigmoid(PyObject *module, PyObject *args) {
+    (void)module;
+    return reduce(args, &sigmoid_kind);
 }
 
 /* The planes of channels: whole blocks together, then what is left of the last one. */

@@ -4,6 +4,7 @@
 
 PyObject *native_argmax(PyObject *module, PyObject *args);
 PyObject *native_softmax(PyObject *module, PyObject *args);
+PyObject *native_sigmoid(PyObject *module, PyObject *args);
 PyObject *native_peaks(PyObject *module, PyObject *args);
 PyObject *native_tops(PyObject *module, PyObject *args);
 

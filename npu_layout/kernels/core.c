@@ -32,6 +32,7 @@ const Path paths[PATHS] = {
     {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
     {"softmax", "reduce", "planes; everything else comes to planes first"},
     {"softmax across", "reduce", "neighbouring channels, to neighbours: of float32 16, or two vectors of 64 bytes, and more, of others 64, where the last vector is mostly full"},
+    {"sigmoid", "reduce", "neighbours; everything else comes to neighbours first"},
     {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
 };
 

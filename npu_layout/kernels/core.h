@@ -166,6 +166,9 @@ enum { SOFTMAX_FEW = 8 };
 typedef void SoftmaxOfFew(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                           Ahead ahead);
 
+/* Sigmoid of n neighbours of float32, any n; in place too. */
+typedef void Sigmoid(const uint8_t *src, uint8_t *dst, int64_t n, int past);
+
 /* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
  * exponentials of what they lack to it, their sums and, where there is room, the factors 1 / sum; then out = plane * factor
  * for any n. */
@@ -208,7 +211,7 @@ enum {
     PATH_COPY, PATH_ROWS, PATH_TRANSPOSE, PATH_DETOUR, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
-    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_PEAKS,
+    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
     PATHS
 };
 extern const Path paths[PATHS];
@@ -238,6 +241,7 @@ typedef struct {
             Copy *copy;
         };
         SoftmaxAcross *softmax_across;
+        Sigmoid *sigmoid;
         Peak *peak[DTYPES]; /* none for float16 and bfloat16, which are converted */
     };
 } Fast;

@@ -76,6 +76,7 @@ const Level HERE(level) = {
         [PATH_SOFTMAX] = {VB, {.softmax_of_few = HERE(softmax_of_few), .maxima = HERE(maxima), .exponentials = HERE(exponentials),
                                .scale = HERE(scale), .copy = HERE(copy)}},
         [PATH_SOFTMAX_ACROSS] = {ACROSS_STEP, {.softmax_across = SOFTMAX_ACROSS}},
+        [PATH_SIGMOID] = {VB, {.sigmoid = HERE(sigmoid)}},
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),

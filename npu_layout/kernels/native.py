@@ -221,6 +221,16 @@ def softmax(
     return FAST_PATHS[_native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)]
 
 
+def sigmoid(
+    x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point: float, level: str = LEVEL
+) -> FastPath | None:
+    """1 / (1 + e**-v), the same bits at every level; the path that was taken, None where the arrays have more axes than
+    the core walks."""
+    if x.ndim > 16:
+        return None
+    return FAST_PATHS[_native.sigmoid(level, _DTYPES.index(dtype), x, out, x.ndim, 1, zero_point, scale)]
+
+
 def peaks(
     x: np.ndarray,
     channels: int,

@@ -221,6 +221,11 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
                   int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
     const int size = dtype_size[r->type];
     uint8_t *tile = r->type == F32 ? (uint8_t *)b->tile : b->raw; /* load works on none in place */
+    if (r->type != F32 && r->from.count == 1 && rows == 1 && row >= 16 && t->row.s == size) {
+        const int64_t step = r->from.loops[0].s;
+        load_floats(level, r, src + c * step, step, b->tile, pitch, row, channels);
+        return;
+    }
     gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
     if (r->type != F32) load_floats(level, r, tile, 0, b->tile, 0, channels * pitch, 1);
 }
@@ -333,6 +338,25 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                                         all_channels > each ? none : ahead_of(r, &t, s));
                 if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch, b.factor);
             }
+    }));
+    if (r->past) level->fence();
+}
+
+void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
+    Box box = r->positions;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
+    Sigmoid *const loop = level->fast[PATH_SIGMOID].sigmoid;
+    const Tiling t = tiling(&box, 0, STRIP);
+    SoftmaxBench b;
+    b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
+    uint8_t *const tile = (uint8_t *)b.tile;
+    ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 1, {
+        const uint8_t *s = src + src_ + tile_src;
+        uint8_t *d = dst + dst_ + tile_dst;
+        const int reads = rows == 1 && (row == 1 || t.row.s == 4) && r->type == F32, writes = rows == 1 && (row == 1 || t.row.d == 4);
+        if (!reads) fetch(level, &b, r, &t, s, 0, 1, rows, row, up_to(rows * row, 16));
+        loop(reads ? s : tile, writes ? d : tile, rows * row, writes && r->past && s != d);
+        if (!writes) deliver(NULL, &b, r, &t, d, 0, 1, rows, row, rows * row, NULL);
     }));
     if (r->past) level->fence();
 }

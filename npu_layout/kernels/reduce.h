@@ -17,7 +17,7 @@ typedef struct {
     Dtype type;
     int64_t channels; /* the real ones: what the digits reach beyond them is neither read nor written */
     Box positions;    /* everything but channels: s of the source, d of the result, in bytes */
-    Digits from, to;  /* channels of the source; of softmax's result */
+    Digits from, to;  /* channels of the source; of softmax's result; none, which is one, for sigmoid */
     float shift, scale;
     int past; /* the result is PAST bytes or more */
 } Reduction;
@@ -28,6 +28,8 @@ int argmax_path(const Level *level, const Reduction *r); /* which row of the tab
 int softmax_path(const Level *level, const Reduction *r);
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
+/* Of no channels: every axis is one of positions. In place where both sides lie alike. */
+void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 
 /* Heatmaps: loops over planes (s: bytes, p: what one step adds to the plane's number), rows and columns. */
 typedef struct {

@@ -1,4 +1,4 @@
-"""What every backend of argmax, softmax and peaks may count on: the same checks in front of all."""
+"""What every backend of argmax, softmax, sigmoid and peaks may count on: the same checks in front of all."""
 
 from __future__ import annotations
 
@@ -32,13 +32,18 @@ def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
     return count
 
 
-def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int) -> None:
+def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place: bool = False) -> None:
     if out.dtype != dtype or not out.dtype.isnative or not out.flags.writeable:
         raise ValueError(f"out: expected {np.dtype(dtype)} that can be written, got {out.dtype.str}")
     if out.shape[:positions] != x.shape[:positions]:
         raise ValueError(f"out: expected positions {x.shape[:positions]}, got {out.shape[:positions]}")
-    if np.may_share_memory(x, out):
+    if np.may_share_memory(x, out) and not (in_place and _alike(x, out)):
         raise ValueError("out overlaps x")
+
+
+def _alike(x: np.ndarray, out: np.ndarray) -> bool:
+    """Whether both are the same elements."""
+    return x.ctypes.data == out.ctypes.data and x.strides == out.strides and x.dtype == out.dtype
 
 
 def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None) -> tuple[int, str]:
@@ -46,6 +51,19 @@ def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: 
     name = _stored(x, dtype)
     _result(x, out, np.int64, out.ndim)
     return _count(x.shape[out.ndim :], channels, "x"), name
+
+
+def _unscaled(name: str, scale: float, zero_point: float) -> None:
+    if name == "float32" and (scale != 1 or zero_point != 0):
+        raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")
+
+
+def checked_sigmoid(x: np.ndarray, out: np.ndarray, dtype: str | None, scale: float, zero_point: float) -> str:
+    """The dtype's name."""
+    name = _stored(x, dtype)
+    _unscaled(name, scale, zero_point)
+    _result(x, out, np.float32, max(x.ndim, out.ndim), in_place=True)
+    return name
 
 
 def checked_softmax(
@@ -59,8 +77,7 @@ def checked_softmax(
 ) -> tuple[int, int, str]:
     """The number of axes that are positions, that of channels, and the dtype's name."""
     name = _stored(x, dtype)
-    if name == "float32" and (scale != 1 or zero_point != 0):
-        raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")
+    _unscaled(name, scale, zero_point)
     axes = x.ndim - 1 if positions is None else positions
     if not 0 <= axes < min(x.ndim, out.ndim):
         raise ValueError(f"{axes} axes of positions: x has {x.ndim} axes, out {out.ndim}")

@@ -152,7 +152,7 @@ static const uint8_t *element(int64_t n, int64_t h, int64_t c, const Loop loops[
 /* What softmax takes: float32 as it is, everything else by its scale. */
 static double real(Dtype type, const uint8_t *p) { return type == F32 ? value(type, p) : value(type, p) * (1.0f / 64); }
 
-/* argmax, softmax and peaks of N x C x H in a random order of memory; 0 where one is wrong. */
+/* argmax, softmax, sigmoid and peaks of N x C x H in a random order of memory; 0 where one is wrong. */
 static int reduce_case(const Level *level, const Level *first) {
     const int64_t extents[3] = {1 + below(3), 1 + below(below(4) ? 90 : 300), 1 + below(below(2) ? 12 : 140)}; /* N, H, C */
     const Dtype types[] = {I8, U8, I16, U16, I32, BF16, F32};
@@ -217,6 +217,21 @@ static int reduce_case(const Level *level, const Level *first) {
                 if (odd ? x == x : fabs(x - exact) > 5e-7 * exact + 2e-38) return printf("softmax: %s: %g, expected %g\n", level->name, x, exact), 0;
             }
         }
+    Reduction each = {.type = type, .channels = 1, .positions = {3, {{0}}, 0, 0, 0}, .scale = 1.0f / 64};
+    for (int i = 0; i < 3; ++i) each.positions.loops[i] = (Loop){extents[i], from[i].s, to[i].s, 0};
+    reduction_plan(&each);
+    sigmoid_run(first, &each, src, expected, 0, 1);
+    sigmoid_run(level, &each, src, got, 0, 1);
+    for (int64_t n = 0; n < extents[0]; ++n)
+        for (int64_t h = 0; h < extents[1]; ++h)
+            for (int64_t c = 0; c < extents[2]; ++c) {
+                const uint8_t *at = element(n, h, c, to, 1);
+                const double v = real(type, element(n, h, c, from, 0)), e = exp(-fabs(v)), exact = (v < 0 ? e : 1) / (1 + e);
+                float x, y;
+                memcpy(&x, at, 4), memcpy(&y, expected + (at - got), 4);
+                if (memcmp(&x, &y, 4) && (x == x || y == y)) return printf("sigmoid: %s and %s differ\n", level->name, first->name), 0;
+                if (v == v ? !(fabs(x - exact) <= 5e-7 * exact + 1.2e-38) : x == x) return printf("sigmoid: %s: %g, expected %g\n", level->name, x, exact), 0;
+            }
     /* N planes of H rows and C columns. */
     int64_t codes[2][4096], number = 0;
     Heatmaps maps = {.type = type, .height = extents[1], .width = extents[2], .y = from[1].s, .x = from[2].s, .radius = 1 + below(2),

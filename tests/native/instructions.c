@@ -53,6 +53,12 @@ static void reduce(Dtype type, int64_t channels, int planes, int is_softmax, int
     (is_softmax ? softmax_run : argmax_run)(level, &r, src, dst, 0, 1);
 }
 
+static void sigmoid(Dtype type, int64_t n) {
+    Reduction r = {.type = type, .channels = 1, .positions = {1, {{n, dtype_size[type], 4, 0}}, 0, 0, 0}, .scale = 0.125f};
+    reduction_plan(&r);
+    sigmoid_run(level, &r, src, dst, 0, 1);
+}
+
 static void peaks(Dtype type, int64_t n) {
     int64_t codes[64];
     Heatmaps maps = {.type = type, .height = n / 256, .width = 256, .y = 256 * dtype_size[type], .x = dtype_size[type],
@@ -154,6 +160,8 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("softmax, planes of float32", reduce(F32, 16, 1, 1, n))                                                 \
     CASE("softmax, 4 planes of float32", reduce(F32, 4, 1, 1, n))                                                \
     CASE("softmax, neighbours of float32", reduce(F32, 16, 0, 1, n))                                             \
+    CASE("sigmoid, float32", sigmoid(F32, n))                                                                    \
+    CASE("sigmoid, int8", sigmoid(I8, n))                                                                        \
     CASE("peaks, uint8", peaks(U8, n))                                                                           \
     CASE("peaks, float32", peaks(F32, n))
 
