@@ -185,7 +185,8 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
     else get_apart4_4(p, x);
     for (int c = 0; c < 3; ++c) v[c] = (F)x[c];
 #elif VB == 64
-    const FI x[3] = {(FI)whole(p), (FI)whole(p + VB), (FI)whole(p + 2 * VB)};
+    FI x[3] = {(FI)whole(p), (FI)whole(p + VB), (FI)whole(p + 2 * VB)};
+    for (int c = 0; c < 3; ++c) IN_REGISTER(x[c]);
     const S k = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     for (int c = 0; c < 3; ++c) {
         if (channels == 3) {
@@ -219,10 +220,13 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
+    const int fetches = n * 4 * channels >= FAR_FROM;
     if (n < STEP) return 0;
     AT_STEPS {
         F v[3];
-        floats_apart(channels, p + 4 * channels * i, v);
+        const uint8_t *from = p + 4 * channels * i;
+        for (int at = 0; fetches && at < channels * VB; at += 64) __builtin_prefetch(from + at + FAR);
+        floats_apart(channels, from, v);
         put_f32(out + 4 * i, v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f));
         if (i + STEP >= n) return n;
     }
