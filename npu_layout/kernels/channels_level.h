@@ -2,9 +2,12 @@
 /* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
  * line on; there have to be that many elements, and planes have to be alike. */
 #define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
-/* FAR: bytes ahead of what is read that are asked for where a stream has FAR_FROM bytes or more: prefetchers stop where a page
- * ends. Measured with float32 gray. */
-enum { FAR = 8192, FAR_FROM = 1 << 20 };
+/* Streams of FAR_FROM bytes and more are asked for FAR bytes ahead: prefetchers stop where a page ends. Where that costs a
+ * little while caches hold the stream, those of FAR_MEMORY are. */
+enum { FAR = 8192, FAR_FROM = 1 << 20, FAR_MEMORY = 16 << 20 };
+INLINE void fetch_far(int fetches, const uint8_t *p, int bytes) {
+    for (int at = 0; fetches && at < bytes; at += 64) __builtin_prefetch(p + at + FAR);
+}
 /* A vector is loaded once and kept: GCC reads it from memory again for each use that takes it from there, which costs twice
  * as much where vectors straddle cache lines. */
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
@@ -113,8 +116,10 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
         past = past && d % VB == 0;                                                                              \
         const int64_t lead = mirrored_lead(mirrored, d % VB == 0, dst, size, n);                                                    \
         const Thirds t = thirds(size, 0);                                                                        \
+        const int fetches = 3 * size * n >= FAR_FROM;                                                            \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
+            fetch_far(fetches, s, 3 * VB);                                                                       \
             const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
             for (int c = 0; c < 3; ++c) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
@@ -205,10 +210,12 @@ MERGE3(4, 2)
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         past = past && d % VB == 0;                                                                              \
+        const int fetches = count * size * n >= FAR_FROM;                                                        \
         const int64_t lead = mirrored_lead(mirrored, count > 2 && d % VB == 0, dst, size, n);                                                    \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             const uint8_t *s = src + count * size * i;                                                           \
+            fetch_far(fetches, s, count * VB);                                                                   \
             for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \

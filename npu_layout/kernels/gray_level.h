@@ -164,6 +164,10 @@ GRAY_PLANES(f32, float)
 INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
     enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
     int64_t i = 0;
+    for (const int far = n * channels >= (channels == 4 ? FAR_FROM : FAR_MEMORY); far && i + VB + BEHIND <= n; i += VB) {
+        fetch_far(1, p + i * channels, channels * VB);
+        put(out + i, gray_of_pixels(channels, blue, p + i * channels));
+    }
     for (; i + VB + BEHIND <= n; i += VB) put(out + i, gray_of_pixels(channels, blue, p + i * channels));
     for (int64_t some; i < n; i += some) {
         uint8_t room[4 * (VB + BEHIND)] = {0}, gray[VB];
@@ -225,7 +229,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
     AT_STEPS {
         F v[3];
         const uint8_t *from = p + 4 * channels * i;
-        for (int at = 0; fetches && at < channels * VB; at += 64) __builtin_prefetch(from + at + FAR);
+        fetch_far(fetches, from, channels * VB);
         floats_apart(channels, from, v);
         put_f32(out + 4 * i, v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f));
         if (i + STEP >= n) return n;
