@@ -6,7 +6,7 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -188,6 +188,24 @@ def arranged(rng: np.random.Generator) -> Iterator[tuple[str, list[int] | None, 
         yield order, rng.integers(0, 3, 4).tolist(), "".join(a for a in order if rng.random() < 0.4)
 
 
+def placed(
+    rng: np.random.Generator, fences: tuple[Fenced, Fenced], x: np.ndarray
+) -> Iterator[tuple[str, np.ndarray, Callable[[], np.ndarray]]]:
+    """x in memory of every order, and what makes room for float32 of its shape, in the same order or another one."""
+    for i, (order, gaps, flips) in enumerate(arranged(rng)):
+        view = room(fences[0], x.dtype, x.shape, order, gaps, flips, i % 3 == 0)
+        view[...] = x
+        other = order if i % 2 else "".join(rng.permutation(list(order)))
+
+        def result(i: int = i, other: str = other) -> np.ndarray:
+            gaps = [0, 1, 0, 2] if i % 4 == 3 else None
+            out = room(fences[1], np.float32, x.shape, other, gaps, "W" * (i % 5 == 2))
+            out[...] = -7
+            return out
+
+        yield f"{x.shape} {order} -> {other} {gaps} {flips}", view, result
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
     rng = np.random.default_rng(1)
@@ -217,15 +235,9 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
         x = values(rng, dtype, shape)
         scale, zero = (1.0, 0.0) if dtype == "float32" else (0.7 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
         v, first = scaled(x, dtype, scale, zero), None
-        for i, (order, gaps, flips) in enumerate(arranged(rng)):
-            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
-            view[...] = x
-            other = order if i % 2 else "".join(rng.permutation(list(order)))
+        for message, view, result in placed(rng, fences, x):
             for backend in BACKENDS:
-                out = room(
-                    fences[1], np.float32, shape, other, [0, 1, 0, 2] if i % 4 == 3 else None, "W" * (i % 5 == 2)
-                )
-                out[...] = -7
+                out = result()
                 kernels.softmax(
                     view.transpose(0, 2, 3, 1),
                     out.transpose(0, 2, 3, 1),
@@ -237,8 +249,7 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                 if first is None:
                     first = out.copy()
                     assert_softmax(first, v)
-                message = f"{backend} {shape} {order} -> {other} {gaps} {flips}"
-                np.testing.assert_array_equal(bits(out), bits(first), err_msg=message)
+                np.testing.assert_array_equal(bits(out), bits(first), err_msg=f"{backend} {message}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -250,23 +261,16 @@ def test_sigmoid_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
         scale, zero = (1.0, 0.0) if dtype == "float32" else (0.07 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
         expected = sigmoid_oracle(scaled(x, dtype, scale, zero))
         first: dict[bool, np.ndarray] = {}
-        for i, (order, gaps, flips) in enumerate(arranged(rng)):
-            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
-            view[...] = x
-            other = order if i % 2 else "".join(rng.permutation(list(order)))
+        for message, view, result in placed(rng, fences, x):
             for backend in BACKENDS:
-                out = room(
-                    fences[1], np.float32, shape, other, [0, 1, 0, 2] if i % 4 == 3 else None, "W" * (i % 5 == 2)
-                )
-                out[...] = -7
+                out = result()
                 kernels.sigmoid(view, out, dtype, scale, zero, backend)
                 same = first.setdefault(backend == "numpy", out.copy())
                 assert_near(out, expected)
-                message = f"{backend} {shape} {order} -> {other} {gaps} {flips}"
-                np.testing.assert_array_equal(bits(out), bits(same), err_msg=message)
+                np.testing.assert_array_equal(bits(out), bits(same), err_msg=f"{backend} {message}")
                 if dtype == "float32":
                     kernels.sigmoid(view, view, backend=backend)
-                    np.testing.assert_array_equal(bits(view), bits(same), err_msg="in place: " + message)
+                    np.testing.assert_array_equal(bits(view), bits(same), err_msg=f"{backend} {message}, in place")
                     view[...] = x
 
 
