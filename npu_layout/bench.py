@@ -114,10 +114,10 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
 
 def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     """Remove the calls whose result is not numpy's, and say why. Ours must be equal to the last bit among each other,
-    but for sigmoid, whose twin has numpy's exponential; a peer may differ by rounding, gray by one."""
+    but for sigmoid and softmax, whose twins have numpy's exponential; a peer may differ by rounding, gray by one."""
     wrong: dict[str, str] = {}
     expected = case.cropped(np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()))
-    ours = kernels.backends()[:-1] if case.kind == "sigmoid" else kernels.backends()
+    ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
     names = [name for name in calls if name == OURS or name in ours]
     first = np.array(calls[OURS]()).reshape(-1)
     exact = case.kind in ("move", "pad")

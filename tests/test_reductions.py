@@ -32,7 +32,7 @@ EXAMPLES = {
     "sigmoid": (DTYPES, (1, 3), ("CHW", "HWC")),
     "peaks": (DTYPES, (1, 3), ("CHW", "HWC")),
 }
-ULPS = 4  # of a softmax or a sigmoid, as `_numpy_reduce` promises
+ULPS = {"softmax": 8, "numpy's softmax": 72, "sigmoid": 4}  # as `_numpy_reduce` promises
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,10 @@ def softmax_oracle(v: np.ndarray) -> np.ndarray:
     return result.transpose(0, 3, 1, 2)
 
 
-def assert_softmax(got: np.ndarray, v: np.ndarray) -> None:
-    assert_near(got, softmax_oracle(v))
+def assert_softmax(got: np.ndarray, v: np.ndarray, backend: str, expected: np.ndarray | None = None) -> None:
+    """Both (N, C, H, W); `expected`: what the oracle says, where it was asked."""
+    name = "numpy's softmax" if backend == "numpy" else "softmax"
+    assert_near(got, softmax_oracle(v) if expected is None else expected, ULPS[name])
 
 
 def sigmoid_oracle(v: np.ndarray) -> np.ndarray:
@@ -148,12 +150,12 @@ def scaled(x: np.ndarray, dtype: str, scale: float, zero: float) -> np.ndarray:
     return v
 
 
-def assert_near(got: np.ndarray, expected: np.ndarray) -> None:
+def assert_near(got: np.ndarray, expected: np.ndarray, ulps: int) -> None:
     assert (np.isnan(got) == np.isnan(expected)).all()
     with np.errstate(invalid="ignore"):
         unit = np.maximum(np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64), 2.0**-149)
         off = np.abs(got - expected) - np.where(expected < 2e-38, 1.5 * 2.0**-126, 0)
-    assert not (off > ULPS * unit).any(), np.nanmax(off / unit)
+    assert not (off > ulps * unit).any(), np.nanmax(off / unit)
 
 
 def peaks_oracle(x: np.ndarray, dtype: str, threshold: float, radius: int) -> list[tuple[int, ...]]:
@@ -230,11 +232,13 @@ def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> No
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "int32"])
 def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """The native levels to the last bit, all within what is promised."""
     rng = np.random.default_rng(2)
     for shape in SHAPES:
         x = values(rng, dtype, shape)
         scale, zero = (1.0, 0.0) if dtype == "float32" else (0.7 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
         v, first = scaled(x, dtype, scale, zero), None
+        expected = softmax_oracle(v)
         for message, view, result in placed(rng, fences, x):
             for backend in BACKENDS:
                 out = result()
@@ -246,10 +250,10 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                     zero_point=zero,
                     backend=backend,
                 )
-                if first is None:
-                    first = out.copy()
-                    assert_softmax(first, v)
-                np.testing.assert_array_equal(bits(out), bits(first), err_msg=f"{backend} {message}")
+                assert_softmax(out, v, backend, expected)
+                if backend != "numpy":
+                    first = out.copy() if first is None else first
+                    np.testing.assert_array_equal(bits(out), bits(first), err_msg=f"{backend} {message}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -266,7 +270,7 @@ def test_sigmoid_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                 out = result()
                 kernels.sigmoid(view, out, dtype, scale, zero, backend)
                 same = first.setdefault(backend == "numpy", out.copy())
-                assert_near(out, expected)
+                assert_near(out, expected, ULPS["sigmoid"])
                 np.testing.assert_array_equal(bits(out), bits(same), err_msg=f"{backend} {message}")
                 if dtype == "float32":
                     kernels.sigmoid(view, view, backend=backend)
@@ -282,7 +286,7 @@ def test_sigmoid_of_every_size_and_at_its_ends(fences: tuple[Fenced, Fenced]) ->
     for backend in BACKENDS:
         out = np.empty_like(x)
         kernels.sigmoid(x, out, backend=backend)
-        assert_near(out, sigmoid_oracle(x))
+        assert_near(out, sigmoid_oracle(x), ULPS["sigmoid"])
         few = np.array([math.inf, -math.inf, 0.0, -0.0, math.nan, -math.nan, 1e38, -1e38], np.float32)
         kernels.sigmoid(few, few, backend=backend)
         np.testing.assert_array_equal(few, np.array([1, 0, 0.5, 0.5, math.nan, math.nan, 1, 0], np.float32))
@@ -321,13 +325,16 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
             if path == "peaks":
                 expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
             elif path == "sigmoid":
-                assert_near(got, sigmoid_oracle(real(x, dtype).astype(np.float32)))
+                assert_near(got, sigmoid_oracle(real(x, dtype).astype(np.float32)), ULPS["sigmoid"])
                 expected = np.empty(x.shape, np.float32)
                 kernels.sigmoid(x, expected, dtype, backend=NATIVE[-1])
                 expected, got = bits(expected), bits(got)
             elif path in ("softmax", "softmax across"):
                 expected = np.empty(x.shape, np.float32)
-                kernels.softmax(x, expected, dtype=dtype, backend="numpy")
+                kernels.softmax(x, expected, dtype=dtype, backend=NATIVE[-1])
+                if backend == NATIVE[-1] and n < 40:  # so that the others, which agree with it, are right too
+                    v = real(x, dtype).astype(np.float32)
+                    assert_softmax(got.transpose(2, 0, 1)[None], v.transpose(2, 0, 1)[None], backend)
                 expected, got = bits(expected), bits(got)
             else:
                 expected = real(x, dtype).argmax(-1)
@@ -380,7 +387,11 @@ def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced])
                 kernels.softmax(view, out, 1, channels, backend=backend)
                 for c in range(channels):
                     lane = (c // block, c % block) if block else (c,)
-                    np.testing.assert_array_equal(bits(out[(slice(None), *lane)]), bits(flat[:, c]))
+                    got = out[(slice(None), *lane)]
+                    if backend == "numpy":  # its sums depend on the order of memory
+                        np.testing.assert_allclose(got, flat[:, c], rtol=3e-7)
+                    else:
+                        np.testing.assert_array_equal(bits(got), bits(flat[:, c]))
                 if block:  # the lanes beside the real ones are as they were
                     for lane, position in itertools.product(range(last, block), range(n - 1)):
                         assert out[position, blocks - 1, lane] == 0.25
@@ -405,13 +416,16 @@ def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fen
 @pytest.mark.parametrize("backend", NATIVE)
 def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
     """Every number of channels that vectors may hold, the last of which four rows, or one, fit the bench, and one more;
-    of one to nine positions."""
+    of one to eleven positions."""
     rng = np.random.default_rng(14)
     for channels in (*range(1, 140), 255, 1000, 4080, 4081, 16368, 16369):
-        for n, dtype in itertools.product((1, 4, 9) if channels < 1001 else (1, 6), ("float32", "int8")):
+        for n, dtype in itertools.product((1, 4, 6, 11) if channels < 1001 else (1, 6), ("float32", "int8")):
             x = values(rng, dtype, (n, channels))
             expected = np.empty((n, channels), np.float32)
-            kernels.softmax(x, expected, dtype=dtype, backend="numpy")
+            kernels.softmax(x, expected, dtype=dtype, backend=NATIVE[-1])
+            if backend == NATIVE[-1]:
+                v = real(x, dtype).astype(np.float32)
+                assert_softmax(expected.T[None, :, :, None], v.T[None, :, :, None], backend)
             for first, gap in itertools.product((True, False), (0, 1)):
                 view = room(fences[0], x.dtype, x.shape, "PC", (0, gap), "P" if gap else "", first, axes="PC")
                 out = room(fences[1], np.float32, x.shape, "PC", (0, gap), "", first, axes="PC")
@@ -459,7 +473,7 @@ def test_channels_alone(backend: str) -> None:
         x = values(np.random.default_rng(channels), "float32", (channels,), odd=False)
         soft, where = np.empty(channels, np.float32), np.empty((), np.int64)
         kernels.softmax(x, soft, 0, backend=backend)
-        assert_softmax(soft[None, :, None, None], x.astype(np.float64)[None, :, None, None])
+        assert_softmax(soft[None, :, None, None], x.astype(np.float64)[None, :, None, None], backend)
         kernels.argmax(x, where, backend=backend)
         assert where == first_largest(x.tolist())
 
@@ -492,24 +506,24 @@ def test_ties_and_what_is_not_a_number(backend: str) -> None:
                 assert out.tolist() == expected
                 soft = np.empty(y.shape, np.float32)
                 kernels.softmax(view, soft, dtype=dtype, backend=backend)
-                assert_softmax(soft.T[None, :, :, None], real(y, dtype).T[None, :, :, None])
+                assert_softmax(soft.T[None, :, :, None], real(y, dtype).T[None, :, :, None], backend)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("channels", [1, 2, 21, 128, 129, 1000, 1024, 1025, 3000])
+@pytest.mark.parametrize("channels", [1, 2, 21, 63, 64, 65, 129, 1000, 1024, 1025, 3000])
 def test_softmax_is_as_near_as_promised(channels: int, backend: str) -> None:
     rng = np.random.default_rng(channels)
     for spread in (1e-3, 1, 10, 60):
-        x = (rng.standard_normal((40, channels)) * spread + rng.choice((0, 1e3, -1e5))).astype(np.float32)
+        x = (rng.standard_normal((40, channels)) * spread + rng.choice((0, 255, -255, 1e3, -1e5))).astype(np.float32)
         out, turned = np.empty(x.shape, np.float32), np.empty(x.shape[::-1], np.float32)
         kernels.softmax(x, out, backend=backend)
-        assert_softmax(out.T[None, :, :, None], x.T[None, :, :, None])
+        expected = softmax_oracle(x.T[None, :, :, None])
+        assert_softmax(out.T[None, :, :, None], x, backend, expected)
         kernels.softmax(np.asfortranarray(x), turned.T, backend=backend)
-        np.testing.assert_array_equal(turned.T, out)
+        assert_softmax(turned[None, :, :, None], x, backend, expected)
         assert abs(out.astype(np.float64).sum(1) - 1).max() < 1e-6
-        other = np.empty(x.shape, np.float32)
-        kernels.softmax(x, other, backend="numpy")
-        np.testing.assert_array_equal(other, out)
+        if backend != "numpy":
+            np.testing.assert_array_equal(turned.T, out)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -688,7 +702,7 @@ def test_threads_and_large_results(backend: str) -> None:
             np.testing.assert_array_equal(where, view.argmax(-1))
             twin = np.empty(view.shape, np.float32)
             kernels.softmax(view, twin, backend="numpy")
-            np.testing.assert_array_equal(soft, twin)
+            np.testing.assert_allclose(soft, twin, rtol=1e-5, atol=1e-37)
             curve = np.empty_like(soft)
             kernels.sigmoid(view, curve, backend=backend)
             np.testing.assert_allclose(curve, 1 / (1 + np.exp(-view.astype(np.float64))), rtol=5e-7)
@@ -720,6 +734,7 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
     soft = np.zeros((2, 3, 4), np.float32)
     frozen = out.copy()
     frozen.flags.writeable = False
+    windows, still = (np.lib.stride_tricks.as_strided(x.copy(), x.shape, steps) for steps in ((16, 4, 4), (48, 16, 0)))
     for arguments, says in (
         ((x.astype(np.float64), out), "float64"),
         ((x.astype(">f4"), out), "byte order"),
@@ -750,6 +765,8 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((x, soft[0]), {}, "positions"),
         ((x[:, :-1], x[:, 1:]), {}, "overlaps"),
         ((x, x[::-1]), {}, "overlaps"),
+        ((windows, windows), {}, "overlaps"),
+        ((still, still), {}, "overlaps"),
         ((x, soft), {"zero_point": 2.0}, "not quantised"),
         ((x, soft), {"dtype": "int8"}, "elements"),
     ):
@@ -796,11 +813,11 @@ def test_any_view_in_any_digits(data: st.DataObject) -> None:
         np.testing.assert_array_equal(out.ravel(), expected)
         got = np.full((*plain.shape[:-1], channels), -1, np.float32)
         kernels.softmax(x, got, positions, channels, dtype, backend=backend)
-        soft = got if soft is None else soft
-        np.testing.assert_array_equal(bits(got), bits(soft))
-    assert soft is not None
-    rows = real(plain, dtype).reshape(-1, channels, 1, 1)
-    assert_softmax(soft.reshape(-1, channels, 1, 1), rows)
+        rows = real(plain, dtype).reshape(-1, channels, 1, 1)
+        assert_softmax(got.reshape(-1, channels, 1, 1), rows, backend)
+        if backend != "numpy":
+            soft = got if soft is None else soft
+            np.testing.assert_array_equal(bits(got), bits(soft))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -179,9 +179,10 @@ typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t
                    int64_t step, int past);
 
 /* Softmax of 16 or more neighbouring channels (and a vector or more) of n positions, s bytes apart, to neighbours. The bench
- * has room for as many floats and 16 more; `fours`: for four such rows, so that four positions go together. */
-typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, int fours,
-                           float *bench);
+ * has room for as many floats and 16 more; where there is another, both have it for four such rows, and four positions go
+ * together. The other is used for more than four. `far`: what is read is farther than the caches. */
+typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, float *bench,
+                           float *other, int far);
 
 /* Whole cache lines past the caches. */
 typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);

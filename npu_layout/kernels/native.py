@@ -214,8 +214,8 @@ def softmax(
     zero_point: float,
     level: str = LEVEL,
 ) -> FastPath | None:
-    """As `_numpy_reduce.softmax`, the same bits; the path that was taken, None where the arrays have more axes than the
-    core walks."""
+    """As `_numpy_reduce.softmax`, the same bits at every level; the path that was taken, None where the arrays have
+    more axes than the core walks."""
     if positions > 16 or max(x.ndim, out.ndim) - positions > 4:
         return None
     return FAST_PATHS[_native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)]

@@ -8,8 +8,9 @@
 
 /* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
  * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice.
- * ACROSS: neighbouring channels from which on argmax is faster without planes, measured. */
-enum { TILE = 16384, SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, LINE = 64, ACROSS = 9 };
+ * ACROSS: neighbouring channels from which on argmax is faster without planes; FAR_ROWS: bytes of neighbours from which on
+ * softmax is faster with prefetches; both measured. */
+enum { TILE = 16384, SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, LINE = 64, ACROSS = 9, FAR_ROWS = 4000000 };
 
 static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
@@ -197,10 +198,10 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
 }
 
 typedef struct {
-    float tile[ROOM], most[STRIP], factor[STRIP];
+    _Alignas(LINE) float tile[ROOM], most[STRIP], factor[STRIP];
     union {
         uint8_t raw[4 * ROOM];
-        float rows[ROOM];
+        _Alignas(LINE) float rows[ROOM];
     };
     double sums[STRIP];
     Movers in, out;
@@ -279,20 +280,22 @@ static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction 
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
 
-/* Neighbouring channels as they lie, of up to four positions at a time. */
+/* Neighbouring channels as they lie, of four positions at a time where the benches have room for them. */
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
-    const int64_t room = r->channels + 16;
-    const int fours = 4 * room <= ROOM;
+    const int64_t room = r->channels + 16, rows = 4 * room > ROOM ? 1 : 8 * room > ROOM ? 4 : at_most(ROOM / room, 32);
     SoftmaxAcross *const loop = level->fast[PATH_SOFTMAX_ACROSS].softmax_across;
+    int64_t bytes = 4 * r->channels;
+    for (int i = 0; i < r->positions.count; ++i) bytes *= r->positions.loops[i].n;
+    const int far = r->type == F32 && bytes >= FAR_ROWS;
     ODOMETER(box->loops, box->count - 1, box->src, box->dst, 0, {
         const uint8_t *s = src + src_;
         uint8_t *d = dst + dst_;
-        if (r->type == F32) loop(s, row.s, d, row.d, row.n, r->channels, fours, b->tile);
+        if (r->type == F32) loop(s, row.s, d, row.d, row.n, r->channels, b->tile, rows > 1 ? b->rows : NULL, far);
         for (int64_t i = 0, n; r->type != F32 && i < row.n; i += n, s += n * row.s, d += n * row.d) {
-            n = at_most(row.n - i, fours ? 4 : 1);
+            n = at_most(row.n - i, rows);
             load_floats(level, r, s, row.s, b->rows, room, r->channels, n);
-            loop((const uint8_t *)b->rows, 4 * room, d, row.d, n, r->channels, fours, b->tile);
+            loop((const uint8_t *)b->rows, 4 * room, d, row.d, n, r->channels, b->tile, rows > 1 ? b->tile + 4 * room : NULL, 0);
         }
     });
 }

@@ -35,22 +35,20 @@ INLINE F singles(D lower, D upper) { return (F){(float)lower[0], (float)lower[1]
 INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
 #endif
 
-/* e**(d + lost) for d from -87.3 to 88.8, infinite at the end, each step rounded to float32 by itself:
- *   n = rint(d * log2(e)); r = (d - n * 0.693359375) + (n * 2.12194440e-4 + lost); s = r r
- *   p = (((c4 s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**n
+/* e**x / 2**N for magic = MAGIC - N, where both exponents are those of float32; each step rounded to float32 by itself:
+ *   n = rint(x * log2(e)); r = (x - n * 0.693359375) + n * 2.12194440e-4; s = r r
+ *   p = (((c4 s + (c3 r + c2)) s + (c1 r + c0)) s + r) + 1, times 2**(n - N)
  * The halves of ln 2 are those of Cephes' expf (S. Moshier, 1992); the coefficients those of the least relative error for
- * |r| <= ln(2) / 2 (Remez), 3.1e-9.
- * Of up to four vectors, step by step, which is 5 to 15 % faster than one vector after the other. `lost`: NULL where it is
- * 0. */
+ * |r| <= ln(2) / 2 (Remez), 3.6e-9.
+ * Of up to four vectors, step by step, which is 5 to 15 % faster than one vector after the other. */
+#define MAGIC (0x1.8p23f + 127) /* the lowest bits of what is near it are the exponent of a power of two */
+#define LOG2_E 0x1.715476p0f
 #define EACH(BODY) for (int k = 0; k < count; ++k) BODY
-INLINE void powers_of(const F *d, const F *lost, F *e, int count) {
-    const F magic = every(0x1.8p23f + 127); /* the lowest bits of what is near it are the exponent of 2**n */
+INLINE void powers_of(const F *x, const F *magic, F *e, int count) {
     F t[4], n[4], r[4], s[4], p[4];
-    EACH(t[k] = d[k] * every(0x1.715476p0f) + magic);
-    EACH(n[k] = t[k] - magic);
-    EACH(r[k] = n[k] * every(2.12194440e-4f));
-    if (lost) EACH(r[k] = r[k] + lost[k]);
-    EACH(r[k] = (d[k] - n[k] * every(0.693359375f)) + r[k]);
+    EACH(t[k] = x[k] * every(LOG2_E) + magic[k]);
+    EACH(n[k] = t[k] - magic[k]);
+    EACH(r[k] = (x[k] - n[k] * every(0.693359375f)) + n[k] * every(2.12194440e-4f));
     EACH(s[k] = r[k] * r[k]);
     EACH(p[k] = s[k] * every(0x1.6a23dp-10f) + (r[k] * every(0x1.123a2p-7f) + every(0x1.5558f2p-5f)));
     EACH(p[k] = p[k] * s[k] + (r[k] * every(0x1.555492p-3f) + every(0x1.fffffcp-2f)));
@@ -59,15 +57,22 @@ INLINE void powers_of(const F *d, const F *lost, F *e, int count) {
     EACH(e[k] = p[k] * (F)((U)t[k] << 23));
 }
 
-/* e**(x - most) for x <= most: d = x - most, and `lost` what that rounded off (Knuth's two-sum); 0 where d < -87.3. `most`:
- * one of all, or one of each. */
-INLINE void exponentials_of(const F *x, const F *most, int each, F *e, int count) {
-    F d[4], back[4], lost[4];
-    EACH(d[k] = x[k] - most[each * k]);
-    EACH(back[k] = d[k] - x[k]);
-    EACH(lost[k] = (x[k] - (d[k] - back[k])) - (most[each * k] + back[k]));
-    powers_of(d, lost, e, count);
-    EACH(e[k] = zero_below(d[k], every(-87.3f), e[k]));
+/* Softmax divides not by e**most but by the power of two N next to it, which costs no step and loses nothing. Beyond 256
+ * a base is taken from all first: of what lacks no more than 87.3 to `most` that is exact. What is below `limit` is 0. */
+typedef struct {
+    F base, magic, limit;
+} Origin;
+INLINE Origin origin_of(F most) {
+    const F rest = smaller(larger(most, every(-256.0f)), every(256.0f));
+    return (Origin){most - rest, every(2 * MAGIC) - (rest * every(LOG2_E) + every(MAGIC)), rest - every(87.3f)};
+}
+/* `each`: an origin for each vector, or one for all. */
+INLINE void exponentials_of(const F *x, const Origin *from, int each, F *e, int count) {
+    F d[4], magic[4];
+    EACH(d[k] = x[k] - from[each * k].base);
+    EACH(magic[k] = from[each * k].magic);
+    powers_of(d, magic, e, count);
+    EACH(e[k] = zero_below(d[k], from[each * k].limit, e[k]));
 }
 
 static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first) {
@@ -78,14 +83,10 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
     }
 }
 
-/* 1 / sum of exponentials: four channels are summed in float32, (0 + 1) + (2 + 3), these sums in double. Of four at most a
- * division in float32 gives the same: rounding what has 53 bits to 24 does not show (S. Figueroa, When is double rounding
- * innocuous?, 1995). */
-INLINE F factor_of(const F e[8], int channels) {
-    const F one = every(1.0f), low = (e[0] + e[1]) + (e[2] + e[3]), high = (e[4] + e[5]) + (e[6] + e[7]);
-    if (channels <= 4) return one / low;
-    return singles(1.0 / (doubles(low, 0) + doubles(high, 0)), 1.0 / (doubles(low, 1) + doubles(high, 1)));
-}
+/* Sums of exponentials: of each 8 channels c + (c + 4), these in order, of SUMMED channels, then (0 + 2) + (1 + 3) of the
+ * four sums, all in float32; sums of SUMMED channels in double. */
+enum { SUMMED = 64 };
+INLINE F sum_of(const F four[4]) { return (four[0] + four[2]) + (four[1] + four[3]); }
 /* From planes to planes, or in place where n is a multiple of WIDTH; else n is WIDTH or more and the last step overlaps
  * the one before. */
 INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int channels, int past, int fetches,
@@ -93,15 +94,17 @@ INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, i
     enum { STEP = WIDTH };
     const int64_t lead = lead_of(past, dst, 4);
     AT_STEPS {
-        F x[8], e[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}, most;
+        F x[8], e[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}, sums[4], most;
         for (int c = 0; c < channels; ++c) {
             if (fetches && i % 16 < WIDTH) __builtin_prefetch(ahead.at + i / 16 * ahead.line + c * ahead.channel);
             x[c] = get_f32(src + c * s + 4 * i);
             most = larger(x[c], c ? most : x[c]);
         }
-        exponentials_of(x, &most, 0, e, channels < 4 ? channels : 4);
-        if (channels > 4) exponentials_of(x + 4, &most, 0, e + 4, channels - 4);
-        const F factor = factor_of(e, channels);
+        const Origin from = origin_of(most);
+        exponentials_of(x, &from, 0, e, channels < 4 ? channels : 4);
+        if (channels > 4) exponentials_of(x + 4, &from, 0, e + 4, channels - 4);
+        for (int k = 0; k < 4; ++k) sums[k] = channels > 4 ? e[k] + e[4 + k] : e[k];
+        const F factor = every(1.0f) / sum_of(sums);
         uint8_t *const to = dst + 4 * i;
 #ifdef STREAM
         if (past && (uintptr_t)to % VB == 0)
@@ -126,92 +129,235 @@ static void HERE(softmax_of_few)(const uint8_t *src, int64_t s, uint8_t *dst, in
     }
 }
 
+INLINE void exponentials_at(float *p, int64_t pitch, const Origin *from, F *e, int count, const uint8_t *line, int64_t channel) {
+    F x[4];
+    for (int k = 0; k < count; ++k) {
+        if (line) __builtin_prefetch(line + k * channel);
+        x[k] = floats(p + k * pitch);
+    }
+    exponentials_of(x, from, 0, e, count);
+    EACH(memcpy(p + k * pitch, e + k, sizeof *e));
+}
+/* `factor`: 1 / sum where this was the last of the channels. */
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
                                int first, float *factor, Ahead ahead) {
+    const int all = first && factor && channels <= SUMMED;
     for (int64_t i = 0; i < n; i += WIDTH) {
-        const int fetches = ahead.at && i % 16 == 0;
-        const uint8_t *line = fetches ? ahead.at + i / 16 * ahead.line : NULL;
-        const F m = floats(most + i);
+        const uint8_t *line = ahead.at && i % 16 == 0 ? ahead.at + i / 16 * ahead.line : NULL;
+        const Origin from = origin_of(floats(most + i));
+        float *p = planes + i;
         D sum[2] = {{0}, {0}};
         if (!first) memcpy(sum, sums + i, sizeof sum);
-        int64_t c = 0;
-        for (; c + 4 <= channels; c += 4) {
-            F x[4], e[4];
-            float *const p = planes + c * pitch + i;
-            for (int k = 0; k < 4; ++k) {
-                if (fetches) __builtin_prefetch(line + (c + k) * ahead.channel);
-                x[k] = floats(p + k * pitch);
+        for (int64_t left = channels, some; left > 0; left -= SUMMED) {
+            F four[4] = {{0}, {0}, {0}, {0}};
+            for (some = at_most(left, SUMMED); some > 0; some -= 8) {
+                F e[8];
+                for (int h = 0; h < 8; h += 4) {
+                    const int count = (int)at_most(some - h, 4);
+                    if (count == 4) {
+                        exponentials_at(p, pitch, &from, e + h, 4, line, ahead.channel);
+                        p += 4 * pitch;
+                        if (line) line += 4 * ahead.channel;
+                        continue;
+                    }
+                    for (int k = 0; k < 4; ++k) e[h + k] = every(0.0f);
+                    for (int k = 0; k < count; ++k, p += pitch) {
+                        exponentials_at(p, pitch, &from, e + h + k, 1, line, ahead.channel);
+                        if (line) line += ahead.channel;
+                    }
+                }
+                for (int k = 0; k < 4; ++k) four[k] += e[k] + e[4 + k];
             }
-            exponentials_of(x, &m, 0, e, 4);
-            for (int k = 0; k < 4; ++k) memcpy(p + k * pitch, e + k, sizeof *e);
-            const F four = (e[0] + e[1]) + (e[2] + e[3]);
-            sum[0] += doubles(four, 0), sum[1] += doubles(four, 1);
+            const F whole = sum_of(four), one = every(1.0f) / whole;
+            sum[0] += doubles(whole, 0), sum[1] += doubles(whole, 1);
+            if (all) memcpy(factor + i, &one, sizeof one);
         }
-        F rest[4] = {{0}, {0}, {0}, {0}};
-        for (int k = 0; c < channels; ++c, ++k) {
-            float *p = planes + c * pitch + i;
-            const F x = floats(p);
-            if (fetches) __builtin_prefetch(line + c * ahead.channel);
-            exponentials_of(&x, &m, 0, rest + k, 1);
-            memcpy(p, rest + k, sizeof *rest);
-        }
-        rest[0] = (rest[0] + rest[1]) + (rest[2] + rest[3]);
-        sum[0] += doubles(rest[0], 0), sum[1] += doubles(rest[0], 1);
         memcpy(sums + i, sum, sizeof sum);
     }
-    for (int64_t i = 0; factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
+    for (int64_t i = 0; !all && factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
-/* Neighbouring channels, WIDTH of them or more, as they lie: of one position, or of four whose sums are made together. The
- * exponentials wait in the bench. A largest that misses a NaN does no harm: NaN it will be. Nothing goes past the caches:
+/* Neighbouring channels, WIDTH of them or more, as they lie: of one position, or of four. A largest that misses a NaN does no harm: NaN it will be. Nothing goes past the caches:
  * 64 channels took three times as long so (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
 typedef float Float4 __attribute__((vector_size(16)));
 #if VB >= 32
 INLINE Double4 four_doubles(Float4 v) { return (Double4)_mm256_cvtps_pd((__m128)v); }
+INLINE Float4 four_floats(Double4 v) { return (Float4)_mm256_cvtpd_ps((__m256d)v); }
 #else
 INLINE Double4 four_doubles(Float4 v) { return (Double4){v[0], v[1], v[2], v[3]}; }
+INLINE Float4 four_floats(Double4 v) { return (Float4){(float)v[0], (float)v[1], (float)v[2], (float)v[3]}; }
 #endif
-INLINE Double4 fours_summed(const F e[4], Double4 sum) {
-    const V low[2] = {VLOW_4((V)e[0], (V)e[2]), VLOW_4((V)e[1], (V)e[3])};
-    const V high[2] = {VHIGH_4((V)e[0], (V)e[2]), VHIGH_4((V)e[1], (V)e[3])};
-    const F four = ((F)VLOW_4(low[0], low[1]) + (F)VHIGH_4(low[0], low[1])) +
-                   ((F)VLOW_4(high[0], high[1]) + (F)VHIGH_4(high[0], high[1]));
-    Float4 lane[LANES];
-    memcpy(lane, &four, sizeof lane);
-    for (int l = 0; l < LANES; ++l) sum += four_doubles(lane[l]);
-    return sum;
+/* Four rows at once: what their vectors come to, sums in the order above or the largest, and a value of each of them. */
+typedef struct {
+    F part[16 / WIDTH];
+} FourRows;
+INLINE FourRows rows_of(F v) {
+    FourRows rows;
+    for (int i = 0; i < 16 / WIDTH; ++i) rows.part[i] = v;
+    return rows;
 }
-INLINE void scale_by_one(const float *p, F factor, uint8_t *to, int64_t n) {
-    int64_t i = 0;
-    for (; i + WIDTH <= n; i += WIDTH) put_f32(to + 4 * i, floats(p + i) * factor);
-    if (i < n) put_f32(to + 4 * (n - WIDTH), floats(p + n - WIDTH) * factor);
+INLINE F folded(F a, F b, int largest) { return largest ? largest2(a, b) : a + b; }
+#if VB == 64
+#define LANE_PAIR(a, b, which) (F)_mm512_shuffle_f32x4((__m512)(a), (__m512)(b), which)
+INLINE void join_rows(FourRows *rows, const F v[4], int largest) {
+    const F ab = folded(LANE_PAIR(v[0], v[1], 0x88), LANE_PAIR(v[0], v[1], 0xDD), largest);
+    const F cd = folded(LANE_PAIR(v[2], v[3], 0x88), LANE_PAIR(v[2], v[3], 0xDD), largest);
+    rows->part[0] = folded(folded(rows->part[0], LANE_PAIR(ab, cd, 0x88), largest), LANE_PAIR(ab, cd, 0xDD), largest);
 }
-INLINE void softmax_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int count, int64_t channels, float *bench) {
-    const int64_t even = channels - channels % WIDTH, pitch = even + WIDTH;
-    F most[4], e[4] = {{0}, {0}, {0}, {0}};
-    EACH(most[k] = get_f32(src + k * s + 4 * (channels - WIDTH)));
-    for (int64_t c = 0; c < even; c += WIDTH) EACH(most[k] = largest2(most[k], get_f32(src + k * s + 4 * c)));
-    EACH(most[k] = largest_lane(most[k]));
+INLINE F of_rows(const FourRows *rows, int largest) {
+    F v = rows->part[0];
+    v = folded(v, (F)_mm512_permute_ps((__m512)v, 0x4E), largest);
+    return folded(v, (F)_mm512_permute_ps((__m512)v, 0xB1), largest);
+}
+INLINE Float4 four_of(F v) { return (Float4)_mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, (__m512)v)); }
+INLINE F of_row(F v, int k) {
+    return k == 0 ? LANE_PAIR(v, v, 0) : k == 1 ? LANE_PAIR(v, v, 0x55) : k == 2 ? LANE_PAIR(v, v, 0xAA) : LANE_PAIR(v, v, 0xFF);
+}
+#elif VB == 32
+INLINE F halves_folded(F a, F b, int largest) {
+    return folded((F)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x20), (F)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x31), largest);
+}
+INLINE void join_rows(FourRows *rows, const F v[4], int largest) {
+    rows->part[0] = folded(rows->part[0], halves_folded(v[0], v[1], largest), largest);
+    rows->part[1] = folded(rows->part[1], halves_folded(v[2], v[3], largest), largest);
+}
+INLINE F of_rows(const FourRows *rows, int largest) { /* a c a c b d b d */
+    const V ab = (V)rows->part[0], cd = (V)rows->part[1];
+    const F v = folded((F)VLOW_4(ab, cd), (F)VHIGH_4(ab, cd), largest);
+    return folded(v, (F)_mm256_permute_ps((__m256)v, 0x4E), largest);
+}
+INLINE Float4 four_of(F v) {
+    return (Float4)_mm_unpacklo_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+}
+INLINE F of_row(F v, int k) {
+    return (F)_mm256_permutevar8x32_ps((__m256)v, _mm256_set1_epi32(k == 0 ? 0 : k == 1 ? 4 : k == 2 ? 1 : 5));
+}
+#else
+INLINE void join_rows(FourRows *rows, const F v[4], int largest) {
+    for (int k = 0; k < 4; ++k) rows->part[k] = folded(rows->part[k], v[k], largest);
+}
+INLINE F of_rows(const FourRows *rows, int largest) {
+    const B1 a = (B1)rows->part[0], b = (B1)rows->part[1], c = (B1)rows->part[2], d = (B1)rows->part[3];
+    const F ab = folded((F)low4(a, b), (F)high4(a, b), largest), cd = folded((F)low4(c, d), (F)high4(c, d), largest);
+    return folded((F)low8((B1)ab, (B1)cd), (F)high8((B1)ab, (B1)cd), largest);
+}
+INLINE Float4 four_of(F v) { return v; }
+INLINE F of_row(F v, int k) { return every(v[k]); }
+#endif
+/* Rows of as many channels, `s` and `d` bytes apart; their exponentials wait in benches, `pitch` floats apart. */
+typedef struct {
+    int64_t s, d, channels, even, pitch;
+} Rows;
+INLINE F last_of(const Rows *r, const uint8_t *row) {
+    return r->even < r->channels ? get_f32(row + 4 * (r->channels - WIDTH)) : every(-__builtin_inff());
+}
+INLINE void rows_most(const Rows *r, const uint8_t *src, int count, F most[4]) {
+    EACH(most[k] = last_of(r, src + k * r->s));
+    for (int64_t c = 0; c < r->even; c += WIDTH) EACH(most[k] = largest2(most[k], get_f32(src + k * r->s + 4 * c)));
+}
+INLINE void rows_scaled(const Rows *r, const float *bench, const F factor[4], uint8_t *dst, int count) {
+    const int64_t last = r->channels - WIDTH;
+    for (int64_t c = 0; c < r->even; c += WIDTH) EACH(put_f32(dst + k * r->d + 4 * c, floats(bench + k * r->pitch + c) * factor[k]));
+    if (r->even < r->channels) EACH(put_f32(dst + k * r->d + 4 * last, floats(bench + k * r->pitch + last) * factor[k]));
+}
+/* Exponentials of WIDTH channels from c on. */
+INLINE void rows_exponentials(const Rows *r, const uint8_t *src, int64_t c, const Origin from[4], float *bench, int count, F e[4]) {
+    F x[4];
+    if (c < r->even)
+        EACH(x[k] = get_f32(src + k * r->s + 4 * c));
+    else
+        EACH(x[k] = some_floats(src + k * r->s + 4 * c, r->channels - c));
+    exponentials_of(x, from, 1, e, count);
+    EACH(put_f32((uint8_t *)(bench + k * r->pitch + c), e[k]));
+}
+/* Exponentials of up to four rows into the bench, and 1 / their sums. On the way, where these are given, `most` of the next
+ * rows, and the rows that are `done` times their factors to `dst`: what waits for the end of a row costs nothing so. */
+enum { ROWS_AHEAD = 8 }; /* rows; 4 are slower */
+INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], float *bench, int count, F factor[4], const uint8_t *next,
+                        F most_next[4], const float *done, uint8_t *dst, int far) {
+    enum { STEP = WIDTH < 8 ? 8 : WIDTH };
+    F e[4] = {{0}, {0}, {0}, {0}}, more[4];
+    FourRows rows = rows_of(every(-__builtin_inff()));
+    join_rows(&rows, most, 1);
+    const Origin all = origin_of(of_rows(&rows, 1));
+    Origin from[4];
+    EACH(from[k] = ((Origin){of_row(all.base, k), of_row(all.magic, k), of_row(all.limit, k)}));
     Double4 sum = {0};
-    for (int64_t c = 0; c < channels; c += WIDTH) {
-        F x[4];
-        if (c < even)
-            EACH(x[k] = get_f32(src + k * s + 4 * c));
-        else
-            EACH(x[k] = some_floats(src + k * s + 4 * c, channels - c));
-        exponentials_of(x, most, 1, e, count);
-        EACH(put_f32((uint8_t *)(bench + k * pitch + c), e[k]));
-        sum = fours_summed(e, sum);
+    if (next) EACH(most_next[k] = last_of(r, next + k * r->s));
+    for (int64_t c = 0; c < r->channels; c += STEP) {
+        rows_exponentials(r, src, c, from, bench, count, e);
+        if (WIDTH < STEP && c + WIDTH < r->channels) {
+            rows_exponentials(r, src, c + WIDTH, from, bench, count, more);
+            EACH(e[k] += more[k]);
+        }
+        for (int64_t i = c; i < c + STEP && i < r->even; i += WIDTH) {
+            if (far) EACH(__builtin_prefetch(next + (k + ROWS_AHEAD) * r->s + 4 * i));
+            if (next) EACH(most_next[k] = largest2(most_next[k], get_f32(next + k * r->s + 4 * i)));
+            if (done) EACH(put_f32(dst + k * r->d + 4 * i, floats(done + k * r->pitch + i) * factor[k]));
+        }
+        if (c % SUMMED == 0) {
+            if (c) sum += four_doubles(four_of(of_rows(&rows, 0)));
+            rows = rows_of(every(0.0f));
+        }
+        join_rows(&rows, e, 0);
     }
-    const Double4 factor = 1.0 / sum;
-    EACH(scale_by_one(bench + k * pitch, every((float)factor[k]), dst + k * d, channels));
+    if (done && r->even < r->channels) {
+        const int64_t last = r->channels - WIDTH;
+        EACH(put_f32(dst + k * r->d + 4 * last, floats(done + k * r->pitch + last) * factor[k]));
+    }
+    const Float4 factors = four_floats(1.0 / (sum + four_doubles(four_of(of_rows(&rows, 0)))));
+    EACH(factor[k] = every(factors[k]));
 }
-static void HERE(softmax_across)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, int fours,
-                                 float *bench) {
-    for (; fours && n >= 4; n -= 4, src += 4 * s, dst += 4 * d) softmax_rows(src, s, dst, d, 4, channels, bench);
-    for (; n; --n, src += s, dst += d) softmax_rows(src, s, dst, d, 1, channels, bench);
+/* One after the other, a row or four at a time. */
+INLINE void softmax_rows(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, int count, float *bench) {
+    for (; n >= count; n -= count, src += count * r->s, dst += count * r->d) {
+        F most[4], factor[4];
+        rows_most(r, src, count, most);
+        for (int k = count; k < 4; ++k) most[k] = most[0];
+        rows_walked(r, src, most, bench, count, factor, NULL, NULL, NULL, NULL, 0);
+        rows_scaled(r, bench, factor, dst, count);
+    }
+}
+static void HERE(softmax_one_row)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench) {
+    softmax_rows(r, src, dst, n, 1, bench);
+}
+static void HERE(softmax_four_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench) {
+    softmax_rows(r, src, dst, n, 4, bench);
+}
+/* Four rows or more, the last four again where four do not divide them, on each walk three steps of three fours. Worth it
+ * from 65 channels on, and of 32 registers. */
+static void HERE(softmax_flowing_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench, float *other, int far) {
+    F most[4], next[4], factor[4];
+    rows_most(r, src, 4, most);
+    float *done = NULL;
+    uint8_t *to = dst;
+    for (int64_t i = 0; i < n; i += 4) {
+        const uint8_t *now = src + at_most(i, n - 4) * r->s, *after = src + at_most(i + 4, n - 4) * r->s;
+        if (!done)
+            rows_walked(r, now, most, bench, 4, factor, after, next, NULL, NULL, 0);
+        else if (!far)
+            rows_walked(r, now, most, bench, 4, factor, after, next, done, to, 0);
+        else
+            rows_walked(r, now, most, bench, 4, factor, after, next, done, to, 1);
+        done = bench, bench = other, other = done;
+        to = dst + at_most(i, n - 4) * r->d;
+        memcpy(most, next, sizeof most);
+    }
+    rows_scaled(r, done, factor, to, 4);
+}
+/* `other`: a second bench, where there are more than four rows; NULL: no room for four at a time. */
+static void HERE(softmax_across)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, float *bench,
+                                 float *other, int far) {
+    const Rows r = {s, d, channels, channels - channels % WIDTH, channels - channels % WIDTH + WIDTH};
+    const int64_t fours = other ? n - n % 4 : 0;
+    if (VB == 64 && channels > 64 && fours) {
+        HERE(softmax_flowing_rows)(&r, src, dst, n, bench, other, far);
+        return;
+    }
+    HERE(softmax_four_rows)(&r, src, dst, fours, bench);
+    HERE(softmax_one_row)(&r, src + fours * s, dst + fours * d, n - fours, bench);
 }
 #define SOFTMAX_ACROSS HERE(softmax_across)
 #else
@@ -250,9 +396,10 @@ static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, in
 
 /* 1 / (1 + e**-x): of x below -88.8 0, above 87 the exponential is nothing to 1. */
 INLINE void sigmoids_of(const F *x, F *y, int count) {
-    F d[4], e[4];
+    F d[4], e[4], magic[4];
     EACH(d[k] = -smaller(every(87.0f), larger(every(-88.8f), x[k])));
-    powers_of(d, NULL, e, count);
+    EACH(magic[k] = every(MAGIC));
+    powers_of(d, magic, e, count);
     EACH(y[k] = every(1.0f) / (every(1.0f) + e[k]));
 }
 INLINE void sigmoids_at(const uint8_t *src, uint8_t *dst, int count, int past) {
