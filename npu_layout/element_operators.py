@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,20 +64,26 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     [2.0, 2.0]
     """
     taken = given("normalize", x)
-    channels = taken.x.shape[1]
-    shift, divisor = _per_channel("mean", mean, channels), _per_channel("std", std, channels)
-    if not all(np.float32(s) for s in divisor):
-        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, got {std!r}")
-    with np.errstate(over="ignore"):
-        scale = tuple(float(np.float32(1) / np.float32(s)) for s in divisor)
-    return apply(taken, taken.x.shape, np.float32, out, affine=Affine("C", shift, scale))
+    affine = _normalization(_numbers("mean", mean), _numbers("std", std), taken.x.shape[1])
+    return apply(taken, taken.x.shape, np.float32, out, affine=affine)
 
 
-def _per_channel(what: str, values: Any, channels: int) -> tuple[float, ...]:
+def _numbers(what: str, values: Any) -> tuple[float, ...]:
     array = np.asarray(values)
-    if array.dtype.kind not in "iuf" or array.size not in (1, channels) or not np.isfinite(array).all():
-        raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
-    return tuple(array.astype(np.float64).reshape(-1).tolist())
+    if array.dtype.kind not in "iuf":
+        raise NpuLayoutError(f"normalize: {what}: expected numbers, got {values!r}")
+    return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
+
+
+@lru_cache(maxsize=256)
+def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> Affine:
+    for what, values in (("mean", mean), ("std", std)):
+        if len(values) not in (1, channels) or not all(map(math.isfinite, values)):
+            raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {list(values)}")
+    if not all(map(np.float32, std)):
+        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, got {list(std)}")
+    with np.errstate(over="ignore"):
+        return Affine("C", mean, tuple(float(np.float32(1) / np.float32(s)) for s in std))
 
 
 def quantize(

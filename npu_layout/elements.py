@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ _SPECIAL = {
 }
 
 
+@lru_cache(maxsize=256)
 def kernel_name(dtype: np.dtype[Any]) -> str:
     """How the kernels call a numpy dtype: its name, with the byte order where that is foreign."""
     return dtype.name if dtype.isnative else dtype.str
@@ -46,6 +48,10 @@ def kernel_name(dtype: np.dtype[Any]) -> str:
 def element(dtype: Any) -> Element:
     """The stored type behind a numpy dtype or one of bfloat16, int4, uint4, int4_high, uint4_high. LayoutError
     for what is no number."""
+    return _known(dtype) if isinstance(dtype, (str, type, np.dtype)) else _element(dtype)
+
+
+def _element(dtype: Any) -> Element:
     if isinstance(dtype, str) and dtype in _SPECIAL:
         return _SPECIAL[dtype]
     try:
@@ -59,6 +65,9 @@ def element(dtype: Any) -> Element:
             f"dtype {dtype!r}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}"
         )
     return Element(kernel_name(known), known, known.newbyteorder("="), kernel_name(known))
+
+
+_known = lru_cache(maxsize=256)(_element)
 
 
 def unpack_nibbles(packed: np.ndarray, kind: Element, count: int) -> np.ndarray:

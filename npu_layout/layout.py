@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,8 +147,8 @@ class Layout:
         object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
         return layout
 
-    @classmethod
-    def of_rank(cls, rank: int) -> Layout:
+    @staticmethod
+    def of_rank(rank: int) -> Layout:
         """The C-order layout of a tensor whose axes nobody named: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond.
 
         LayoutError where `rank` is not 0 to 26.
@@ -157,7 +158,7 @@ class Layout:
         """
         if not 0 <= operator.index(rank) <= 26:
             raise LayoutError(f"layout of {rank} axes: expected 0 to 26, one letter for each axis")
-        return cls.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
+        return _of_rank(operator.index(rank))
 
     def __str__(self) -> str:
         return self.tag
@@ -250,6 +251,11 @@ class Layout:
             wanted = "1 or more" if needs_block else f"left out (the name itself says {entry.tag})"
             raise LayoutError(f"layout name {name!r}: block must be {wanted}, got {block!r}")
         return cls(entry.tag.format(block=block or entry.block), entry.axes)
+
+
+@lru_cache(maxsize=64)
+def _of_rank(rank: int) -> Layout:
+    return Layout.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
 
 
 def _blocks(tag: str) -> list[str]:

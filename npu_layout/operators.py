@@ -17,7 +17,7 @@ from .layout import Layout, Shape
 from .quantization import Quantization
 from .repack import Affine, bind_array, check_out, overlap, plan
 from .storage import overlaps
-from .strided import Order, array_of, empty, moving_axes, order_of, plain_array
+from .strided import Order, array_of, empty_in, moving_axes, order_of, plain_array
 
 AXES = "NCHW"
 GENERIC = "generic"
@@ -152,13 +152,13 @@ def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) ->
     x = given.x if len(given.arrays) == 1 else given.arrays
     row = serving(given)
     if out is None:
-        result = empty(shape, dtype, given.order.layout)
+        result = empty_in(shape, dtype, given.order)
         if result.size:
             row.run(x, result, order=given.order, **arguments)
         return given.result(result)
     target = checked_out(given, out, shape, dtype)
     if target.size and any(overlap(target, source) for source in given.sources):
-        result = empty(shape, dtype, given.order.layout)
+        result = empty_in(shape, dtype, given.order)
         row.run(x, result, order=given.order, **arguments)
         move(result, target)
     elif target.size:
@@ -225,7 +225,12 @@ def as_quantization(given: Stored, operator: str) -> Quantization:
         return given
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise NpuLayoutError(f"{operator}: quantization: expected a Quantization or (scale, zero_point), got {given!r}")
+    if type(given[0]) is float and type(given[1]) in (int, float):
+        return _quantization(*given)
     return Quantization(*given)
+
+
+_quantization = lru_cache(maxsize=256, typed=True)(Quantization)
 
 
 def along(known: Quantization, shape: Shape, operator: str) -> Quantization:
@@ -255,7 +260,7 @@ def to_real(known: Quantization | None) -> Affine | None:
 
 def real(x: np.ndarray, known: Quantization | None, order: Order) -> np.ndarray:
     """Stored integers, or any numbers, as float32 in that order."""
-    result = empty(x.shape, np.float32, order.layout)
+    result = empty_in(x.shape, np.float32, order)
     if x.size:
         convert(x, result, to_real(known))
     return result

@@ -155,13 +155,15 @@ def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
     (12288, 4, 384, 12)
     """
     order = order_of(layout)
-    extents = _extents(shape, order)
+    return empty_in(_extents(shape, order), dtype, order)
+
+
+def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
+    """The same for a shape that is known to be one."""
     try:
-        stored = np.empty([extents[i] for i in order.stored], dtype)
+        stored = np.empty([shape[i] for i in order.stored], dtype)
     except (TypeError, ValueError) as error:
-        raise LayoutError(
-            f"empty array of layout {order.layout}, shape {extents} and dtype {dtype!r}: {error}"
-        ) from None
+        raise LayoutError(f"empty array of layout {order.layout}, shape {shape} and dtype {dtype!r}: {error}") from None
     return stored.transpose(order.back)
 
 
