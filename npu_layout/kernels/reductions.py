@@ -83,15 +83,23 @@ def checked_softmax(
     """The number of axes that are positions, that of channels, and the dtype's name."""
     name = _stored(x, dtype)
     _unscaled(name, scale, zero_point)
-    axes = x.ndim - 1 if positions is None else positions
-    if not 0 <= axes < min(x.ndim, out.ndim):
-        raise ValueError(f"{axes} axes of positions: x has {x.ndim} axes, out {out.ndim}")
+    axes, count = _axes_and_channels(x.shape, out.shape, positions, channels)
     _result(x, out, np.float32, axes)
-    count = _count(x.shape[axes:], channels, "x")
-    if channels is None and out.shape[axes:] != x.shape[axes:]:
-        raise ValueError(f"out: expected channels {x.shape[axes:]} as x has, or their number; got {out.shape[axes:]}")
-    _count(out.shape[axes:], count, "out")
     return axes, count, name
+
+
+@lru_cache(maxsize=512)
+def _axes_and_channels(
+    x: tuple[int, ...], out: tuple[int, ...], positions: int | None, channels: int | None
+) -> tuple[int, int]:
+    axes = len(x) - 1 if positions is None else positions
+    if not 0 <= axes < min(len(x), len(out)):
+        raise ValueError(f"{axes} axes of positions: x has {len(x)} axes, out {len(out)}")
+    count = _count(x[axes:], channels, "x")
+    if channels is None and out[axes:] != x[axes:]:
+        raise ValueError(f"out: expected channels {x[axes:]} as x has, or their number; got {out[axes:]}")
+    _count(out[axes:], count, "out")
+    return axes, count
 
 
 @lru_cache(maxsize=256)

@@ -5,9 +5,6 @@ typedef __m512d D;
 INLINE D doubles(F v, int upper) {
     return _mm512_cvtps_pd(upper ? _mm512_extractf32x8_ps((__m512)v, 1) : _mm512_castps512_ps256((__m512)v));
 }
-INLINE F singles(D lower, D upper) {
-    return (F)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lower)), _mm512_cvtpd_ps(upper), 1);
-}
 INLINE F zero_below(F x, F limit, F v) {
     return (F)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)x, (__m512)limit, _CMP_NLT_UQ), (__m512)v);
 }
@@ -16,19 +13,14 @@ typedef __m256d D;
 INLINE D doubles(F v, int upper) {
     return _mm256_cvtps_pd(upper ? _mm256_extractf128_ps((__m256)v, 1) : _mm256_castps256_ps128((__m256)v));
 }
-INLINE F singles(D lower, D upper) {
-    return (F)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
-}
 #else
 typedef double D __attribute__((vector_size(16)));
 #if defined(__SSE2__)
 INLINE D doubles(F v, int upper) {
     return (D)_mm_cvtps_pd(upper ? _mm_movehl_ps((__m128)v, (__m128)v) : (__m128)v);
 }
-INLINE F singles(D lower, D upper) { return (F)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)lower), _mm_cvtpd_ps((__m128d)upper)); }
 #else
 INLINE D doubles(F v, int upper) { return (D){v[2 * upper], v[2 * upper + 1]}; }
-INLINE F singles(D lower, D upper) { return (F){(float)lower[0], (float)lower[1], (float)upper[0], (float)upper[1]}; }
 #endif
 #endif
 #if VB < 64
