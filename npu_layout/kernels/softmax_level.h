@@ -1,5 +1,5 @@
-/* Softmax and sigmoid, after reduce_level.h. Softmax: exponentials of what each channel lacks to the largest, over their sum.
- * Sums are in double: WIDTH of them are two vectors. */
+/* Softmax and sigmoid, after reduce_level.h. Where softmax has many channels, sums are in double: WIDTH of them are two
+ * vectors. */
 #if VB == 64
 typedef __m512d D;
 INLINE D doubles(F v, int upper) {
@@ -169,8 +169,8 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
     for (int64_t i = 0; !all && factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
-/* Neighbouring channels, WIDTH of them or more, as they lie: of one position, or of four. A largest that misses a NaN does no harm: NaN it will be. Nothing goes past the caches:
- * 64 channels took three times as long so (1000 a tenth less). */
+/* Neighbouring channels, WIDTH of them or more, as they lie: a row is a position. A largest that misses a NaN does no harm:
+ * NaN it will be. Nothing goes past the caches: 64 channels took three times as long so (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
 typedef float Float4 __attribute__((vector_size(16)));
@@ -264,9 +264,9 @@ INLINE void rows_exponentials(const Rows *r, const uint8_t *src, int64_t c, cons
     exponentials_of(x, from, 1, e, count);
     EACH(put_f32((uint8_t *)(bench + k * r->pitch + c), e[k]));
 }
-/* Exponentials of up to four rows into the bench, and 1 / their sums. On the way, where these are given, `most` of the next
- * rows, and the rows that are `done` times their factors to `dst`: what waits for the end of a row costs nothing so. */
-enum { ROWS_AHEAD = 8 }; /* rows; 4 are slower */
+enum { ROWS_AHEAD = 8 }; /* from those whose largest is looked for; 4 are slower */
+/* Exponentials of up to four rows into the bench, and 1 / their sums as `factor`. On the way, where these are given,
+ * `most_next` of the `next` rows, and those in the bench that is `done`, times the factors they came with, to `dst`. */
 INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], float *bench, int count, F factor[4], const uint8_t *next,
                         F most_next[4], const float *done, uint8_t *dst, int far) {
     enum { STEP = WIDTH < 8 ? 8 : WIDTH };
@@ -318,8 +318,8 @@ static void HERE(softmax_one_row)(const Rows *r, const uint8_t *src, uint8_t *ds
 static void HERE(softmax_four_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench) {
     softmax_rows(r, src, dst, n, 4, bench);
 }
-/* Four rows or more, the last four again where four do not divide them, on each walk three steps of three fours. Worth it
- * from 65 channels on, and of 32 registers. */
+/* Four rows or more, the last of which overlap those before where four do not divide them. A walk does what it can for
+ * three fours, so that none waits for the end of a row: worth it with 32 registers, from 65 channels on (measured). */
 static void HERE(softmax_flowing_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench, float *other, int far) {
     F most[4], next[4], factor[4];
     rows_most(r, src, 4, most);
