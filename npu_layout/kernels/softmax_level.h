@@ -50,13 +50,14 @@ INLINE void powers_of(const F *x, const F *magic, F *e, int count) {
 }
 
 /* Softmax divides not by e**most but by the power of two N next to it, which costs no step and loses nothing. Beyond 256
- * a base is taken from all first: of what lacks no more than 87.3 to `most` that is exact. What is below `limit` is 0. */
+ * a base is taken from all first: of what lacks no more than 87.3 to `most` that is exact. The rest of `most` is what the
+ * rounded base leaves: beyond 2**32 not 256. What is below `limit` is 0. */
 typedef struct {
     F base, magic, limit;
 } Origin;
 INLINE Origin origin_of(F most) {
-    const F rest = smaller(larger(most, every(-256.0f)), every(256.0f));
-    return (Origin){most - rest, every(2 * MAGIC) - (rest * every(LOG2_E) + every(MAGIC)), rest - every(87.3f)};
+    const F base = most - smaller(larger(most, every(-256.0f)), every(256.0f)), rest = most - base;
+    return (Origin){base, every(2 * MAGIC) - (rest * every(LOG2_E) + every(MAGIC)), rest - every(87.3f)};
 }
 /* `each`: an origin for each vector, or one for all. */
 INLINE void exponentials_of(const F *x, const Origin *from, int each, F *e, int count) {
