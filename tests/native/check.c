@@ -214,7 +214,7 @@ static int reduce_case(const Level *level, const Level *first) {
                 memcpy(&x, element(n, h, c, to, 1), 4);
                 memcpy(&y, expected + (element(n, h, c, to, 1) - got), 4);
                 if (memcmp(&x, &y, 4) && (x == x || y == y)) return printf("softmax: %s and %s differ\n", level->name, first->name), 0;
-                if (odd ? x == x : fabs(x - exact) > 1e-6 * exact + 2e-38) return printf("softmax: %s: %g, expected %g\n", level->name, x, exact), 0;
+                if (odd ? x == x : !(fabs(x - exact) <= 1e-6 * exact + 2e-38)) return printf("softmax: %s: %g, expected %g\n", level->name, x, exact), 0;
             }
         }
     Reduction each = {.type = type, .channels = 1, .positions = {3, {{0}}, 0, 0, 0}, .scale = 1.0f / 64};
