@@ -243,7 +243,7 @@ OPERATORS: dict[str, Operator] = {
     ),
     "argmax_channels": Operator(ops.argmax_channels, lambda x: pixels(x, lambda row: ranked(row, 1), "int64"), "int64"),
     "softmax_channels": Operator(
-        ops.softmax_channels, lambda x: pixels(x.astype("float32"), soft, "float64"), "float32", 8
+        ops.softmax_channels, lambda x: pixels(x.astype("float32"), soft, "float64"), "float32", 16
     ),
     **{
         f"resize {how} {size}": Operator(

@@ -88,7 +88,7 @@ def checked_softmax(
     return axes, count, name
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=512, typed=True)
 def _axes_and_channels(
     x: tuple[int, ...], out: tuple[int, ...], positions: int | None, channels: int | None
 ) -> tuple[int, int]:
