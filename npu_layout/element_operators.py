@@ -64,14 +64,15 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     [2.0, 2.0]
     """
     taken = given("normalize", x)
-    affine = _normalization(_numbers("mean", mean), _numbers("std", std), taken.x.shape[1])
+    channels = taken.x.shape[1]
+    affine = _normalization(_numbers("mean", mean, channels), _numbers("std", std, channels), channels)
     return apply(taken, taken.x.shape, np.float32, out, affine=affine)
 
 
-def _numbers(what: str, values: Any) -> tuple[float, ...]:
+def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"normalize: {what}: expected numbers, got {values!r}")
+        raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
     return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
 
 

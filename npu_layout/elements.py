@@ -48,7 +48,10 @@ def kernel_name(dtype: np.dtype[Any]) -> str:
 def element(dtype: Any) -> Element:
     """The stored type behind a numpy dtype or one of bfloat16, int4, uint4, int4_high, uint4_high. LayoutError
     for what is no number."""
-    return _known(dtype) if isinstance(dtype, (str, type, np.dtype)) else _element(dtype)
+    try:
+        return _known(dtype)
+    except TypeError:  # what has no hash, such as some dtypes
+        return _element(dtype)
 
 
 def _element(dtype: Any) -> Element:

@@ -199,6 +199,7 @@ def test_dtypes_of_unpack() -> None:
         (lambda: nl.TensorSpec((1, 3, 4, 4), "NCHWC"), "twice"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), "NCHW0c"), "cannot read"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), dtype="complex64"), "dtype"),
+        (lambda: nl.TensorSpec((1, 3, 4, 4), dtype={"names": [[]]}), "dtype"),  # has no hash
         (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, 16, 4, 0)), "overlap"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, 15, 4, 1)), "overlap"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), storage_strides=(48, -16, 4, 1)), "before the buffer"),
