@@ -10,7 +10,7 @@ from .array_tensor import Tensor
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike
-from .strided import arranged, array_of, empty, fitting_groups, letters_of, order_of, plain_array
+from .strided import arranged, array_of, empty, fitting_best, letters_of, order_of, plain_array
 
 
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:
@@ -117,5 +117,4 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     if isinstance(x, Tensor) and x._layout is not None:
         return x._layout
     array = array_of(x, "memory_format")
-    groups = fitting_groups(array, letters_of(array, axes))
-    return groups[0][0] if groups and len(groups[0]) == 1 else None
+    return fitting_best(array.shape, array.strides, array.itemsize, letters_of(array, axes))

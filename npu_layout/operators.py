@@ -15,14 +15,16 @@ from .errors import LayoutError, NpuLayoutError
 from .formats import memory_format
 from .layout import Layout, Shape
 from .quantization import Quantization
-from .repack import Affine, bind_array, check_out, overlap, plan
+from .repack import Affine, affine_copy, check_out, overlap
+from .spans import moving_axes
 from .storage import overlaps
-from .strided import Order, array_of, empty_in, moving_axes, order_of, plain_array
+from .strided import Order, array_of, empty_in, fitting_best, order_of, plain_array
 
 AXES = "NCHW"
 GENERIC = "generic"
 _LAYOUT = Layout(AXES)
 _LAST = Layout("NHWC")
+_LETTERS = (AXES, "ABCD")  # of a Tensor
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -89,6 +91,12 @@ class Given(NamedTuple):
 def given(operator: str, *inputs: Any, values: bool = True, windows: bool = False) -> Given:
     """Check the inputs of an operator. `values`: it computes, so that it gets native numbers, bool as uint8; else it
     moves elements as they are. `windows`: see result_layout."""
+    if len(inputs) == 1 and (type(inputs[0]) is np.ndarray or _carries(inputs[0])):
+        (only,) = inputs
+        array, kind = np.asarray(only), None if type(only) is np.ndarray else type(only)
+        order = _order(only._layout if kind else None, array.shape, array.strides, array.dtype)
+        if order is not None:  # the usual case of a hot loop; else the checks below say why
+            return Given(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
     sources = tuple([_array(operator, x) for x in inputs])
     layout = _common(carrying, sources, windows)
@@ -97,13 +105,24 @@ def given(operator: str, *inputs: Any, values: bool = True, windows: bool = Fals
     return Given(operator, arrays, sources, order_of(_LAYOUT if layout is None else layout), kind)
 
 
+@lru_cache(maxsize=1024)
+def _order(layout: Layout | None, shape: Shape, strides: Shape, dtype: np.dtype[Any]) -> Order | None:
+    """How results of one array lie, a Tensor's of that layout or a plain one; None where it is not one of native
+    numbers with the axes N, C, H and W."""
+    if len(shape) != len(AXES) or dtype.kind not in "iuf" or not dtype.isnative:
+        return None
+    if layout is None:
+        return order_of(fitting_best(shape, strides, dtype.itemsize, AXES) or _LAYOUT)
+    return order_of(layout) if layout.axes in _LETTERS else None
+
+
 def _array(operator: str, x: Any) -> np.ndarray:
     array = plain_array(x)
     if array.ndim != len(AXES):
         raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{operator}: expected real numbers, got dtype {array.dtype}")
-    if _carries(x) and x.layout.axes not in (AXES, "ABCD"):
+    if _carries(x) and x.layout.axes not in _LETTERS:
         raise LayoutError(f"{operator}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
     return array
 
@@ -136,14 +155,8 @@ def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) ->
     """result_layout of inputs of which some carry their format."""
     if carrying:
         return _LAST if windows and any(x.layout == _LAST for x in carrying) else carrying[0].layout
-    told = {_format_of(x) for x in inputs} - {None}
+    told = {memory_format(array_of(x, "result_layout")) for x in inputs} - {None}
     return told.pop() if len(told) == 1 else None
-
-
-def _format_of(x: np.ndarray) -> Layout | None:
-    """memory_format of an array with the axes NCHW; what lies in C order is seen at a glance."""
-    x = array_of(x, "result_layout")
-    return _LAYOUT if x.flags.c_contiguous and 1 not in x.shape[1:] and x.size else memory_format(x)
 
 
 def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) -> np.ndarray:
@@ -184,7 +197,7 @@ def tag_of(stored: Shape) -> str:
 def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
     """`out` as a plain array, if results of that shape and dtype can be written there."""
     plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: given.operator))
-    if moving_axes(plain) is None:  # interleaved, perhaps
+    if moving_axes(plain.shape, plain.strides, plain.itemsize) is None:  # interleaved, perhaps
         strides = [s // plain.itemsize for n, s in zip(plain.shape, plain.strides) if n > 1]
         extents = tuple(n for n in plain.shape if n > 1)
         if (
@@ -200,14 +213,10 @@ def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
 
 def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:
     """out = affine(x), both with the axes NCHW and any strides, apart; `dtype`: what out holds, such as int4."""
-    source, src = bind_array(_LAYOUT, x.shape, x)
-    target, dst = bind_array(_LAYOUT, out.shape, out)
     names = kernel_name(x.dtype), dtype or kernel_name(out.dtype)
     if affine is None and x.dtype == out.dtype:
         names = (f"V{x.itemsize}", f"V{x.itemsize}")
-    plan(source, target, *names, affine, False).run(src, dst)
-    if not np.may_share_memory(dst, out):  # of strides that count no elements
-        out[...] = np.asarray(dst).reshape(out.shape)
+    affine_copy(_LAYOUT, x, out, *names, affine)
 
 
 def move(x: np.ndarray, out: np.ndarray) -> None:

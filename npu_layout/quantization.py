@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import string
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from .elements import element, kernel_name
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
-from .repack import Affine, bind_array, plan
+from .repack import Affine, affine_copy
 
 Values = tuple[float, ...]
 
@@ -59,9 +58,10 @@ class Quantization:
     [0.0, 1.0]
     """
 
-    __slots__ = ("_scales", "_zero_points", "axis")
+    __slots__ = ("_fractional", "_scales", "_zero_points", "axis")
     _scales: Values
     _zero_points: Values
+    _fractional: bool
     axis: int | None
 
     def __init__(self, scale: Any, zero_point: Any = 0, axis: int | None = None) -> None:
@@ -87,6 +87,7 @@ class Quantization:
             zero_points *= len(scales)
         set_(self, "_scales", scales)
         set_(self, "_zero_points", zero_points)
+        set_(self, "_fractional", any(float(z) != int(z) for z in zero_points))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Quantization is frozen; make another one instead of setting {name}")
@@ -157,28 +158,26 @@ class Quantization:
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """The kernel's arithmetic: to stored integers, or to real values with `to_stored` False; `axis` is the letter
         of self.axis. Raises nothing."""
-        fractional = any(float(z) != int(z) for z in self._zero_points)
         if to_stored:
-            return Affine(axis, None, None, self._scales, self._zero_points, fractional)
+            return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
         return Affine(axis, self._zero_points, self._scales, None, None)
 
     def _apply(self, x: np.ndarray, dtype: np.dtype[Any], name: str, to_stored: bool) -> np.ndarray:
         if x.ndim > 26:
             raise NpuLayoutError(f"quantization: expected at most 26 axes, got {x.ndim}")
-        letter = "A"
+        shape = x.shape or (1,)
+        layout = Layout.of_rank(len(shape))
+        letter = layout.axes[0]
         if self.axis is not None:
             if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != self.count:
                 raise NpuLayoutError(
                     f"quantization has {self.count} scales along axis {self.axis}; got an array of shape {x.shape}"
                 )
-            letter = string.ascii_uppercase[self.axis % x.ndim]
+            letter = layout.axes[self.axis]
         result = np.empty(x.shape, dtype)
         if x.size:
-            shape = x.shape or (1,)
-            layout = Layout.plain(string.ascii_uppercase[: len(shape)])
-            src, src_flat = bind_array(layout, shape, x.reshape(shape))
-            dst, dst_flat = bind_array(layout, shape, result.reshape(shape))
-            plan(src, dst, kernel_name(x.dtype), name, self.affine(letter, to_stored=to_stored)).run(src_flat, dst_flat)
+            affine = self.affine(letter, to_stored=to_stored)
+            affine_copy(layout, x.reshape(shape), result.reshape(shape), kernel_name(x.dtype), name, affine)
         return result
 
     def quantize(self, x: Any, dtype: Any) -> np.ndarray:

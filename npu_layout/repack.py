@@ -18,7 +18,8 @@ from . import kernels
 from .errors import LayoutError, NpuLayoutError
 from .kernels import Arithmetic, Box
 from .layout import Layout, Shape
-from .storage import Chain, Storage, overlaps
+from .spans import Span, bind_array, bind_span, span
+from .storage import Chain, Storage
 
 LayoutLike = Union[str, Layout]
 
@@ -201,39 +202,35 @@ def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:
     return tuple(shape)
 
 
-def flat_memory(x: np.ndarray) -> tuple[np.ndarray, int, Shape]:
-    """`x` as (1-D array over the memory it spans, element of its index 0, element strides); a copy only where
-    its strides are no multiple of its itemsize or some are zero."""
-    if x.flags.c_contiguous:
-        return x.reshape(-1), 0, ()
-    if any(s % x.itemsize or s == 0 for s, n in zip(x.strides, x.shape) if n > 1):
-        return np.ascontiguousarray(x).reshape(-1), 0, ()
-    strides = tuple(s // x.itemsize if n > 1 else 1 for s, n in zip(x.strides, x.shape))
-    start = sum((1 - n) * s for n, s in zip(x.shape, strides) if s < 0)
-    ascending = x[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
-    span = 1 + sum((n - 1) * abs(s) for n, s in zip(x.shape, strides))
-    return np.lib.stride_tricks.as_strided(ascending, (span,), (x.itemsize,)), start, strides
-
-
-def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np.ndarray]:
-    """The storage of `layout` as the array `x` really lies in memory, and that memory as a flat array (of a copy
-    where its elements overlap)."""
-    flat, start, strides = flat_memory(x)
-    storage = _storage(layout, shape, x.shape, strides, start, flat.size)
-    if storage is None:
-        flat = np.ascontiguousarray(x).reshape(-1)
-        storage = Storage.bind(layout, shape, x.shape, size=flat.size)
-    return storage, flat
+def affine_copy(
+    layout: Layout, x: np.ndarray, out: np.ndarray, src_dtype: str, dst_dtype: str, affine: Affine | None = None
+) -> None:
+    """out = affine(x): arrays of any strides, apart, with the axes of a plain `layout`; dtypes as for `plan`."""
+    move, source, target = _conversion(
+        layout, x.shape, x.strides, x.itemsize, out.strides, out.itemsize, src_dtype, dst_dtype, affine
+    )
+    flat = target.flat(out)
+    move.run(source.flat(x), flat)
+    if target.copied:
+        out[...] = flat.reshape(out.shape)
 
 
 @lru_cache(maxsize=512)
-def _storage(
-    layout: Layout, shape: Shape, storage_shape: Shape, strides: Shape, start: int, size: int
-) -> Storage | None:
-    """Storage.bind, remembered; None where elements overlap."""
-    if strides and overlaps(storage_shape, strides) is not False:
-        return None
-    return Storage.bind(layout, shape, storage_shape, strides or None, start, size)
+def _conversion(
+    layout: Layout,
+    shape: Shape,
+    strides: Shape,
+    itemsize: int,
+    dst_strides: Shape,
+    dst_itemsize: int,
+    src_dtype: str,
+    dst_dtype: str,
+    affine: Affine | None,
+) -> tuple[Plan, Span, Span]:
+    """The plan between arrays that lie so (strides in bytes), and where both find their memory."""
+    source, target = span(shape, strides, itemsize), span(shape, dst_strides, dst_itemsize)
+    src, dst = bind_span(layout, shape, shape, source), bind_span(layout, shape, shape, target)
+    return plan(src, dst, src_dtype, dst_dtype, affine, False), source, target
 
 
 def check_out(

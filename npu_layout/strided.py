@@ -18,8 +18,9 @@ import numpy as np
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout, Shape
 from .names import FASTEST_FIRST
-from .repack import LayoutLike, Plan, as_layout, flat_memory, plan
-from .storage import Storage, overlaps
+from .repack import LayoutLike, Plan, as_layout, plan
+from .spans import Span, bind_span, moving_axes, span_of
+from .storage import Storage
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # beyond, axes are but letters, and nobody asks where one of extent 1 lies
@@ -161,35 +162,15 @@ def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
 def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
     """The same for a shape that is known to be one."""
     try:
-        stored = np.empty([shape[i] for i in order.stored], dtype)
+        stored = np.empty(tuple(map(shape.__getitem__, order.stored)), dtype)
     except (TypeError, ValueError) as error:
         raise LayoutError(f"empty array of layout {order.layout}, shape {shape} and dtype {dtype!r}: {error}") from None
     return stored.transpose(order.back)
 
 
-def moving_axes(x: np.ndarray) -> Shape | None:
-    """The axes of more than one element, outermost first; None where one does not lie within the next: overlapping,
-    expanded and interleaved arrays. The sign of a stride has no say."""
-    return _moving_axes(x.shape, x.strides, x.itemsize)
-
-
-@lru_cache(maxsize=1024)
-def _moving_axes(shape: Shape, strides: Shape, itemsize: int) -> Shape | None:
-    if 0 in shape:
-        return ()
-    steps = [abs(s) for s in strides]
-    order = sorted((i for i, n in enumerate(shape) if n > 1), key=lambda i: -steps[i])
-    reach = itemsize
-    for axis in reversed(order):
-        if steps[axis] < reach:
-            return None
-        reach += steps[axis] * (shape[axis] - 1)
-    return tuple(order)
-
-
 def follows(x: np.ndarray, order: Order) -> bool:
     """Whether the axes of `x` lie in that order, gaps and negative strides allowed."""
-    moving = moving_axes(x)
+    moving = moving_axes(x.shape, x.strides, x.itemsize)
     return moving is not None and moving == tuple(i for i in order.stored if i in moving)
 
 
@@ -238,12 +219,19 @@ def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...
 
 def fitting_groups(x: np.ndarray, axes: str) -> tuple[tuple[Layout, ...], ...]:
     """The same in up to three groups: channels first and last, what else has the batch outermost, the rest."""
-    moving = moving_axes(x)
-    return () if moving is None or not x.ndim else _groups(axes, moving)
+    return _groups(axes, moving_axes(x.shape, x.strides, x.itemsize))
+
+
+def fitting_best(shape: Shape, strides: Shape, itemsize: int, axes: str) -> Layout | None:
+    """The layout of an array with these axes that lies so; None where several are as good, or none fits."""
+    groups = _groups(axes, moving_axes(shape, strides, itemsize))
+    return groups[0][0] if groups and len(groups[0]) == 1 else None
 
 
 @lru_cache(maxsize=512)
-def _groups(axes: str, moving: Shape) -> tuple[tuple[Layout, ...], ...]:
+def _groups(axes: str, moving: Shape | None) -> tuple[tuple[Layout, ...], ...]:
+    if moving is None or not axes:
+        return ()
     rank = len(axes)
     if rank > _NAMED_RANKS:
         order = list(moving)
@@ -279,27 +267,17 @@ def arranged(x: np.ndarray, order: Order, copy: bool | None = None) -> np.ndarra
             f"copy=False, but a copy is needed"
         )
     target = np.empty(stored.shape, x.dtype)
-    if x.size and _kernels_take(x):
-        memory, start, steps = flat_memory(x)
-        move = _move(order.layout, x.shape, steps, start, memory.size, x.itemsize)
-        if move is not None:
-            move.run(memory, target.reshape(-1))
+    if x.size and x.itemsize and not x.dtype.hasobject:
+        known = span_of(x)
+        if not known.copied:
+            _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
             return target.transpose(order.back)
     np.copyto(target, stored)
     return target.transpose(order.back)
 
 
-def _kernels_take(x: np.ndarray) -> bool:
-    """Not what holds Python objects, and strides that count elements: numpy copies the rest."""
-    if not x.itemsize or x.dtype.hasobject:
-        return False
-    return all(s and not s % x.itemsize for n, s in zip(x.shape, x.strides) if n > 1)
-
-
 @lru_cache(maxsize=512)
-def _move(layout: Layout, shape: Shape, steps: Shape, start: int, size: int, itemsize: int) -> Plan | None:
-    """The plan from memory as it lies (strides in elements; none: C order) to `layout`; None where elements overlap."""
-    if steps and overlaps(shape, steps) is not False:
-        return None
-    source = Storage.bind(Layout.plain(layout.axes), shape, None, steps or None, start, size)
+def _move(layout: Layout, shape: Shape, known: Span, itemsize: int) -> Plan:
+    """The plan from memory as it lies to `layout`."""
+    source = bind_span(Layout.plain(layout.axes), shape, shape, known)
     return plan(source, Storage.bind(layout, shape), f"V{itemsize}", f"V{itemsize}")

@@ -11,7 +11,8 @@ from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibble
 from .errors import BufferSizeError, LayoutError, NpuLayoutError
 from .layout import Layout, Shape
 from .quantization import Quantization
-from .repack import Affine, LayoutLike, Plan, as_layout, bind_array, check_out, plan
+from .repack import Affine, LayoutLike, Plan, as_layout, check_out, plan
+from .spans import bind_array
 from .storage import Storage
 
 _FIELDS = (

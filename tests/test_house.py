@@ -15,6 +15,7 @@ FLOORS = (
     "errors host markup names",
     "elements layout geometry",
     "storage",
+    "spans",
     "repack",
     "gray quantization strided",
     "tensor array_tensor reshaping",
