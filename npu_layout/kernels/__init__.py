@@ -100,10 +100,9 @@ def argmax(
     `channels`: how many are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in
     uint16. ValueError on what does not fit.
     """
-    count, name = checked_argmax(x, out, channels, dtype)
     level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.argmax(x, out, count, name, level):
-        _numpy_reduce.argmax(x, out, count, name)
+    if level is None or not _core.argmax(x, out, channels, dtype, level):
+        _numpy_reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
 
 
 def softmax(
@@ -123,10 +122,10 @@ def softmax(
     their own: with `channels` given, only their room has to do. Lanes beyond are neither read nor written. float32
     takes no scale. ValueError on what does not fit.
     """
-    axes, count, name = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
     level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.softmax(x, out, axes, count, name, scale, zero_point, level):
-        _numpy_reduce.softmax(x, out, axes, count, name, scale, zero_point)
+    if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
+        known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+        _numpy_reduce.softmax(x, out, *known, scale, zero_point)
 
 
 def sigmoid(
@@ -142,10 +141,11 @@ def sigmoid(
     `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, apart from `x` or `x` itself.
     float32 takes no scale. ValueError on what does not fit.
     """
-    name = checked_sigmoid(x, out, dtype, scale, zero_point)
     level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.sigmoid(x, out, name, scale, zero_point, level):
-        _numpy_reduce.sigmoid(x, out, name, scale, zero_point)
+    if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
+        name = checked_sigmoid(x, out, dtype, scale, zero_point)
+        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
+            _numpy_reduce.sigmoid(x, out, name, scale, zero_point)
 
 
 def peaks(

@@ -412,9 +412,9 @@ static PyObject *get_threads(PyObject *module, PyObject *unused) {
 
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
-    {"argmax", native_argmax, METH_VARARGS, "argmax(level, dtype, x, out, positions, channels): which path"},
-    {"softmax", native_softmax, METH_VARARGS, "softmax(level, dtype, x, out, positions, channels, zero_point, scale): which path"},
-    {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, dtype, x, out, axes, 1, zero_point, scale): which path"},
+    {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
+    {"softmax", native_softmax, METH_VARARGS, "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
+    {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(dtype, x, rows, out, refinement)"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
@@ -425,7 +425,9 @@ static PyMethodDef module_methods[] = {
 static int module_exec(PyObject *module) {
     PyObject *type = PyType_FromSpec(&program_spec);
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
-    PyObject *names = PyList_New(0), *table = PyList_New(0);
+    PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
+    for (int t = 0; dtypes && t < DTYPES; ++t)
+        if (!append(dtypes, dtype_name[t])) return -1;
     for (int i = 0; names && table && i < level_count(); ++i) {
         const Level *level = level_at(i);
         PyObject *entry = level ? Py_BuildValue("si", level->name, level->vector) : NULL;
@@ -438,7 +440,11 @@ static int module_exec(PyObject *module) {
             Py_DECREF(entry);
         }
     }
-    return !names || !table || PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "FAST", table) ? -1 : 0;
+    if (!names || !table || !dtypes) return -1;
+    return PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "FAST", table) ||
+                   PyModule_AddObject(module, "DTYPES", dtypes)
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};

@@ -1,6 +1,7 @@
 from typing import Any, final, overload
 
 LEVELS: list[tuple[str, int]]
+DTYPES: list[str]
 FAST: list[tuple[str, str, str, str, int]]
 
 @final
@@ -25,12 +26,29 @@ class Program:
     def paths(self) -> list[str]: ...
 
 def gray(level: str, dtype: int, blue: Any, green: Any, red: Any, out: Any, /) -> int: ...
-def argmax(level: str, dtype: int, x: Any, out: Any, positions: int, channels: int, /) -> int: ...
+def argmax(level: str, x: Any, out: Any, positions: int | None, channels: int | None, dtype: str | None, /) -> int: ...
 def softmax(
-    level: str, dtype: int, x: Any, out: Any, positions: int, channels: int, zero_point: float, scale: float, /
+    level: str,
+    x: Any,
+    out: Any,
+    positions: int | None,
+    channels: int | None,
+    dtype: str | None,
+    zero_point: float,
+    scale: float,
+    /,
 ) -> int: ...
 def sigmoid(
-    level: str, dtype: int, x: Any, out: Any, axes: int, one: int, zero_point: float, scale: float, /
+    level: str,
+    x: Any,
+    out: Any,
+    positions: None,
+    channels: None,
+    dtype: str | None,
+    zero_point: float,
+    scale: float,
+    in_place: bool,
+    /,
 ) -> int: ...
 def peaks(
     level: str, dtype: int, x: Any, out: Any, channels: int, least: int, threshold: float, radius: int, /

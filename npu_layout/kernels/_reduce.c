@@ -1,4 +1,5 @@
-/* The binding of argmax, softmax, sigmoid and peaks: views to loops. What the arrays are has been checked in Python; here,
+/* The binding of argmax, softmax, sigmoid and peaks: views to loops. The first three refuse what they cannot do, by -1 and
+ * with nothing written, and Python says why or does it; of peaks, what the arrays are has been checked in Python, and here,
  * that every walk stays within what the buffers' own shapes and strides say. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -34,26 +35,70 @@ static int read_digits(const Py_buffer *view, int first, int end, int64_t channe
     return channels >= 1 && channels <= room;
 }
 
-static int read_reduction(const Py_buffer *src, const Py_buffer *dst, int positions, Reduction *r) {
-    int good = positions <= MAX_LOOPS && positions <= src->ndim && positions <= dst->ndim;
+static int read_reduction(const Py_buffer *src, const Py_buffer *dst, int64_t positions, Reduction *r) {
+    int good = positions >= 0 && positions <= MAX_LOOPS && positions <= src->ndim && positions <= dst->ndim;
     r->positions = (Box){0, {{0, 0, 0, 0}}, 0, 0, 0};
     for (int i = 0; good && i < positions; ++i) {
         good = src->shape[i] == dst->shape[i];
         r->positions.loops[r->positions.count++] = (Loop){src->shape[i], src->strides[i], dst->strides[i], 0};
     }
-    return good && read_digits(src, positions, src->ndim, r->channels, &r->from);
+    return good;
+}
+
+/* The one letter of a format in this machine's byte order; 0 where it is another. */
+static char letter_of(const Py_buffer *view) {
+    const int one = 1;
+    const char *format = view->format ? view->format : "B", native = *(const char *)&one ? '<' : '>';
+    if (*format == '@' || *format == '=' || *format == native) ++format;
+    return format[0] && !format[1] ? format[0] : 0;
+}
+
+/* What the elements are: as the buffer says, or the type asked for, a name or None; DTYPES where neither is known. */
+static Dtype type_of(const Py_buffer *view, PyObject *asked) {
+    static const char letters[] = "bBhHieHf";
+    const char letter = letter_of(view);
+    for (int t = 0; t < DTYPES; ++t) {
+        if (letters[t] != (letter == 'l' ? 'i' : letter) || dtype_size[t] != view->itemsize) continue;
+        if (asked == Py_None) return (Dtype)t;
+        if (PyUnicode_Check(asked) && !PyUnicode_CompareWithASCIIString(asked, dtype_name[t])) return (Dtype)t;
+    }
+    return DTYPES;
+}
+
+/* The bytes from the first element to the end of the last one; as numpy's may_share_memory has it. */
+static void reach_of(const Py_buffer *view, uintptr_t *low, uintptr_t *high) {
+    *low = (uintptr_t)view->buf, *high = *low + (size_t)view->itemsize;
+    for (int i = 0; i < view->ndim; ++i) {
+        const Py_ssize_t way = (view->shape[i] - 1) * view->strides[i];
+        *(way < 0 ? low : high) += (size_t)way;
+    }
+}
+
+static int apart(const Py_buffer *a, const Py_buffer *b) {
+    uintptr_t low[2], high[2];
+    if (!a->len || !b->len) return 1;
+    reach_of(a, low, high), reach_of(b, low + 1, high + 1);
+    return high[0] <= low[1] || high[1] <= low[0];
+}
+
+/* An integer, `otherwise` for None; -1 for what is none. */
+static int64_t count_of(PyObject *number, int64_t otherwise) {
+    if (number == Py_None) return otherwise;
+    const long long n = PyLong_AsLongLong(number);
+    PyErr_Clear();
+    return n;
 }
 
 /* What the binding has to know of argmax, softmax and sigmoid. */
 typedef struct {
-    const char *format; /* without a shift and a scale, or with them */
-    int item, path;     /* bytes of the result's elements; the row of the table, of empty arrays and where there is one */
+    const char *letters; /* of the result's elements */
+    int item, path;      /* their bytes; the row of the table, of empty arrays and where there is one */
     int (*path_of)(const Level *, const Reduction *);
     void (*run)(const Level *, const Reduction *, const uint8_t *, uint8_t *, int64_t, int64_t);
 } Kind;
-static const Kind argmax_kind = {"siOOiL", 8, PATH_ARGMAX, argmax_path, argmax_run};
-static const Kind softmax_kind = {"siOOiLff", 4, PATH_SOFTMAX, softmax_path, softmax_run};
-static const Kind sigmoid_kind = {"siOOiLff", 4, PATH_SIGMOID, NULL, sigmoid_run};
+static const Kind argmax_kind = {"lq", 8, PATH_ARGMAX, argmax_path, argmax_run};
+static const Kind softmax_kind = {"f", 4, PATH_SOFTMAX, softmax_path, softmax_run};
+static const Kind sigmoid_kind = {"f", 4, PATH_SIGMOID, NULL, sigmoid_run};
 
 typedef struct {
     const Kind *kind;
@@ -68,39 +113,61 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
     c->kind->run(c->level, c->reduction, c->src, c->dst, part, parts);
 }
 
+/* Whether both arrays are what this kind of reduction takes; then `r` is filled. */
+static int read_call(const Kind *kind, const Py_buffer *src, const Py_buffer *dst, PyObject *positions, PyObject *channels,
+                     Reduction *r) {
+    const char letter = letter_of(dst);
+    const int of_channels = kind != &sigmoid_kind, spread = kind == &softmax_kind;
+    const int64_t axes = count_of(positions, kind == &argmax_kind ? dst->ndim : src->ndim - spread);
+    if (!letter || !strchr(kind->letters, letter) || dst->itemsize != kind->item) return 0;
+    if (r->type == DTYPES) return 0;
+    if (!read_reduction(src, dst, axes, r) || (!spread && dst->ndim != axes)) return 0;
+    int64_t room = 1;
+    for (int i = (int)axes; i < src->ndim; ++i)
+        if (__builtin_mul_overflow(room, (int64_t)src->shape[i], &room)) return 0;
+    r->channels = count_of(channels, room);
+    for (int i = (int)axes; spread && channels == Py_None && i < src->ndim; ++i)
+        if (src->ndim != dst->ndim || src->shape[i] != dst->shape[i]) return 0;
+    if (of_channels ? src->ndim == axes : src->ndim != axes) return 0;
+    return read_digits(src, (int)axes, src->ndim, r->channels, &r->from) &&
+           (!spread || (dst->ndim > axes && read_digits(dst, (int)axes, dst->ndim, r->channels, &r->to)));
+}
+
 static PyObject *reduce(PyObject *args, const Kind *kind) {
     const char *name;
-    PyObject *arrays[2];
-    int type, positions, path = kind->path;
-    long long channels;
+    PyObject *x, *out, *positions, *channels, *dtype;
+    double shift = 0, scale = 1;
+    int in_place = 0, path = -1;
     Py_buffer src, dst;
-    Reduction r = {.scale = 1};
-    if (!PyArg_ParseTuple(args, kind->format, &name, &type, arrays, arrays + 1, &positions, &channels, &r.shift, &r.scale))
+    if (!PyArg_ParseTuple(args, "sOOOOO|ddp", &name, &x, &out, &positions, &channels, &dtype, &shift, &scale, &in_place))
         return NULL;
     const Level *level = level_named(name);
-    if (!level || type < 0 || type >= DTYPES || positions < 0) {
-        PyErr_SetString(PyExc_ValueError, "no such level or dtype");
+    if (!level) {
+        PyErr_SetString(PyExc_ValueError, "no such level");
         return NULL;
     }
-    r.type = (Dtype)type, r.channels = channels;
-    if (!get(arrays[0], &src, PyBUF_STRIDED_RO, dtype_size[type])) return NULL;
-    if (!get(arrays[1], &dst, PyBUF_STRIDED, kind->item)) {
+    if (PyObject_GetBuffer(x, &src, PyBUF_STRIDED_RO | PyBUF_FORMAT)) goto refused;
+    if (PyObject_GetBuffer(out, &dst, PyBUF_STRIDED | PyBUF_FORMAT)) {
         PyBuffer_Release(&src);
-        return NULL;
+        goto refused;
     }
-    r.past = dst.len >= PAST;
-    if (!read_reduction(&src, &dst, positions, &r) ||
-        (kind == &argmax_kind ? dst.ndim != positions : !read_digits(&dst, positions, dst.ndim, r.channels, &r.to))) {
-        PyErr_SetString(PyExc_ValueError, "positions or channels of source and result that do not match");
-    } else if (src.len && dst.len) {
-        reduction_plan(&r);
-        const Call call = {kind, level, &r, src.buf, dst.buf};
-        run_unlocked(call_part, &call, src.len + dst.len);
-        if (kind->path_of) path = kind->path_of(level, &r);
+    Reduction r = {.type = type_of(&src, dtype), .scale = (float)scale, .shift = (float)shift, .past = dst.len >= PAST};
+    const int scaled = scale != 1 || shift != 0;
+    if ((r.type != F32 || !scaled) && (in_place || apart(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
+        path = kind->path;
+        if (src.len && dst.len) {
+            reduction_plan(&r);
+            const Call call = {kind, level, &r, src.buf, dst.buf};
+            run_unlocked(call_part, &call, src.len + dst.len);
+            if (kind->path_of) path = kind->path_of(level, &r);
+        }
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
     return PyErr_Occurred() ? NULL : PyLong_FromLong(path);
+refused:
+    PyErr_Clear();
+    return PyLong_FromLong(-1);
 }
 
 PyObject *native_argmax(PyObject *module, PyObject *args) {

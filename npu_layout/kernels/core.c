@@ -5,6 +5,7 @@
 #include <string.h>
 
 const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
+const char *const dtype_name[DTYPES] = {"int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32"};
 
 const Path paths[PATHS] = {
     {"copy", "move", "rows of neighbouring elements, in both"},

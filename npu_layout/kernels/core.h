@@ -71,6 +71,7 @@ int box_cut(Box *box, int64_t part, int64_t parts);
 
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
+extern const char *const dtype_name[DTYPES];
 
 /* A division by d as fma(x, times, x * rest). */
 typedef struct {

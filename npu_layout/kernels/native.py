@@ -11,7 +11,7 @@ import numpy as np
 from . import _native
 from .box import Arithmetic, Box, limits
 
-_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
+_DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
 _PEAKS = 1 << 14  # rows of a list of peaks at first, at most
 _REFINEMENTS = (None, "parabola", "quarter")
@@ -197,38 +197,44 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, 
     return FAST_PATHS[_native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)]
 
 
-def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str, level: str = LEVEL) -> FastPath | None:
-    """As `_numpy_reduce.argmax`; the path that was taken, None where the arrays have more axes than the core walks."""
-    if out.ndim > 16 or x.ndim - out.ndim > 4:
-        return None
-    return FAST_PATHS[_native.argmax(level, _DTYPES.index(dtype), x, out, out.ndim, channels)]
+def argmax(
+    x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None, level: str = LEVEL
+) -> FastPath | None:
+    """As `kernels.argmax`; the path that was taken, None where arrays do not fit, or have more axes than the core
+    walks: then nothing was written."""
+    return _taken(_native.argmax(level, x, out, None, channels, dtype))
 
 
 def softmax(
     x: np.ndarray,
     out: np.ndarray,
-    positions: int,
-    channels: int,
-    dtype: str,
+    positions: int | None,
+    channels: int | None,
+    dtype: str | None,
     scale: float,
     zero_point: float,
     level: str = LEVEL,
 ) -> FastPath | None:
-    """As `_numpy_reduce.softmax`, the same bits at every level; the path that was taken, None where the arrays have
-    more axes than the core walks."""
-    if positions > 16 or max(x.ndim, out.ndim) - positions > 4:
-        return None
-    return FAST_PATHS[_native.softmax(level, _DTYPES.index(dtype), x, out, positions, channels, zero_point, scale)]
+    """As `kernels.softmax`, the same bits at every level; what it returns is as of `argmax`."""
+    return _taken(_native.softmax(level, x, out, positions, channels, dtype, zero_point, scale))
 
 
 def sigmoid(
-    x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point: float, level: str = LEVEL
+    x: np.ndarray,
+    out: np.ndarray,
+    dtype: str | None,
+    scale: float,
+    zero_point: float,
+    level: str = LEVEL,
+    in_place: bool = False,
 ) -> FastPath | None:
-    """1 / (1 + e**-v), the same bits at every level; the path that was taken, None where the arrays have more axes than
-    the core walks."""
-    if x.ndim > 16:
-        return None
-    return FAST_PATHS[_native.sigmoid(level, _DTYPES.index(dtype), x, out, x.ndim, 1, zero_point, scale)]
+    """As `kernels.sigmoid`, the same bits at every level; what it returns is as of `argmax`. `in_place`: both may share
+    memory, as their elements are the same."""
+    return _taken(_native.sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place))
+
+
+def _taken(path: int) -> FastPath | None:
+    return None if path < 0 else FAST_PATHS[path]
 
 
 def peaks(

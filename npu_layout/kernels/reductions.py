@@ -1,50 +1,44 @@
-"""What every backend of argmax, softmax, sigmoid and peaks may count on: the same checks in front of all."""
+"""What numpy's argmax, softmax and sigmoid may count on, and every backend's peaks: what does not fit is a ValueError
+that says why. The compiled core refuses the same by itself."""
 
 from __future__ import annotations
 
 import math
+import operator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-Shape = tuple[int, ...]
-
-_remembered = lru_cache(maxsize=512, typed=True)  # 3 channels, not 3.0
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
 
-def _stored(held: np.dtype[Any], dtype: str | None) -> str:
-    """The name of what an array holds; bfloat16 lies in uint16."""
-    name = _NAMES.get(held)
+def _stored(x: np.ndarray, dtype: str | None) -> str:
+    """The name of what x holds; bfloat16 lies in uint16."""
+    name = _NAMES.get(x.dtype)
     if dtype == "bfloat16" and name == "uint16":
         return dtype
-    if name is None and not held.isnative:
-        raise ValueError(f"elements of the other byte order: {held.str}")
+    if name is None and not x.dtype.isnative:
+        raise ValueError(f"elements of the other byte order: {x.dtype.str}")
     if name is None or dtype not in (None, name):
         known = ", ".join(_NAMES.values())
-        raise ValueError(f"elements: expected {known}, or bfloat16 in uint16; got {held}, {dtype}")
+        raise ValueError(f"elements: expected {known}, or bfloat16 in uint16; got {x.dtype}, {dtype}")
     return name
 
 
-def _count(digits: Shape, channels: int | None, what: str) -> int:
+def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
     room = math.prod(digits)
-    count = room if channels is None else channels
+    count = room if channels is None else operator.index(channels)
     if not digits or not 1 <= count <= room:
         raise ValueError(f"{what}: {channels} channels in axes of {digits}")
     return count
 
 
-def _result(dtype: np.dtype[Any], wanted: Any, shape: Shape, positions: Shape) -> None:
-    if dtype != wanted or not dtype.isnative:
-        raise ValueError(f"out: expected {np.dtype(wanted)}, got {dtype.str}")
-    if shape != positions:
-        raise ValueError(f"out: expected positions {positions}, got {shape}")
-
-
-def _apart(x: np.ndarray, out: np.ndarray, in_place: bool = False) -> None:
-    if not out.flags.writeable:
-        raise ValueError("out: expected an array that can be written")
+def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place: bool = False) -> None:
+    if out.dtype != dtype or not out.dtype.isnative or not out.flags.writeable:
+        raise ValueError(f"out: expected {np.dtype(dtype)} that can be written, got {out.dtype.str}")
+    if out.shape[:positions] != x.shape[:positions]:
+        raise ValueError(f"out: expected positions {x.shape[:positions]}, got {out.shape[:positions]}")
     if np.may_share_memory(x, out) and not (in_place and _alike(x, out)):
         raise ValueError("out overlaps x")
 
@@ -61,38 +55,22 @@ def _alike(x: np.ndarray, out: np.ndarray) -> bool:
 
 def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None) -> tuple[int, str]:
     """The number of channels and the dtype's name."""
-    _apart(x, out)
-    return _argmax(x.shape, x.dtype, out.shape, out.dtype, channels, dtype)
-
-
-@_remembered
-def _argmax(
-    x: Shape, held: np.dtype[Any], out: Shape, result: np.dtype[Any], channels: int | None, dtype: str | None
-) -> tuple[int, str]:
-    name = _stored(held, dtype)
-    _result(result, np.int64, out, x[: len(out)])
-    return _count(x[len(out) :], channels, "x"), name
-
-
-def checked_sigmoid(x: np.ndarray, out: np.ndarray, dtype: str | None, scale: float, zero_point: float) -> str:
-    """The dtype's name."""
-    _apart(x, out, in_place=True)
-    return _sigmoid(x.shape, x.dtype, out.shape, out.dtype, dtype, scale, zero_point)
-
-
-@_remembered
-def _sigmoid(
-    x: Shape, held: np.dtype[Any], out: Shape, result: np.dtype[Any], dtype: str | None, scale: float, zero_point: float
-) -> str:
-    name = _stored(held, dtype)
-    _unscaled(name, scale, zero_point)
-    _result(result, np.float32, out, x)
-    return name
+    name = _stored(x, dtype)
+    _result(x, out, np.int64, out.ndim)
+    return _count(x.shape[out.ndim :], channels, "x"), name
 
 
 def _unscaled(name: str, scale: float, zero_point: float) -> None:
     if name == "float32" and (scale != 1 or zero_point != 0):
         raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")
+
+
+def checked_sigmoid(x: np.ndarray, out: np.ndarray, dtype: str | None, scale: float, zero_point: float) -> str:
+    """The dtype's name."""
+    name = _stored(x, dtype)
+    _unscaled(name, scale, zero_point)
+    _result(x, out, np.float32, max(x.ndim, out.ndim), in_place=True)
+    return name
 
 
 def checked_softmax(
@@ -105,32 +83,16 @@ def checked_softmax(
     zero_point: float,
 ) -> tuple[int, int, str]:
     """The number of axes that are positions, that of channels, and the dtype's name."""
-    _apart(x, out)
-    return _softmax(x.shape, x.dtype, out.shape, out.dtype, positions, channels, dtype, scale, zero_point)
-
-
-@_remembered
-def _softmax(
-    x: Shape,
-    held: np.dtype[Any],
-    out: Shape,
-    result: np.dtype[Any],
-    positions: int | None,
-    channels: int | None,
-    dtype: str | None,
-    scale: float,
-    zero_point: float,
-) -> tuple[int, int, str]:
-    name = _stored(held, dtype)
+    name = _stored(x, dtype)
     _unscaled(name, scale, zero_point)
-    axes = len(x) - 1 if positions is None else positions
-    if not 0 <= axes < min(len(x), len(out)):
-        raise ValueError(f"{axes} axes of positions: x has {len(x)} axes, out {len(out)}")
-    _result(result, np.float32, out[:axes], x[:axes])
-    count = _count(x[axes:], channels, "x")
-    if channels is None and out[axes:] != x[axes:]:
-        raise ValueError(f"out: expected channels {x[axes:]} as x has, or their number; got {out[axes:]}")
-    _count(out[axes:], count, "out")
+    axes = x.ndim - 1 if positions is None else positions
+    if not 0 <= axes < min(x.ndim, out.ndim):
+        raise ValueError(f"{axes} axes of positions: x has {x.ndim} axes, out {out.ndim}")
+    _result(x, out, np.float32, axes)
+    count = _count(x.shape[axes:], channels, "x")
+    if channels is None and out.shape[axes:] != x.shape[axes:]:
+        raise ValueError(f"out: expected channels {x.shape[axes:]} as x has, or their number; got {out.shape[axes:]}")
+    _count(out.shape[axes:], count, "out")
     return axes, count, name
 
 
@@ -147,7 +109,7 @@ def checked_peaks(
 ) -> tuple[int, str, int | None, float, int]:
     """The number of channels, the dtype's name, and what has to be reached: an integer, None for floats, which have to
     be above the float32 that follows; and the radius. No channels where no element can be above."""
-    name = _stored(x.dtype, dtype)
+    name = _stored(x, dtype)
     if x.ndim < 4:
         raise ValueError(f"x: expected axes N, C, H and W, got shape {x.shape}")
     if radius < 1:
