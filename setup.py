@@ -8,7 +8,7 @@ SOURCES = "_native.c _reduce.c _signals.c core.c move.c convert.c divide.c pool.
 SOURCES += "level_base.c level_sse4.c level_avx2.c level_avx512.c"
 HEADERS = "_reduce.h _signals.h core.h reduce.h level.h vector_level.h rows_level.h few_level.h transpose_level.h "
 HEADERS += "reverse_level.h channels_level.h pads_level.h arithmetic_level.h planes_level.h pixels_level.h "
-HEADERS += "gray_level.h reduce_level.h softmax_level.h peaks_level.h"
+HEADERS += "gray_level.h reduce_level.h top_k_level.h softmax_level.h peaks_level.h"
 FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 

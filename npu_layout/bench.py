@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels, ops, peers
-from .bench_cases import REDUCTIONS, Case, cases
+from .bench_cases import REDUCTIONS, TOP, Case, cases
 from .conversion import plan
 from .frames import Preprocessor
 from .gray import gray_views, to_gray
@@ -87,8 +87,14 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
 
     where, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
+    values = np.empty_like(target, x.dtype)
+
+    def top(x: np.ndarray, out: np.ndarray) -> Any:
+        return ops.top_k(x, TOP, out=(values, out))
+
     calls: dict[str, tuple[Any, ...]] = {
         "argmax": (ops.argmax_channels, kernels.argmax, last, where),
+        "top_k": (top, kernels.top_k, last, values.transpose(0, 2, 3, 1), result),
         "softmax": (ops.softmax_channels, kernels.softmax, last, result),
         "sigmoid": (ops.sigmoid, kernels.sigmoid, x, target),
         "peaks": (None, kernels.peaks, x, case.threshold),
@@ -96,6 +102,7 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     operator, kernel, *arguments = calls[case.kind]
     told: dict[str, tuple[Any, ...]] = {
         "argmax": (channels, dtype),
+        "top_k": (channels, dtype),
         "softmax": (last.ndim - 1, channels, dtype, 1.0, 0.0),
         "sigmoid": (dtype, 1.0, 0.0),
     }

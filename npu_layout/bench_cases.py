@@ -11,7 +11,8 @@ from .quantization import Quantization
 from .tensor import TensorSpec
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
-REDUCTIONS = ("argmax", "softmax", "sigmoid", "peaks")
+REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")
+TOP = 5  # values that top_k finds
 _OUTPUT, _INPUT, _NEXT = Quantization(0.05, 3), Quantization(0.02, -3), Quantization(0.033, -3)
 _EACH = Quantization(np.linspace(0.03, 0.07, 64), 0, axis=1)
 _QUANTISED = {
@@ -184,6 +185,9 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "argmax", "NCHW 1 21 513 513", "float32 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
     ("r", "argmax", "NCHW 1 21 513 513", "int8 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
     ("r", "argmax", "NCHW 1 21 513 513", "int8 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
+    ("r", "top_k", "NCHW 1 80 80 80", "float32 NCHW", "int64 NCHW", (1, 512000), (0, 1)),
+    ("r", "top_k", "NCHW 1 80 80 80", "float32 NHWC", "int64 NHWC", (1, 512000), (0, 1)),
+    ("r", "top_k", "NCHW 1 1000 1 1", "float32 NCHW", "int64 NCHW", (1, 1000), (0, 1)),
     ("r", "softmax", "NCHW 1 21 513 513", "float32 NCHW", "float32 NCHW", (1, 5526549), (0, 1)),
     ("r", "softmax", "NCHW 1 21 513 513", "float32 NHWC", "float32 NHWC", (1, 5526549), (0, 1)),
     ("r", "softmax", "NCHW 1 4 320 320", "float32 NCHW", "float32 NCHW", (1, 409600), (0, 1)),
@@ -250,8 +254,8 @@ class Case:
             storage_strides=strides,
             storage_offset=back,
         )
-        if kind in ("gray", "argmax"):
-            extents["C"] = 1
+        if kind in ("gray", "argmax", "top_k"):
+            extents["C"] = TOP if kind == "top_k" else 1
         self.target = TensorSpec(list(extents.values()), to_layout, to_dtype, axes=axes, quantization=wanted)
         rng = np.random.default_rng(0)
         stored, size = self.source.stored, int(np.prod(view))

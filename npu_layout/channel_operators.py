@@ -15,21 +15,18 @@ from .operators import (
     Stored,
     apply,
     checked_out,
-    convert,
     given,
     kernel,
     move,
     real,
     serving,
     stored_as,
-    to_real,
 )
 from .quantization import Quantization
 from .repack import overlap
-from .strided import Order, empty
+from .strided import Order, empty_in
 
 _CORE = "int8 uint8 int16 uint16 int32 float16 float32"
-_ROUNDS = 16  # values up to which top_k looks for one after the other
 
 
 def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -141,11 +138,10 @@ def top_k(
     taken, known = _comparable(taken, stored_as(quantization, taken))
     shape, dtype = (n, count, h, w), taken.x.dtype if known is None else np.dtype(np.float32)
     outs = _two(taken, out, shape, dtype)
-    channels = empty(shape, np.int64, taken.order.layout)
-    values = empty(shape, dtype, taken.order.layout)
-    if values.size:
-        serving(taken).run(taken.x, channels, order=taken.order)
-        convert(np.take_along_axis(taken.x, channels, 1), values, to_real(known))
+    held, channels = (empty_in(shape, of, taken.order) for of in (taken.x.dtype, np.dtype(np.int64)))
+    if held.size:
+        serving(taken).run(taken.x, held, channels)
+    values = held if known is None else real(held, known, taken.order)
     if outs is None:
         return taken.result(values), taken.result(channels)
     for result, target in zip((values, channels), outs):
@@ -165,39 +161,14 @@ def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np
     return values, channels
 
 
-@kernel("top_k", dtypes="int8 uint8 int16 uint16 float16 float32", name="argmax, k times")
-def _rounds(x: np.ndarray, out: np.ndarray, order: Order) -> None:
-    if out.shape[1] > _ROUNDS:
-        _sorted(x, out, order)
-        return
-    keys = _keys(x, order)
-    lowest = np.iinfo(keys.dtype).min  # less than any key
-    for i in range(out.shape[1]):
-        best = out[:, i : i + 1]
-        kernels.argmax(keys.transpose(0, 2, 3, 1), best[:, 0])
-        np.put_along_axis(keys, best, lowest, 1)
+@kernel("top_k", dtypes=_CORE, name="top k")
+def _top_k(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
+    last = (0, 2, 3, 1)
+    kernels.top_k(x.transpose(last), values.transpose(last), channels.transpose(last))
 
 
 @kernel("top_k")
-def _sorted(x: np.ndarray, out: np.ndarray, order: Order) -> None:
-    last = np.ascontiguousarray(~_keys(x, order).transpose(0, 2, 3, 1))
-    out[...] = last.argsort(-1, kind="stable")[..., : out.shape[1]].transpose(0, 3, 1, 2)
-
-
-def _keys(x: np.ndarray, order: Order) -> np.ndarray:
-    """Integers in the order of x, every NaN the largest, in new memory of that order; of int8 .. uint16 and of floats
-    up to 32 bits none is the lowest of its dtype."""
-    stored = x.transpose(order.stored)
-    if x.itemsize > 8:  # no integer is as wide
-        return np.unique(stored, return_inverse=True)[1].reshape(stored.shape).transpose(order.back)
-    if x.dtype.kind != "f":
-        wider: Any = {1: np.int16, 2: np.int32}.get(x.itemsize, x.dtype)
-        integers: np.ndarray = stored.astype(wider, order="C")
-        return integers.transpose(order.back)
-    floats = stored.astype(np.float32 if x.itemsize <= 4 else x.dtype, order="C")
-    floats += 0  # -0 becomes 0
-    keys = floats.view(f"i{floats.itemsize}")
-    most = np.iinfo(keys.dtype).max
-    keys ^= (keys >> (8 * floats.itemsize - 1)) & most
-    keys[np.isnan(stored)] = most
-    return keys.transpose(order.back)
+def _ranked(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
+    ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape).astype(np.int32)
+    _top_k(ranks, np.empty_like(channels, np.int32), channels)
+    values[...] = np.take_along_axis(x, channels, 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .bench_cases import Case
+from .bench_cases import TOP, Case
 
 Call = Callable[[], Any]
 
@@ -661,6 +661,18 @@ def _(case: Case) -> Call:
     return lambda: stored.argmax(axis)
 
 
+@peer("top_k", "numpy", "argsort(-x, 1, stable)[:, :5]; take_along_axis")
+def _(case: Case) -> Call:
+    stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
+
+    def run() -> np.ndarray:
+        order = np.argsort(-stored, axis, kind="stable").take(range(TOP), axis)
+        np.take_along_axis(stored, order, axis)
+        return order
+
+    return run
+
+
 @peer("softmax", "numpy", "e = exp(x - x.max(1)); e / e.sum(1)")
 def _(case: Case) -> Call:
     stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
@@ -717,6 +729,24 @@ def _(case: Case) -> Call | None:
         return None
     node = helper.make_node(case.kind.capitalize(), ["x"], ["y"], **({"axis": axis} if case.kind == "softmax" else {}))
     return _graph(case.flat.reshape(shape), np.zeros(shape, case.target.stored), [node], {})
+
+
+@peer("top_k", "torch", "topk(x, 5, 1)")
+def _(case: Case) -> Call:
+    import torch
+
+    x, axis = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.source.layout.tag.index("C")
+    return lambda: torch.topk(x, TOP, axis)[1].numpy()
+
+
+@peer("top_k", "onnxruntime", "TopK, bound")
+def _(case: Case) -> Call:
+    from onnx import helper
+
+    axis = case.source.layout.tag.index("C")
+    node = helper.make_node("TopK", ["x", "k"], ["values", "y"], axis=axis)
+    out = np.zeros(case.target.storage_shape, np.int64)
+    return _graph(case.flat.reshape(case.source.storage_shape), out, [node], {"k": np.array([TOP])})
 
 
 @peer("peaks", "torch", "x == max_pool2d(x, 3); nonzero")

@@ -215,6 +215,7 @@ def calls() -> Iterator[dict[str, Call]]:
                 kernels.Arithmetic("int8", "float32"),
             ),
             "kernels.argmax": lambda: kernels.argmax(x[0].transpose(1, 2, 0), codes),
+            "kernels.top_k": lambda: kernels.top_k(where, np.empty_like(where), np.empty(where.shape, np.int64)),
             "kernels.softmax": lambda: kernels.softmax(where, np.empty_like(where)),
             "kernels.sigmoid": lambda: kernels.sigmoid(where, np.empty_like(where)),
             "kernels.peaks": lambda: kernels.peaks(heat, 0.5),

@@ -1,4 +1,4 @@
-"""argmax, softmax, sigmoid and peaks, at every level, against scalar loops: layouts, dtypes, widths, fences."""
+"""argmax, top_k, softmax, sigmoid and peaks, at every level, against scalar loops: layouts, dtypes, widths, fences."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ SHAPES = ((1, 1, 1, 1), (2, 17, 3, 5), (1, 5, 9, 70), (3, 2, 1, 33), (1, 130, 4,
 EXAMPLES = {
     "argmax": (DTYPES, (1, 5, 8), ("CHW", "HWC")),
     "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
+    "top k": (DTYPES, (5, 21), ("CHW",)),
+    "top k across": (("uint8", "int32", "bfloat16", "float32"), (21,), ("CHW", "HWC")),
     "softmax": (DTYPES, (*range(1, 10), 17), ("CHW", "HWC")),
     "softmax across": (DTYPES, (64, 79, 83), ("HWC",)),
     "sigmoid": (DTYPES, (1, 3), ("CHW", "HWC")),
@@ -45,17 +47,18 @@ def fences() -> tuple[Fenced, Fenced]:
 @pytest.fixture(scope="module", autouse=True)
 def asked_alone() -> Iterator[None]:
     """The core, which refuses what does not fit, refuses nothing that it could do: numpy steps in where arrays have
-    more axes than the core walks, and nowhere else."""
+    more axes than the core walks, or more than 1024 values are wanted, and nowhere else."""
 
     def watched(twin: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: np.ndarray, *rest: Any) -> Any:
-            assert sys._getframe(1).f_locals["level"] is None or x.ndim > 6, (x.shape, x.strides, rest)
+            level, many = sys._getframe(1).f_locals["level"], twin.__name__ == "top_k" and rest[1].shape[-1] > 1024
+            assert level is None or many or x.ndim > 6, (x.shape, x.strides, rest)
             return twin(x, *rest)
 
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("argmax", "softmax", "sigmoid", "peaks"):
+        for name in ("argmax", "top_k", "softmax", "sigmoid", "peaks"):
             patch.setattr(_numpy_reduce, name, watched(getattr(_numpy_reduce, name)))
         yield
 
@@ -129,6 +132,17 @@ def argmax_oracle(x: np.ndarray, dtype: str) -> np.ndarray:
     for index in np.ndindex(*result.shape):
         result[index] = first_largest(rows[index].tolist())
     return result
+
+
+def ranked(row: Sequence[float], k: int) -> list[int]:
+    """The k largest, the first of equal ones first; NaN is the largest."""
+    return sorted(range(len(row)), key=lambda c: (False, 0, c) if math.isnan(row[c]) else (True, -row[c], c))[:k]
+
+
+def top_k_oracle(x: np.ndarray, dtype: str, k: int) -> np.ndarray:
+    """Of (..., C), element by element."""
+    rows = real(x, dtype)
+    return np.array([ranked(row, k) for row in rows.reshape(-1, rows.shape[-1]).tolist()]).reshape(*x.shape[:-1], k)
 
 
 def softmax_oracle(v: np.ndarray) -> np.ndarray:
@@ -250,6 +264,58 @@ def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> No
             np.testing.assert_array_equal(view.astype(x.dtype), x)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_top_k_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(15)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        last = x.transpose(0, 2, 3, 1)
+        every = top_k_oracle(last, dtype, shape[1])
+        for i, (order, gaps, flips) in enumerate(arranged(rng)):
+            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+            view[...] = x
+            k = (1, min(3, shape[1]), min(7, shape[1]), min(12, shape[1]), shape[1])[i % 5]
+            small = (shape[0], k, *shape[2:])
+            orders = [order, "".join(rng.permutation(list(order)))]
+            for backend in BACKENDS:
+                # One begins where a fence ends, the other ends where it begins.
+                held = room(
+                    fences[1],
+                    x.dtype,
+                    small,
+                    orders[i % 2],
+                    [0, 0, 1, 0] if i % 4 == 3 else None,
+                    "H" * (i % 5 == 2),
+                    True,
+                )
+                which = room(fences[1], np.int64, small, orders[i % 2 - 1], None, "W" * (i % 5 == 4))
+                held[...], which[...] = 99, -7
+                kernels.top_k(*(a.transpose(0, 2, 3, 1) for a in (view, held, which)), dtype=dtype, backend=backend)
+                message = f"{backend} {shape} {order} {gaps} {flips} {k}"
+                np.testing.assert_array_equal(which.transpose(0, 2, 3, 1), every[..., :k], err_msg=message)
+                expected = np.take_along_axis(last, every[..., :k], -1)
+                assert held.transpose(0, 2, 3, 1).tobytes() == expected.tobytes(), message  # a NaN as it was
+            np.testing.assert_array_equal(view.astype(x.dtype), x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_top_k_of_every_number(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Of values that are kept in registers, on planes, and row by row; of channels of several tiles and of one row."""
+    rng = np.random.default_rng(16)
+    for channels, n in ((1300, 3), (700, 21), (130, 67), (40, 300)):
+        for dtype in ("int8", "float16", "float32"):
+            x = values(rng, dtype, (n, channels))
+            every = top_k_oracle(x, dtype, channels)
+            for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33, channels - 1, channels):
+                for order in ("PC", "CP"):
+                    view = room(fences[0], x.dtype, x.shape, order, axes="PC")
+                    view[...] = x
+                    held, which = np.zeros((n, k), x.dtype), np.zeros((n, k), np.int64)
+                    kernels.top_k(view, held, which, backend=backend)
+                    np.testing.assert_array_equal(which, every[:, :k], err_msg=f"{dtype} {channels} {n} {k} {order}")
+                    assert held.tobytes() == np.take_along_axis(x, every[:, :k], 1).tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "int32"])
 def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
     """The native levels to the last bit, all within what is promised."""
@@ -320,6 +386,13 @@ def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -
     if path == "sigmoid":
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
         return native.sigmoid(x, result, dtype, 1.0, 0.0, level).name, result
+    if path in ("top k", "top k across"):
+        k = 3 if path == "top k" else 17
+        result = out[: 8 * k * x[..., 0].size].view(np.int64).reshape(*x.shape[:2], k)
+        held = np.empty(result.shape, x.dtype)
+        taken = native.top_k(x, held, result, None, dtype, level)
+        np.testing.assert_array_equal(held, np.take_along_axis(x, result, -1))
+        return taken.name, result
     if path in ("softmax", "softmax across"):
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
         taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
@@ -356,6 +429,8 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
                     v = real(x, dtype).astype(np.float32)
                     assert_softmax(got.transpose(2, 0, 1)[None], v.transpose(2, 0, 1)[None], backend)
                 expected, got = bits(expected), bits(got)
+            elif path in ("top k", "top k across"):
+                expected = (-real(x, dtype)).argsort(-1, kind="stable")[..., : got.shape[-1]]
             else:
                 expected = real(x, dtype).argmax(-1)
             np.testing.assert_array_equal(got, expected, err_msg=f"{backend} {dtype} {channels} {order} {n}")
@@ -726,11 +801,18 @@ def test_threads_and_large_results(backend: str) -> None:
             curve = np.empty_like(soft)
             kernels.sigmoid(view, curve, backend=backend)
             np.testing.assert_allclose(curve, 1 / (1 + np.exp(-view.astype(np.float64))), rtol=5e-7)
-            work.append((view, where, soft, curve))
+            k = min(5, view.shape[3])
+            held, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
+            kernels.top_k(view, held, which, backend=backend)
+            np.testing.assert_array_equal(which, (-view).argsort(-1, kind="stable")[..., :k])
+            work.append((view, where, soft, curve, held, which))
         kernels.set_num_threads(4)
 
         def many() -> None:
-            for view, where, soft, curve in work:
+            for view, where, soft, curve, held, which in work:
+                others = np.empty_like(held), np.empty_like(which)
+                kernels.top_k(view, *others, backend=backend)
+                wrong.extend("top_k" for a, b in zip((held, which), others) if not np.array_equal(a, b))
                 out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
                 kernels.argmax(view, out, backend=backend)
                 kernels.softmax(view, floats, backend=backend)
@@ -769,6 +851,26 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
     ):
         with pytest.raises(ValueError, match=says):
             kernels.argmax(*arguments, backend=backend)  # type: ignore[misc]
+    two, numbers = np.zeros((2, 3, 2), np.float32), np.zeros((2, 3, 2), np.int64)
+    both = np.zeros((2, 3, 4), np.int64)
+    for arguments, says in (
+        ((x.astype(np.float64), two, numbers), "float64"),
+        ((x, two.astype(np.float64), numbers), "float32"),
+        ((x, two, numbers.astype(np.int32)), "int64"),
+        ((x, two[..., :1], numbers), "one shape"),
+        ((x, two[:1], numbers[:1]), "positions"),
+        ((x, two[..., :0], numbers[..., :0]), "1 to 4"),
+        ((x, np.zeros((2, 3, 5), np.float32), np.zeros((2, 3, 5), np.int64)), "1 to 4"),
+        ((x, two, numbers, 1), "1 to 1"),
+        ((x, two, numbers, 5), "5 channels"),
+        ((x, two, frozen), "one shape"),
+        ((x, x[..., :2], numbers), "overlaps x"),
+        ((x, both.view(np.float32)[..., ::4], both[..., ::2]), "values overlap"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            kernels.top_k(*arguments, backend=backend)  # type: ignore[misc]
+    assert not two.any() and not numbers.any() and not both.any()
+    kernels.top_k(x[:0], two[:0], numbers[:0], backend=backend)
     for arguments, keywords, says in (
         ((x, soft.astype(np.float64)), {}, "float32"),
         ((x, x), {}, "overlaps"),
@@ -833,6 +935,11 @@ def test_any_view_in_any_digits(data: st.DataObject) -> None:
         out = np.full(plain.shape[:-1], -1, np.int64)
         kernels.argmax(x, out, channels, dtype, backend)
         np.testing.assert_array_equal(out.ravel(), expected)
+        k = 1 + (channels - 1) // 2
+        held, which = np.empty((*plain.shape[:-1], k), x.dtype), np.full((*plain.shape[:-1], k), -1, np.int64)
+        kernels.top_k(x, held, which, channels, dtype, backend)
+        np.testing.assert_array_equal(which, top_k_oracle(plain, dtype, k))
+        assert held.tobytes() == np.take_along_axis(plain, which, -1).tobytes()
         got = np.full((*plain.shape[:-1], channels), -1, np.float32)
         kernels.softmax(x, got, positions, channels, dtype, backend=backend)
         rows = real(plain, dtype).reshape(-1, channels, 1, 1)

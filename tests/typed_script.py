@@ -114,6 +114,7 @@ def cores() -> None:
     kernels.set_num_threads(1)
     x, out = np.zeros((1, 2, 4, 4), np.float32), np.empty((1, 2, 4, 4), np.float32)
     kernels.argmax(x, np.empty((1, 2, 4), np.int64), backend="numpy")
+    kernels.top_k(x, x[..., :2].copy(), np.empty((1, 2, 4, 2), np.int64), channels=4)
     kernels.softmax(x, out, positions=3, channels=None, scale=1.0)
     kernels.sigmoid(x, out, scale=1.0)
     rows = kernels.peaks(x, 0.5, radius=1)

@@ -17,7 +17,7 @@ import numpy as np
 from . import _numpy, _numpy_gray, _numpy_reduce
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
-from .reductions import checked_argmax, checked_peaks, checked_sigmoid, checked_softmax, checked_tops
+from .reductions import checked_argmax, checked_peaks, checked_sigmoid, checked_softmax, checked_top_k, checked_tops
 
 __all__ = [
     "active",
@@ -28,6 +28,7 @@ __all__ = [
     "set_num_threads",
     "sigmoid",
     "softmax",
+    "top_k",
     "tops",
 ]
 
@@ -103,6 +104,25 @@ def argmax(
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.argmax(x, out, channels, dtype, level):
         _numpy_reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+
+
+def top_k(
+    x: np.ndarray,
+    values: np.ndarray,
+    numbers: np.ndarray,
+    channels: int | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+) -> None:
+    """The k largest channels of each position, the largest first, of equal ones the lower channel: what they hold into
+    `values`, which they are into `numbers`, int64. NaN is the largest of all, -0 equals 0.
+
+    `x`, `channels` and dtypes as for `argmax`; `values`: of the dtype of `x`, and `numbers`: both (*positions, k) for k
+    from 1 to the number of channels, any strides, apart from `x` and each other. ValueError on what does not fit.
+    """
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
+        _numpy_reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
 
 
 def softmax(

@@ -413,6 +413,7 @@ static PyObject *get_threads(PyObject *module, PyObject *unused) {
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
+    {"top_k", native_top_k, METH_VARARGS, "top_k(level, x, values, numbers, channels, dtype): which path, or -1"},
     {"softmax", native_softmax, METH_VARARGS, "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
     {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},

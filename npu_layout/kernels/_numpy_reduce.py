@@ -1,4 +1,4 @@
-"""The plain twin of argmax, softmax, sigmoid and peaks; the kernels' rules are written here."""
+"""The plain twin of argmax, top_k, softmax, sigmoid and peaks; the kernels' rules are written here."""
 
 from __future__ import annotations
 
@@ -28,6 +28,31 @@ def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
     for part, result in _parts(x, out.ndim, channels, out):
         rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
         result[...] = _floats(rows, dtype).argmax(-1)
+
+
+def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int, dtype: str) -> None:
+    """The largest channels of each position in order, as many as there is room for: of `x` (*positions, *digits of the
+    channel) what they hold to `values` and which they are to `numbers`, both (*positions, k).
+
+    Of equal ones the lower channel comes first; -0 equals 0, and every NaN is the largest of all.
+    """
+    positions, k = numbers.ndim - 1, numbers.shape[-1]
+    both = (_parts(x, positions, channels, out) for out in (numbers, values))
+    for (part, which), (_, held) in zip(*both):
+        rows = np.ascontiguousarray(np.moveaxis(_first(part, positions, channels), 0, -1))
+        order = _descending(_floats(rows, dtype)).argsort(-1, kind="stable")[..., :k]
+        which[...] = order
+        held[...] = np.take_along_axis(rows, order, -1)
+
+
+def _descending(x: np.ndarray) -> np.ndarray:
+    """Integers in the opposite order of int8 .. int32 or float32."""
+    if x.dtype.kind != "f":
+        return ~x
+    keys = (x + np.float32(0)).view(np.int32)
+    keys ^= (keys >> 31) & np.int32(2**31 - 1)
+    keys[np.isnan(x)] = 2**31 - 1
+    return ~keys
 
 
 def softmax(

@@ -1,4 +1,4 @@
-/* The binding of argmax, softmax, sigmoid and peaks: views to loops. The first three refuse what they cannot do, by -1 and
+/* The binding of argmax, top_k, softmax, sigmoid and peaks: views to loops. All but peaks refuse what they cannot do, by -1 and
  * with nothing written, and Python says why or does it; of peaks, what the arrays are has been checked in Python, and here,
  * that every walk stays within what the buffers' own shapes and strides say. */
 #define PY_SSIZE_T_CLEAN
@@ -89,6 +89,14 @@ static int64_t count_of(PyObject *number, int64_t otherwise) {
     return n;
 }
 
+/* How many channels there are, in the dimensions from `first` on; 0 where that is more than can be counted. */
+static int64_t room_of(const Py_buffer *view, int64_t first) {
+    int64_t room = 1;
+    for (int64_t i = first; i < view->ndim; ++i)
+        if (__builtin_mul_overflow(room, (int64_t)view->shape[i], &room)) return 0;
+    return room;
+}
+
 /* What the binding has to know of argmax, softmax and sigmoid. */
 typedef struct {
     const char *letters; /* of the result's elements */
@@ -122,10 +130,7 @@ static int read_call(const Kind *kind, const Py_buffer *src, const Py_buffer *ds
     if (!letter || !strchr(kind->letters, letter) || dst->itemsize != kind->item) return 0;
     if (r->type == DTYPES) return 0;
     if (!read_reduction(src, dst, axes, r) || (!spread && dst->ndim != axes)) return 0;
-    int64_t room = 1;
-    for (int i = (int)axes; i < src->ndim; ++i)
-        if (__builtin_mul_overflow(room, (int64_t)src->shape[i], &room)) return 0;
-    r->channels = count_of(channels, room);
+    r->channels = count_of(channels, room_of(src, axes));
     for (int i = (int)axes; spread && channels == Py_None && i < src->ndim; ++i)
         if (src->ndim != dst->ndim || src->shape[i] != dst->shape[i]) return 0;
     if (of_channels ? src->ndim == axes : src->ndim != axes) return 0;
@@ -168,6 +173,67 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
 refused:
     PyErr_Clear();
     return PyLong_FromLong(-1);
+}
+
+typedef struct {
+    const Level *level;
+    const Reduction *reduction;
+    const uint8_t *src;
+    uint8_t *dst, *values;
+} TopKCall;
+
+static void top_k_part(const void *context, int64_t part, int64_t parts) {
+    const TopKCall *c = context;
+    top_k_run(c->level, c->reduction, c->src, c->dst, c->values, part, parts);
+}
+
+/* views: the source, values, and their channels. */
+static int read_top_k(const Py_buffer views[3], PyObject *channels, PyObject *dtype, Reduction *r) {
+    const Py_buffer *src = views, *values = views + 1, *dst = views + 2;
+    const int axes = dst->ndim - 1;
+    const char letter = letter_of(dst);
+    r->type = type_of(src, dtype);
+    if (axes < 0 || values->ndim != dst->ndim || r->type == DTYPES) return 0;
+    if (dst->itemsize != 8 || (letter != 'l' && letter != 'q')) return 0;
+    if (letter_of(values) != letter_of(src) || values->itemsize != src->itemsize) return 0;
+    if (!apart(src, values) || !apart(src, dst) || !apart(values, dst)) return 0;
+    if (!read_reduction(src, dst, axes, r) || src->ndim == axes) return 0;
+    for (int i = 0; i <= axes; ++i)
+        if (values->shape[i] != dst->shape[i]) return 0;
+    for (int i = 0; i < axes; ++i) r->positions.loops[i].p = values->strides[i];
+    r->channels = count_of(channels, room_of(src, axes));
+    r->k = dst->shape[axes], r->number_step = dst->strides[axes], r->value_step = values->strides[axes];
+    if (r->k < 1 || r->k > TOP_K || r->k > r->channels || r->channels > INT32_MAX) return 0;
+    return read_digits(src, axes, src->ndim, r->channels, &r->from);
+}
+
+PyObject *native_top_k(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *arrays[3], *channels, *dtype;
+    Py_buffer views[3];
+    int held = 0, path = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sOOOOO", &name, arrays, arrays + 1, arrays + 2, &channels, &dtype)) return NULL;
+    const Level *level = level_named(name);
+    if (!level) {
+        PyErr_SetString(PyExc_ValueError, "no such level");
+        return NULL;
+    }
+    while (held < 3 && !PyObject_GetBuffer(arrays[held], views + held, (held ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT))
+        ++held;
+    PyErr_Clear();
+    Reduction r = {.scale = 1};
+    if (held == 3 && read_top_k(views, channels, dtype, &r)) {
+        path = PATH_TOP_K;
+        if (views[0].len && views[1].len) {
+            reduction_plan(&r);
+            const TopKCall call = {level, &r, views[0].buf, views[2].buf, views[1].buf};
+            run_unlocked(top_k_part, &call, views[0].len + views[2].len);
+            path = top_k_path(&r);
+        }
+    }
+    while (held) PyBuffer_Release(views + --held);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(path);
 }
 
 PyObject *native_argmax(PyObject *module, PyObject *args) {

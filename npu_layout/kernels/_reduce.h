@@ -3,6 +3,7 @@
 #define NPU_LAYOUT_REDUCE_BINDING_H
 
 PyObject *native_argmax(PyObject *module, PyObject *args);
+PyObject *native_top_k(PyObject *module, PyObject *args);
 PyObject *native_softmax(PyObject *module, PyObject *args);
 PyObject *native_sigmoid(PyObject *module, PyObject *args);
 PyObject *native_peaks(PyObject *module, PyObject *args);

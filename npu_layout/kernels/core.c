@@ -31,6 +31,8 @@ const Path paths[PATHS] = {
     {"gray wide", "gray", "uint16 and float32"},
     {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
     {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
+    {"top k", "reduce", "up to 16 values, of planes of any dtype; everything else comes to planes first"},
+    {"top k across", "reduce", "more values, of neighbouring channels, to which everything else comes first; and neighbouring channels of less than 16 positions"},
     {"softmax", "reduce", "planes; everything else comes to planes first"},
     {"softmax across", "reduce", "neighbouring channels, to neighbours: of float32 16, or two vectors of 64 bytes, and more, of others 64, where the last vector is mostly full"},
     {"sigmoid", "reduce", "neighbours; everything else comes to neighbours first"},

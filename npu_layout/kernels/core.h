@@ -155,6 +155,16 @@ typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Inde
 /* The first of the largest of the `channels` floats at each of n places, `step` bytes apart. */
 typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
 
+/* n elements as integers in the same order; with room for a vector of them behind the last one. */
+typedef void Keys(const uint8_t *p, int64_t n, int32_t *keys);
+/* The k largest so far of each of n positions, a multiple of 16, in order: their keys, and which channels; in rows that are
+ * `pitch` apart, as the planes of keys are. `before`: how many channels came before these planes. */
+typedef void TopK(const int32_t *planes, int64_t pitch, int64_t channels, int64_t n, int64_t k, int64_t before, int32_t *best,
+                  int32_t *at);
+/* The same of one position whose channels are neighbours, with room for a vector behind them; `kept` of k are there already,
+ * and how many are then. */
+typedef int64_t TopKAcross(const int32_t *row, int64_t channels, int64_t k, int64_t before, int64_t kept, int32_t *best, int32_t *at);
+
 /* Cache lines to fetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or anything. */
 typedef struct {
     const uint8_t *at;
@@ -213,7 +223,7 @@ enum {
     PATH_COPY, PATH_ROWS, PATH_TRANSPOSE, PATH_DETOUR, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_BRIEF, PATH_SHORT, PATH_SHORT_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
-    PATH_ARGMAX, PATH_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
+    PATH_ARGMAX, PATH_ACROSS, PATH_TOP_K, PATH_TOP_K_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
     PATHS
 };
 extern const Path paths[PATHS];
@@ -235,6 +245,11 @@ typedef struct {
             Widen *widen[3];
         };
         Across *across;
+        struct {
+            Keys *keys[DTYPES];
+            TopK *top_k;
+            TopKAcross *top_k_across;
+        };
         struct {
             SoftmaxOfFew *softmax_of_few;
             Maxima *maxima;

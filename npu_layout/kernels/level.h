@@ -12,6 +12,7 @@
 #include "pads_level.h"
 #include "gray_level.h"
 #include "reduce_level.h"
+#include "top_k_level.h"
 #include "softmax_level.h"
 #include "peaks_level.h"
 
@@ -32,6 +33,9 @@ static void HERE(fence)(void) {}
         {{HERE(name##_000), HERE(name##_001)}, {HERE(name##_010), HERE(name##_011)}},  \
         {{HERE(name##_100), HERE(name##_101)}, {HERE(name##_110), HERE(name##_111)}},  \
     }
+#define KEYS_OF_ALL                                                                                                        \
+    .keys = {HERE(keys_i8), HERE(keys_u8), HERE(keys_i16), HERE(keys_u16), HERE(keys_i32), HERE(keys_f16), HERE(keys_bf16), \
+             HERE(keys_f32)}
 const Level HERE(level) = {
     STRINGIFY(LEVEL),
     VB,
@@ -73,6 +77,8 @@ const Level HERE(level) = {
                                           HERE(largest_f16), HERE(largest_bf16), HERE(largest_f32)},
                               .widen = {HERE(widen_1), HERE(widen_2), HERE(widen_4)}}},
         [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32}},
+        [PATH_TOP_K] = {VB, {KEYS_OF_ALL, .top_k = HERE(top_k)}},
+        [PATH_TOP_K_ACROSS] = {VB, {KEYS_OF_ALL, .top_k_across = HERE(top_k_across)}},
         [PATH_SOFTMAX] = {VB, {.softmax_of_few = HERE(softmax_of_few), .maxima = HERE(maxima), .exponentials = HERE(exponentials),
                                .scale = HERE(scale), .copy = HERE(copy)}},
         [PATH_SOFTMAX_ACROSS] = {ACROSS_STEP, {.softmax_across = SOFTMAX_ACROSS}},

@@ -205,6 +205,18 @@ def argmax(
     return _taken(_native.argmax(level, x, out, None, channels, dtype))
 
 
+def top_k(
+    x: np.ndarray,
+    values: np.ndarray,
+    numbers: np.ndarray,
+    channels: int | None,
+    dtype: str | None,
+    level: str = LEVEL,
+) -> FastPath | None:
+    """As `kernels.top_k`; what it returns is as of `argmax`."""
+    return _taken(_native.top_k(level, x, values, numbers, channels, dtype))
+
+
 def softmax(
     x: np.ndarray,
     out: np.ndarray,

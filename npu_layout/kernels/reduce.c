@@ -1,4 +1,4 @@
-/* The walk of argmax and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
+/* The walk of argmax, top_k and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
  * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that lie in the source
  * already are read there by argmax, and by softmax of a few channels, which writes planes where they belong too. Many
  * neighbouring channels stay as they are. The arithmetic of all is the same. */
@@ -15,7 +15,7 @@ enum { TILE = 16384, SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, LINE = 64, ACR
 static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 static int merges(const Loop *outer, const Loop *inner) {
-    return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d;
+    return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d && outer->p == inner->n * inner->p;
 }
 
 /* Merge what is one walk; loops of one step go. */
@@ -36,7 +36,7 @@ void reduction_plan(Reduction *r) {
     Box *box = &r->positions;
     for (int i = 0; i < box->count; ++i) {
         Loop *k = box->loops + i;
-        if (k->s < 0) box->src += (k->n - 1) * k->s, box->dst += (k->n - 1) * k->d, k->s = -k->s, k->d = -k->d;
+        if (k->s < 0) box_flip(box, k);
         for (int j = i; j > 0 && box->loops[j - 1].s < box->loops[j].s; --j) {
             const Loop moved = box->loops[j];
             box->loops[j] = box->loops[j - 1], box->loops[j - 1] = moved;
@@ -194,6 +194,72 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
         }
         for (int64_t j = 0; !dense && j < rows; ++j)
             for (int64_t i = 0; i < row; ++i) *(Index *)(void *)(d + j * t.rows.d + i * t.row.d) = where[j * row + i];
+    }));
+}
+
+/* KEPT: values up to which top_k works on planes, MOST: positions of a tile, FEW_ACROSS: positions below which neighbouring
+ * channels stay where they are (measured). */
+enum { KEPT = 16, MOST = 256, FEW_ACROSS = 16 };
+typedef struct {
+    uint8_t tile[TILE + LINE];
+    int32_t keys[TILE / 4 + LINE], best[KEPT * MOST], at[KEPT * MOST];
+    Movers movers;
+} TopKBench;
+
+static int neighbours(const Reduction *r) { return r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type]; }
+
+int top_k_path(const Reduction *r) {
+    int64_t positions = 1;
+    for (int i = 0; i < r->positions.count; ++i) positions *= r->positions.loops[i].n;
+    return r->k > KEPT || (neighbours(r) && positions < FEW_ACROSS) ? PATH_TOP_K_ACROSS : PATH_TOP_K;
+}
+
+/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels lie as `from` has them. */
+static void top_k_told(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
+                       const uint8_t *src, uint8_t *dst, uint8_t *values) {
+    const int size = dtype_size[r->type], one = from->count == 1;
+    const int64_t step = from->loops[0].s;
+    for (int64_t j = 0; j < r->k; ++j, at += pitch, dst += r->number_step, values += r->value_step)
+        for (int64_t i = 0, run; i < n; ++i) {
+            const uint8_t *value = src + i * row.s + (one ? at[i] * step : channel_at(from, at[i], &run));
+            uint8_t *const to = values + i * row.p;
+            *(Index *)(void *)(dst + i * row.d) = at[i];
+            if (size == 4) memcpy(to, value, 4);
+            else if (size == 2) memcpy(to, value, 2);
+            else *to = *value;
+        }
+}
+
+void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts) {
+    Box box = r->positions;
+    if (parts > 1 && !box_cut(&box, part, parts)) return;
+    const int path = top_k_path(r), size = dtype_size[r->type], across = path == PATH_TOP_K_ACROSS, reads = across && neighbours(r);
+    const Fast *loops = level->fast + path;
+    const int64_t each = at_most(r->channels, across ? TILE / 4 : CHUNK);
+    const Tiling t = tiling(&box, 0, across ? 1 : at_most(positions_of(each, 4, TILE), MOST));
+    TopKBench b;
+    b.movers.level = level, b.movers.planned = 0;
+    ODOMETER(box.loops, t.count, box.src, box.dst, box.param, TILES(t, row, rows, across ? 1 : LINE / 4, {
+        const uint8_t *s = src + src_ + tile_src;
+        uint8_t *d = dst + dst_ + tile_dst;
+        uint8_t *v = values + param_ + i_ * t.row.p + j_ * t.rows.p;
+        const int64_t n = rows * row, pitch = up_to(n, 16), step = across ? size : pitch * size;
+        int64_t kept = 0;
+        for (int64_t c = 0; c < r->channels; c += each) {
+            const int64_t channels = at_most(r->channels - c, each);
+            if (!reads) gather(&b.movers, r, &t, s, c, channels, rows, row, b.tile, step);
+            loops->keys[r->type](reads ? s + c * size : b.tile, across ? channels : channels * pitch, b.keys);
+            if (across) kept = loops->top_k_across(b.keys, channels, r->k, c, kept, b.best, b.at);
+            else loops->top_k(b.keys, pitch, channels, pitch, r->k, c, b.best, b.at);
+        }
+        /* From the tile, where it has all: planes in the source may share sets of the cache. */
+        const int whole = !across && each == r->channels;
+        const Digits planes = {1, {{each, step, 0, 0}}};
+        for (int64_t j = 0; j < rows; ++j) {
+            const Loop told = {row, whole ? size : t.row.s, t.row.d, t.row.p};
+            top_k_told(r, b.at + j * row, across ? 1 : pitch, told, row, whole ? &planes : &r->from,
+                       whole ? b.tile + j * row * size : s + j * t.rows.s, d + j * t.rows.d, v + j * t.rows.p);
+        }
     }));
 }
 

@@ -16,10 +16,11 @@ typedef struct {
 typedef struct {
     Dtype type;
     int64_t channels; /* the real ones: what the digits reach beyond them is neither read nor written */
-    Box positions;    /* everything but channels: s of the source, d of the result, in bytes */
+    Box positions;    /* everything but channels: s of the source, d of the result, p of the values of top_k, in bytes */
     Digits from, to;  /* channels of the source; of softmax's result; none, which is one, for sigmoid */
     float shift, scale;
-    int past; /* the result is PAST bytes or more */
+    int past;                    /* the result is PAST bytes or more */
+    int64_t k, number_step, value_step; /* top_k: how many, and the bytes from one to the next */
 } Reduction;
 
 /* Sort and merge the loops of positions and the digits. */
@@ -28,6 +29,10 @@ int argmax_path(const Level *level, const Reduction *r); /* which row of the tab
 int softmax_path(const Level *level, const Reduction *r);
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
+/* The k largest, k from 1 to TOP_K, in order: their channels to `dst`, what they hold to `values`. */
+enum { TOP_K = 1024 };
+int top_k_path(const Reduction *r);
+void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts);
 /* Of no channels: every axis is one of positions. In place where both sides lie alike. */
 void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 

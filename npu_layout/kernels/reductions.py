@@ -60,6 +60,24 @@ def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: 
     return _count(x.shape[out.ndim :], channels, "x"), name
 
 
+def checked_top_k(
+    x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int | None, dtype: str | None
+) -> tuple[int, str]:
+    """The number of channels and the dtype's name."""
+    name = _stored(x, dtype)
+    axes = numbers.ndim - 1
+    if axes < 0 or values.shape != numbers.shape:
+        raise ValueError(f"values and numbers: expected one shape (*positions, k), got {values.shape}, {numbers.shape}")
+    _result(x, numbers, np.int64, axes)
+    _result(x, values, x.dtype, axes)
+    if np.may_share_memory(values, numbers):
+        raise ValueError("values overlap numbers")
+    count = _count(x.shape[axes:], channels, "x")
+    if not 1 <= numbers.shape[-1] <= count:
+        raise ValueError(f"k: expected 1 to {count}, the number of channels, got {numbers.shape[-1]}")
+    return count, name
+
+
 def _unscaled(name: str, scale: float, zero_point: float) -> None:
     if name == "float32" and (scale != 1 or zero_point != 0):
         raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")

@@ -152,7 +152,47 @@ static const uint8_t *element(int64_t n, int64_t h, int64_t c, const Loop loops[
 /* What softmax takes: float32 as it is, everything else by its scale. */
 static double real(Dtype type, const uint8_t *p) { return type == F32 ? value(type, p) : value(type, p) * (1.0f / 64); }
 
-/* argmax, softmax, sigmoid and peaks of N x C x H in a random order of memory; 0 where one is wrong. */
+/* Whether a is above b, as argmax has it. */
+static int above(Dtype type, const uint8_t *a, const uint8_t *b) {
+    const float x = value(type, a), y = value(type, b);
+    int32_t i, j;
+    if (type != I32) return !(x <= y) && y == y;
+    memcpy(&i, a, 4), memcpy(&j, b, 4);
+    return i > j;
+}
+
+/* top_k of N x C x H, into neighbours. */
+static int top_k_case(const Level *level, const int64_t extents[3], Dtype type, const Loop from[3]) {
+    static uint8_t values[ROOM];
+    const int64_t k = 1 + below(at_most(extents[2], below(2) ? 6 : 30)), size = dtype_size[type];
+    if (extents[0] * extents[1] * k * 8 > ROOM) return 1;
+    Reduction r = {.type = type, .channels = extents[2], .k = k, .number_step = 8, .value_step = size};
+    r.positions.count = 2;
+    for (int i = 0; i < 2; ++i) {
+        const int64_t step = k * (i ? 1 : extents[1]);
+        r.positions.loops[i] = (Loop){extents[i], from[i].s, 8 * step, size * step};
+    }
+    r.from = (Digits){1, {from[2]}};
+    reduction_plan(&r);
+    top_k_run(level, &r, src, got, values, 0, 1);
+    for (int64_t n = 0; n < extents[0]; ++n)
+        for (int64_t h = 0; h < extents[1]; ++h) {
+            uint8_t taken[512] = {0};
+            for (int64_t j = 0; j < k; ++j) {
+                int64_t best = -1, is;
+                for (int64_t c = 0; c < extents[2]; ++c)
+                    if (!taken[c] && (best < 0 || above(type, element(n, h, c, from, 0), element(n, h, best, from, 0)))) best = c;
+                taken[best] = 1;
+                const int64_t at = (n * extents[1] + h) * k + j;
+                memcpy(&is, got + 8 * at, 8);
+                if (is != best || memcmp(values + size * at, element(n, h, best, from, 0), (size_t)size))
+                    return printf("top_k: %s, type %d: %lld, expected %lld\n", level->name, (int)type, (long long)is, (long long)best), 0;
+            }
+        }
+    return 1;
+}
+
+/* argmax, top_k, softmax, sigmoid and peaks of N x C x H in a random order of memory; 0 where one is wrong. */
 static int reduce_case(const Level *level, const Level *first) {
     const int64_t extents[3] = {1 + below(3), 1 + below(below(4) ? 90 : 300), 1 + below(below(2) ? 12 : 140)}; /* N, H, C */
     const Dtype types[] = {I8, U8, I16, U16, I32, BF16, F32};
@@ -183,19 +223,12 @@ static int reduce_case(const Level *level, const Level *first) {
     for (int64_t n = 0; n < extents[0]; ++n)
         for (int64_t h = 0; h < extents[1]; ++h) {
             int64_t best = 0, is;
-            for (int64_t c = 1; c < extents[2]; ++c) {
-                const float v = value(type, element(n, h, c, from, 0)), most = value(type, element(n, h, best, from, 0));
-                if (type == I32) {
-                    int32_t a, b;
-                    memcpy(&a, element(n, h, c, from, 0), 4), memcpy(&b, element(n, h, best, from, 0), 4);
-                    if (a > b) best = c;
-                } else if (!(v <= most) && most == most) {
-                    best = c;
-                }
-            }
+            for (int64_t c = 1; c < extents[2]; ++c)
+                if (above(type, element(n, h, c, from, 0), element(n, h, best, from, 0))) best = c;
             memcpy(&is, got + 8 * (n * extents[1] + h), 8);
             if (is != best) return printf("argmax: %s, type %d: %lld, expected %lld\n", level->name, (int)type, (long long)is, (long long)best), 0;
         }
+    if (!top_k_case(level, extents, type, from)) return 0;
     softmax_run(first, &soft, src, expected, 0, 1);
     softmax_run(level, &soft, src, got, 0, 1);
     for (int64_t n = 0; n < extents[0]; ++n)

@@ -1,4 +1,4 @@
-/* Inputs of a fuzzer as moves, conversions, gray, argmax, softmax, sigmoid, peaks and tops, at every level of this machine,
+/* Inputs of a fuzzer as moves, conversions, gray, argmax, top_k, softmax, sigmoid, peaks and tops, at every level of this machine,
  * against plain loops. Every buffer is allocated to the byte, so that AddressSanitizer sees what leaves it. With libFuzzer
  * (scripts/fuzz core), or with -DREPLAY a program that runs the files it is given. */
 #include <math.h>
@@ -541,6 +541,14 @@ static const uint8_t *place(const uint8_t *base, const Side *s, int count, int64
     return base;
 }
 
+/* As argmax has it. */
+static int better(Dtype type, const uint8_t *p, const uint8_t *q) {
+    int32_t a, b;
+    const float x = value(type, p), y = value(type, q);
+    if (type == I32) return memcpy(&a, p, 4), memcpy(&b, q, 4), a > b;
+    return !(x <= y) && y == y;
+}
+
 enum { ARGMAX, SOFTMAX, SIGMOID };
 static const char *const names[] = {"argmax", "softmax", "sigmoid"};
 
@@ -594,11 +602,7 @@ static void one_reduction(int soft) {
             int64_t best = 0, got;
             memcpy(&got, place(dst.at, &to, count, k, 0), 8);
             for (int64_t c = 1; c < r.channels; ++c) {
-                const uint8_t *p = place(src.at, &from, count, k, c), *q = place(src.at, &from, count, k, best);
-                int32_t a, b;
-                const float x = value(r.type, p), y = value(r.type, q);
-                if (r.type == I32 && (memcpy(&a, p, 4), memcpy(&b, q, 4), a > b)) best = c;
-                if (r.type != I32 && !(x <= y) && y == y) best = c;
+                if (better(r.type, place(src.at, &from, count, k, c), place(src.at, &from, count, k, best))) best = c;
             }
             if (got != best) wrong("argmax", level, "type, got, expected", r.type, got, best);
         }
@@ -633,6 +637,66 @@ static void one_reduction(int soft) {
         if (i) free(dst.room);
     }
     free(src.room), free(first.room);
+    ++work;
+}
+
+static void one_top_k(void) {
+    Reduction r = {.type = (Dtype)below(DTYPES)};
+    const int64_t parts = below(4) ? 1 : 1 + below(9);
+    const int count = (int)below(4), size = dtype_size[r.type], shift = (int)below(9);
+    int64_t total = 1, digits[MAX_DIGITS];
+    int digit_count = 1;
+    Loop positions[4] = {{0}};
+    for (int i = 0; i < count; ++i) {
+        positions[i].n = extent(2048 / total);
+        total *= positions[i].n;
+    }
+    r.channels = extent(ELEMENTS / 2 / total + 1);
+    r.k = 1 + below(at_most(r.channels, below(2) ? 9 : at_most(TOP_K, 1 + 4096 / total)));
+    Side from, numbers, values;
+    split(digits, &digit_count, r.channels, (int)below(2));
+    if (!side(&from, count, positions, digits, digit_count, size, 1)) return;
+    if (!side(&numbers, count, positions, &r.k, 1, 8, 0) || !side(&values, count, positions, &r.k, 1, size, 0)) return;
+    r.positions.count = count;
+    for (int i = 0; i < count; ++i)
+        r.positions.loops[i] = (Loop){positions[i].n, from.positions[i].s, numbers.positions[i].s, values.positions[i].s};
+    r.from = from.digits, r.number_step = numbers.digits.loops[0].s, r.value_step = values.digits.loops[0].s;
+    reduction_plan(&r);
+    const Buffer src = buffer(from.bytes, shift);
+    fill(src, r.type);
+    uint8_t *taken = malloc((size_t)r.channels);
+    for (int i = 0; i < level_count(); ++i) {
+        const Level *level = level_at(i);
+        if (!level) continue;
+        const Buffer out[2] = {buffer(numbers.bytes, shift), buffer(values.bytes, shift)};
+        const Side *sides[2] = {&numbers, &values};
+        for (int64_t part = 0; part < parts; ++part)
+            top_k_run(level, &r, src.at + from.start, out[0].at + numbers.start, out[1].at + values.start, part, parts);
+        for (int64_t at = 0; at < total; ++at) {
+            memset(taken, 0, (size_t)r.channels);
+            for (int64_t j = 0; j < r.k; ++j) {
+                int64_t best = -1, got;
+                for (int64_t c = 0; c < r.channels; ++c)
+                    if (!taken[c] && (best < 0 || better(r.type, place(src.at, &from, count, at, c), place(src.at, &from, count, at, best))))
+                        best = c;
+                taken[best] = 1;
+                memcpy(&got, place(out[0].at, &numbers, count, at, j), 8);
+                if (got != best) wrong("top_k", level, "type, got, expected", r.type, got, best);
+                if (memcmp(place(out[1].at, &values, count, at, j), place(src.at, &from, count, at, best), (size_t)size))
+                    wrong("top_k's value", level, "type, place, channel", r.type, j, best);
+            }
+        }
+        for (int o = 0; o < 2; ++o) {
+            uint8_t *seen = calloc((size_t)sides[o]->bytes, 1);
+            for (int64_t at = 0; at < total; ++at)
+                for (int64_t j = 0; j < r.k; ++j)
+                    memset(seen + (place(out[o].at, sides[o], count, at, j) - out[o].at), 1, (size_t)(o ? size : 8));
+            for (int64_t at = 0; at < sides[o]->bytes; ++at)
+                if (!seen[at] && out[o].at[at] != 0xAB) wrong("top_k", level, "a byte between elements", at, sides[o]->bytes, r.type);
+            free(seen), free(out[o].room);
+        }
+    }
+    free(taken), free(src.room);
     ++work;
 }
 
@@ -719,7 +783,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         case 5: one_peaks(); break;
         case 6: one_fill(); break;
         case 7: one_move(0); break;
-        case 9: one_reduction(SIGMOID); break;
+        case 9: kind < 254 ? one_reduction(SIGMOID) : one_top_k(); break;
         default: one_conversion(0); break;
     }
     return 0;

@@ -53,6 +53,14 @@ static void reduce(Dtype type, int64_t channels, int planes, int is_softmax, int
     (is_softmax ? softmax_run : argmax_run)(level, &r, src, dst, 0, 1);
 }
 
+static void top_k(Dtype type, int64_t n) {
+    const int64_t channels = 80, positions = n / channels, size = dtype_size[type];
+    Reduction r = {.type = type, .channels = channels, .k = 5, .number_step = 8, .value_step = size,
+                   .positions = {1, {{positions, size, 40, 5 * size}}, 0, 0, 0}, .from = {1, {{channels, positions * size, 0, 0}}}};
+    reduction_plan(&r);
+    top_k_run(level, &r, src, dst, dst + ROOM / 2, 0, 1);
+}
+
 static void sigmoid(Dtype type, int64_t n) {
     Reduction r = {.type = type, .channels = 1, .positions = {1, {{n, dtype_size[type], 4, 0}}, 0, 0, 0}, .scale = 0.125f};
     reduction_plan(&r);
@@ -157,6 +165,8 @@ static void gray(int type, int64_t pixel, int64_t n) {
     CASE("argmax, planes of float32", reduce(F32, 16, 1, 0, n))                                                  \
     CASE("argmax, neighbours of uint8", reduce(U8, 16, 0, 0, n))                                                 \
     CASE("argmax, neighbours of float32", reduce(F32, 16, 0, 0, n))                                              \
+    CASE("top 5, 80 planes of uint8", top_k(U8, n))                                                              \
+    CASE("top 5, 80 planes of float32", top_k(F32, n))                                                           \
     CASE("softmax, planes of float32", reduce(F32, 16, 1, 1, n))                                                 \
     CASE("softmax, 4 planes of float32", reduce(F32, 4, 1, 1, n))                                                \
     CASE("softmax, neighbours of float32", reduce(F32, 16, 0, 1, n))                                             \
