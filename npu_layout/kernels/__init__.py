@@ -196,9 +196,9 @@ def tops(
     """Where peaks are between pixels: of `x` (N, C, H, W), any strides, and `rows` of n, c, y, x, as `peaks` gives
     them, to float64 `out` (count, 5): n, c, x, y, value; see `_numpy_reduce.tops`. refine: "parabola", "quarter" or
     None. ValueError on what does not fit."""
-    checked_tops(x, rows, out, refine)
     native = _BACKENDS[backend or _ACTIVE] is not None
-    if not native or not _core.tops(x, rows, out, x.dtype.name, refine):
+    if not native or not _core.tops(x, rows, out, refine):
+        checked_tops(x, rows, out, refine)
         _numpy_reduce.tops(x, rows, out, refine)
 
 

@@ -417,7 +417,7 @@ static PyMethodDef module_methods[] = {
     {"softmax", native_softmax, METH_VARARGS, "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
     {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
-    {"tops", native_tops, METH_VARARGS, "tops(dtype, x, rows, out, refinement)"},
+    {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {NULL, NULL, 0, NULL},

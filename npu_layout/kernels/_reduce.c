@@ -1,4 +1,4 @@
-/* The binding of argmax, top_k, softmax, sigmoid and peaks: views to loops. All but peaks refuse what they cannot do, by -1 and
+/* The binding of argmax, top_k, softmax, sigmoid and peaks: views to loops. Others than peaks refuse what they cannot do, by -1 and
  * with nothing written, and Python says why or does it; of peaks, what the arrays are has been checked in Python, and here,
  * that every walk stays within what the buffers' own shapes and strides say. */
 #define PY_SSIZE_T_CLEAN
@@ -53,6 +53,8 @@ static char letter_of(const Py_buffer *view) {
     return format[0] && !format[1] ? format[0] : 0;
 }
 
+static int is_index(const Py_buffer *view) { return view->itemsize == 8 && (letter_of(view) == 'l' || letter_of(view) == 'q'); }
+
 /* What the elements are: as the buffer says, or the type asked for, a name or None; DTYPES where neither is known. */
 static Dtype type_of(const Py_buffer *view, PyObject *asked) {
     static const char letters[] = "bBhHieHf";
@@ -99,14 +101,14 @@ static int64_t room_of(const Py_buffer *view, int64_t first) {
 
 /* What the binding has to know of argmax, softmax and sigmoid. */
 typedef struct {
-    const char *letters; /* of the result's elements */
-    int item, path;      /* their bytes; the row of the table, of empty arrays and where there is one */
+    int floats; /* the result is float32, not int64 */
+    int path;   /* the row of the table, of empty arrays and where there is one */
     int (*path_of)(const Level *, const Reduction *);
     void (*run)(const Level *, const Reduction *, const uint8_t *, uint8_t *, int64_t, int64_t);
 } Kind;
-static const Kind argmax_kind = {"lq", 8, PATH_ARGMAX, argmax_path, argmax_run};
-static const Kind softmax_kind = {"f", 4, PATH_SOFTMAX, softmax_path, softmax_run};
-static const Kind sigmoid_kind = {"f", 4, PATH_SIGMOID, NULL, sigmoid_run};
+static const Kind argmax_kind = {0, PATH_ARGMAX, argmax_path, argmax_run};
+static const Kind softmax_kind = {1, PATH_SOFTMAX, softmax_path, softmax_run};
+static const Kind sigmoid_kind = {1, PATH_SIGMOID, NULL, sigmoid_run};
 
 typedef struct {
     const Kind *kind;
@@ -124,10 +126,9 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
 /* Whether both arrays are what this kind of reduction takes; then `r` is filled. */
 static int read_call(const Kind *kind, const Py_buffer *src, const Py_buffer *dst, PyObject *positions, PyObject *channels,
                      Reduction *r) {
-    const char letter = letter_of(dst);
     const int of_channels = kind != &sigmoid_kind, spread = kind == &softmax_kind;
     const int64_t axes = count_of(positions, kind == &argmax_kind ? dst->ndim : src->ndim - spread);
-    if (!letter || !strchr(kind->letters, letter) || dst->itemsize != kind->item) return 0;
+    if (kind->floats ? letter_of(dst) != 'f' : !is_index(dst)) return 0;
     if (r->type == DTYPES) return 0;
     if (!read_reduction(src, dst, axes, r) || (!spread && dst->ndim != axes)) return 0;
     r->channels = count_of(channels, room_of(src, axes));
@@ -191,10 +192,8 @@ static void top_k_part(const void *context, int64_t part, int64_t parts) {
 static int read_top_k(const Py_buffer views[3], PyObject *channels, PyObject *dtype, Reduction *r) {
     const Py_buffer *src = views, *values = views + 1, *dst = views + 2;
     const int axes = dst->ndim - 1;
-    const char letter = letter_of(dst);
     r->type = type_of(src, dtype);
-    if (axes < 0 || values->ndim != dst->ndim || r->type == DTYPES) return 0;
-    if (dst->itemsize != 8 || (letter != 'l' && letter != 'q')) return 0;
+    if (axes < 0 || values->ndim != dst->ndim || r->type == DTYPES || !is_index(dst)) return 0;
     if (letter_of(values) != letter_of(src) || values->itemsize != src->itemsize) return 0;
     if (!apart(src, values) || !apart(src, dst) || !apart(values, dst)) return 0;
     if (!read_reduction(src, dst, axes, r) || src->ndim == axes) return 0;
@@ -345,36 +344,39 @@ end:
 
 PyObject *native_tops(PyObject *module, PyObject *args) {
     PyObject *arrays[3];
-    int type, refinement;
+    int refinement;
     Py_buffer views[3];
     (void)module;
-    if (!PyArg_ParseTuple(args, "iOOOi", &type, arrays, arrays + 1, arrays + 2, &refinement)) return NULL;
-    if (type < 0 || type >= DTYPES || refinement < 0 || refinement >= REFINEMENTS) {
-        PyErr_SetString(PyExc_ValueError, "no such dtype or refinement");
+    if (!PyArg_ParseTuple(args, "OOOi", arrays, arrays + 1, arrays + 2, &refinement)) return NULL;
+    if (refinement < 0 || refinement >= REFINEMENTS) {
+        PyErr_SetString(PyExc_ValueError, "no such refinement");
         return NULL;
     }
-    const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED}, items[3] = {dtype_size[type], 8, 8};
-    int held = 0;
-    while (held < 3 && get(arrays[held], views + held, flags[held], items[held])) ++held;
+    const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED};
+    int held = 0, good = 0;
+    while (held < 3 && !PyObject_GetBuffer(arrays[held], views + held, flags[held] | PyBUF_FORMAT)) ++held;
+    PyErr_Clear();
     if (held == 3) {
         const Py_buffer *x = views, *rows = views + 1, *out = views + 2;
-        int good = x->ndim == 4 && rows->ndim == 2 && rows->shape[1] == 4 && out->ndim == 2 && out->shape[1] == 5 &&
-                   out->shape[0] == rows->shape[0];
+        const Dtype type = type_of(x, Py_None);
+        good = type != DTYPES && x->ndim == 4 && rows->ndim == 2 && rows->shape[1] == 4 && out->ndim == 2 && out->shape[1] == 5 &&
+               out->shape[0] == rows->shape[0] && is_index(rows) && letter_of(out) == 'd';
         int64_t extents[4] = {0}, steps[4] = {0};
         for (int i = 0; good && i < 4; ++i) extents[i] = x->shape[i], steps[i] = x->strides[i];
         for (int64_t i = 0; good && i < rows->shape[0]; ++i) {
             int64_t index[4];
-            double top[5];
             memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
             for (int k = 0; k < 4; ++k) good = good && index[k] >= 0 && index[k] < extents[k];
-            if (!good) break;
-            peak_top((Dtype)type, x->buf, extents, steps, index, (Refinement)refinement, top);
+        }
+        for (int64_t i = 0; good && i < rows->shape[0]; ++i) {
+            int64_t index[4];
+            double top[5];
+            memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
+            peak_top(type, x->buf, extents, steps, index, (Refinement)refinement, top);
             for (int k = 0; k < 5; ++k)
                 memcpy((uint8_t *)out->buf + i * out->strides[0] + k * out->strides[1], top + k, sizeof *top);
         }
-        if (!good) PyErr_SetString(PyExc_ValueError, "rows of pixels that the array does not have, or another result");
     }
     while (held) PyBuffer_Release(views + --held);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
+    return PyBool_FromLong(good);
 }

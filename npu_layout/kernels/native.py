@@ -271,12 +271,9 @@ def peaks(
         room = count
 
 
-def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, dtype: str, refine: str | None) -> bool:
-    """As `_numpy_reduce.tops`, the same bits; False where the core does not know the dtype."""
-    if dtype not in _DTYPES:
-        return False
-    _native.tops(_DTYPES.index(dtype), x, rows, out, _REFINEMENTS.index(refine))
-    return True
+def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> bool:
+    """As `kernels.tops`, the same bits; False where arrays do not fit: then nothing was written."""
+    return refine in _REFINEMENTS and _native.tops(x, rows, out, _REFINEMENTS.index(refine))
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads

@@ -1,5 +1,5 @@
-"""What numpy's argmax, softmax and sigmoid may count on, and every backend's peaks: what does not fit is a ValueError
-that says why. The compiled core refuses the same by itself."""
+"""What numpy's argmax, top_k, softmax, sigmoid and tops may count on, and every backend's peaks: what does not fit is a
+ValueError that says why. The compiled core refuses the same by itself."""
 
 from __future__ import annotations
 
@@ -148,6 +148,8 @@ def checked_tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str |
         raise ValueError(f"x: expected numbers with the axes N, C, H and W, got {x.dtype.str} of shape {x.shape}")
     if rows.dtype != np.int64 or rows.shape != (len(rows), 4) or not rows.flags.c_contiguous:
         raise ValueError(f"rows: expected contiguous int64 (count, 4), got {rows.dtype} of shape {rows.shape}")
+    if ((rows < 0) | (rows >= x.shape)).any():
+        raise ValueError(f"rows: pixels that an array of shape {x.shape} does not have")
     if out.dtype != np.float64 or out.shape != (len(rows), 5) or not out.flags.writeable:
         raise ValueError(f"out: expected float64 {(len(rows), 5)}, got {out.dtype} of shape {out.shape}")
     if refine not in (None, "parabola", "quarter"):
