@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _NEIGHBOURS = 64  # channels up to which numpy's reductions are faster over planes
+_MANY = 256  # positions from which on the largest are found one by one, where they are few
 _CHUNK = 1 << 19  # elements that are worked on at a time: fewer cost more in numpy's calls, more leave the caches
 
 
@@ -39,20 +40,37 @@ def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int,
     positions, k = numbers.ndim - 1, numbers.shape[-1]
     both = (_parts(x, positions, channels, out) for out in (numbers, values))
     for (part, which), (_, held) in zip(*both):
-        rows = np.ascontiguousarray(np.moveaxis(_first(part, positions, channels), 0, -1))
-        order = _descending(_floats(rows, dtype)).argsort(-1, kind="stable")[..., :k]
-        which[...] = order
-        held[...] = np.take_along_axis(rows, order, -1)
+        one = part.ndim == positions + 1
+        rows = part[..., :channels] if one else np.stack(list(_planes(part, positions, channels)), -1)
+        real = _floats(rows, dtype)
+        if which.size >= k * _MANY and k <= (
+            8 if real.itemsize == 4 else 2
+        ):  # numpy sorts what is shorter by its digits
+            keys = _ascending(real)
+            for j in range(k):
+                best = keys.argmax(-1)
+                which[..., j] = best
+                np.put_along_axis(keys, best[..., None], np.iinfo(keys.dtype).min, -1)
+        else:
+            which[...] = _descending(real).argsort(-1, kind="stable")[..., :k]
+        held[...] = np.take_along_axis(rows, which, -1)
 
 
-def _descending(x: np.ndarray) -> np.ndarray:
-    """Integers in the opposite order of int8 .. int32 or float32."""
+def _ascending(x: np.ndarray) -> np.ndarray:
+    """Integers in the order of int8 .. int32 or float32, NaN the largest; none is the lowest of its dtype."""
     if x.dtype.kind != "f":
-        return ~x
+        return x.astype({1: np.int16, 2: np.int32, 4: np.int64}[x.itemsize])
     keys = (x + np.float32(0)).view(np.int32)
     keys ^= (keys >> 31) & np.int32(2**31 - 1)
     keys[np.isnan(x)] = 2**31 - 1
-    return ~keys
+    return keys
+
+
+def _descending(x: np.ndarray) -> np.ndarray:
+    """Numbers in the opposite order of int8 .. int32 or float32; NaN, the largest, comes first."""
+    if x.dtype.kind != "f":
+        return ~x
+    return ~_ascending(x) if np.isnan(x).any() else -x
 
 
 def softmax(
