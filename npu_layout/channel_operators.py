@@ -168,7 +168,13 @@ def _top_k(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
 
 
 @kernel("top_k")
-def _ranked(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
-    ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape).astype(np.int32)
-    _top_k(ranks, np.empty_like(channels, np.int32), channels)
+def _sorted(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
+    if x.dtype.kind != "f":
+        keys = ~x
+    elif np.isnan(x).any():  # it has to come first
+        keys = ~np.unique(x, return_inverse=True)[1].reshape(x.shape)
+    else:
+        keys = -x
+    last = np.ascontiguousarray(keys.transpose(0, 2, 3, 1))
+    channels[...] = last.argsort(-1, kind="stable")[..., : channels.shape[1]].transpose(0, 3, 1, 2)
     values[...] = np.take_along_axis(x, channels, 1)
