@@ -15,18 +15,21 @@ from .operators import (
     Stored,
     apply,
     checked_out,
+    convert,
     given,
     kernel,
     move,
     real,
     serving,
     stored_as,
+    to_real,
 )
 from .quantization import Quantization
 from .repack import overlap
 from .strided import Order, empty_in
 
 _CORE = "int8 uint8 int16 uint16 int32 float16 float32"
+_INDEX = np.dtype(np.int64)
 
 
 def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -137,26 +140,35 @@ def top_k(
         raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
     taken, known = _comparable(taken, stored_as(quantization, taken))
     shape, dtype = (n, count, h, w), taken.x.dtype if known is None else np.dtype(np.float32)
-    outs = _two(taken, out, shape, dtype)
-    held, channels = (empty_in(shape, of, taken.order) for of in (taken.x.dtype, np.dtype(np.int64)))
-    if held.size:
-        serving(taken).run(taken.x, held, channels)
-    values = held if known is None else real(held, known, taken.order)
-    if outs is None:
-        return taken.result(values), taken.result(channels)
-    for result, target in zip((values, channels), outs):
-        move(result, np.asarray(target))
-    return outs
+    targets = None if out is None else _two(taken, out, shape, dtype)
+    if targets is None or any(overlap(target, source) for target in targets for source in taken.sources):
+        found = empty_in(shape, dtype, taken.order), empty_in(shape, _INDEX, taken.order)
+    else:
+        found = targets
+    _find(taken, known, *found)
+    if targets is None:
+        return taken.result(found[0]), taken.result(found[1])
+    if found is not targets:
+        for result, target in zip(found, targets):
+            move(result, target)
+    return out[0], out[1]  # type: ignore[index]
 
 
-def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Arrays for values and channels, if they can be written; None where none are given."""
-    if out is None:
-        return None
+def _find(taken: Given, known: Quantization | None, values: np.ndarray, channels: np.ndarray) -> None:
+    if not values.size:
+        return
+    held = values if known is None else empty_in(values.shape, taken.x.dtype, taken.order)
+    serving(taken).run(taken.x, held, channels)
+    if known is not None:
+        convert(held, values, to_real(known))
+
+
+def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Plain arrays for values and channels, if they can be written."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise NpuLayoutError(f"out for top_k: expected two arrays, for values and channels, got {type(out).__name__}")
-    values, channels = out
-    if overlap(checked_out(taken, values, shape, dtype), checked_out(taken, channels, shape, np.int64)):
+    values, channels = checked_out(taken, out[0], shape, dtype), checked_out(taken, out[1], shape, _INDEX)
+    if overlap(values, channels):
         raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
     return values, channels
 
