@@ -158,9 +158,12 @@ static int has_planes(const Reduction *r, const Box *box) {
     return r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
 }
 
+/* Whether channels are neighbours in the source. */
+static int neighbours(const Reduction *r) { return r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type]; }
+
 int argmax_path(const Level *level, const Reduction *r) {
-    const int neighbours = r->type == F32 && r->from.count == 1 && r->from.loops[0].s == 4 && r->channels >= ACROSS;
-    return level->fast[PATH_ACROSS].across && neighbours && !has_planes(r, &r->positions) ? PATH_ACROSS : PATH_ARGMAX;
+    const int across = r->type == F32 && r->channels >= ACROSS && neighbours(r) && !has_planes(r, &r->positions);
+    return level->fast[PATH_ACROSS].across && across ? PATH_ACROSS : PATH_ARGMAX;
 }
 
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
@@ -205,8 +208,6 @@ typedef struct {
     int32_t keys[TILE / 4 + LINE], best[KEPT * MOST], at[KEPT * MOST];
     Movers movers;
 } TopKBench;
-
-static int neighbours(const Reduction *r) { return r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type]; }
 
 int top_k_path(const Reduction *r) {
     int64_t positions = 1;
@@ -369,11 +370,11 @@ static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction 
 /* Neighbouring channels stay where they are, where their vectors are mostly full (measured). */
 int softmax_path(const Level *level, const Reduction *r) {
     const int64_t channels = r->channels, lanes = level->vector / 4;
-    const int neighbours = r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type] && r->to.count == 1 && r->to.loops[0].s == 4;
+    const int stays = neighbours(r) && r->to.count == 1 && r->to.loops[0].s == 4;
     const int64_t least = r->type != F32 ? 64 : lanes > 8 ? 2 * lanes : 16;
     const int full = channels >= least && up_to(channels, lanes) <= channels + channels / (lanes > 4 ? 6 : 12);
     const int fits = channels + 16 <= ROOM;
-    return level->fast[PATH_SOFTMAX_ACROSS].softmax_across && neighbours && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
+    return level->fast[PATH_SOFTMAX_ACROSS].softmax_across && stays && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
 }
 
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
