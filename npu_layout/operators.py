@@ -196,19 +196,29 @@ def tag_of(stored: Shape) -> str:
 
 def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
     """`out` as a plain array, if results of that shape and dtype can be written there."""
+    if type(out) is np.ndarray and fits(out.shape, out.strides, out.dtype, shape, dtype) and out.flags.writeable:
+        return out  # the usual case of a hot loop; else the checks below say why
     plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: given.operator))
-    if moving_axes(plain.shape, plain.strides, plain.itemsize) is None:  # interleaved, perhaps
-        strides = [s // plain.itemsize for n, s in zip(plain.shape, plain.strides) if n > 1]
-        extents = tuple(n for n in plain.shape if n > 1)
-        if (
-            any(s % plain.itemsize for s in plain.strides)
-            or 0 in strides
-            or overlaps(extents, tuple(strides)) is not False
-        ):
-            raise NpuLayoutError(
-                f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {plain.strides} (bytes)"
-            )
+    if not _distinct(plain.shape, plain.strides, plain.itemsize):
+        raise NpuLayoutError(
+            f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {plain.strides} (bytes)"
+        )
     return plain
+
+
+@lru_cache(maxsize=1024)
+def fits(shape: Shape, strides: Shape, dtype: np.dtype[Any], wanted: Shape, wanted_dtype: Any) -> bool:
+    """Whether results of the shape and dtype wanted can be written to an array that lies so."""
+    return shape == wanted and dtype == wanted_dtype and _distinct(shape, strides, dtype.itemsize)
+
+
+def _distinct(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    """Whether no two elements overlap."""
+    if moving_axes(shape, strides, itemsize) is not None:
+        return True
+    if any(s % itemsize or not s for n, s in zip(shape, strides) if n > 1):
+        return False
+    return overlaps(shape, tuple(s // itemsize for s in strides)) is False  # they are interleaved, perhaps
 
 
 def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:

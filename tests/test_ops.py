@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -440,6 +441,33 @@ def test_top_k(dtype: str, k: int) -> None:
         assert got[1] is out[1]
         np.testing.assert_array_equal(out[0], expected, form)
         np.testing.assert_array_equal(out[1], channels, form)
+
+
+def test_top_k_out_that_does_not_fit() -> None:
+    memory = filled("int32", (2, 6, 3, 2))
+    x, values, channels = memory.astype("float32"), np.empty((2, 4, 3, 2), "float32"), np.empty((2, 4, 3, 2), np.int64)
+    twice = np.lib.stride_tricks.as_strided(channels, strides=(8, 0, 8, 8))
+    locked = channels.copy()
+    locked.flags.writeable = False
+    for out, said in (
+        ((values, values), "expected dtype int64, got float32"),
+        ((channels, channels), "expected dtype float32, got int64"),
+        ((values, channels[:, 1:]), "expected shape (2, 4, 3, 2), got (2, 3, 3, 2)"),
+        ((values, twice), "elements overlap"),
+        ((values, locked), "read-only"),
+        ((channels.view("float32")[..., :2], channels), "share no memory"),
+    ):
+        before = [a.tobytes() for a in out]
+        with pytest.raises(nl.NpuLayoutError, match=re.escape(said)):
+            ops.top_k(x, 4, out=out)
+        assert [a.tobytes() for a in out] == before
+    expected = ops.top_k(memory.copy(), 4)
+    for k in (4, np.int64(4)):
+        x = memory.copy()
+        out = x[:, 2:], channels  # the values lie where they come from
+        assert ops.top_k(x, k, out=out)[0] is out[0]
+        np.testing.assert_array_equal(out[0], expected[0])
+        np.testing.assert_array_equal(channels, expected[1])
 
 
 def test_floats_wider_than_any_integer() -> None:
