@@ -158,7 +158,7 @@ def top_k(
 
 
 def _at_once(x: Any, k: Any, out: Any) -> bool:
-    """Find them where plain arrays fit as they are, the usual case of a hot loop; else False, and nothing is written."""
+    """Find them where plain arrays fit as they are, the usual case of a hot loop; else False, with nothing written."""
     if type(k) is not int or type(out) is not tuple or len(out) != 2:
         return False
     values, channels = out

@@ -146,7 +146,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         goto fail;
     }
     p->src_bytes = src_bytes, p->dst_bytes = dst_bytes;
-    p->arithmetic.past = dst_bytes >= PAST;
+    p->touched = at_most(at_most(src_bytes / src_item, dst_bytes / dst_item) * src_item, INT64_MAX / 2) + at_most(dst_bytes, INT64_MAX / 2);
+    p->arithmetic.past = past_caches(p->touched, 0);
     p->converts = arithmetic != Py_None;
     if (p->converts && !read_parameters(arithmetic, self)) goto fail;
     if (p->converts ? src_item != dtype_size[p->arithmetic.from] || dst_item != dtype_size[p->arithmetic.to]
@@ -183,7 +184,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         else if (p->converts)
             convert_plan(&job->convert, &box, &p->arithmetic, pad);
         else
-            move_plan(&job->move, &box, (int)dst_item, pad), job->move.past = dst_bytes >= PAST;
+            move_plan(&job->move, &box, (int)dst_item, pad), job->move.past = p->arithmetic.past;
         ++p->jobs;
     }
     return (PyObject *)self;

@@ -157,7 +157,7 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
         PyBuffer_Release(&src);
         goto refused;
     }
-    Reduction r = {.type = type_of(&src, dtype), .scale = (float)scale, .shift = (float)shift, .past = dst.len >= PAST};
+    Reduction r = {.type = type_of(&src, dtype), .scale = (float)scale, .shift = (float)shift, .past = past_caches(src.len + dst.len, pool_threads() > 1)};
     const int scaled = scale != 1 || shift != 0;
     if ((r.type != F32 || !scaled) && (in_place || apart(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
         path = kind->path;

@@ -182,7 +182,7 @@ static int stays_exact(const Arithmetic *a) {
 /* Whether there are loops that transpose while they convert, from pixels or to them. Not where there is a CROWD of pixels,
  * of planes read for bytes out of a cache, or more than half of one of planes written from bytes, 16 at once. */
 static int plan_transposed(Convert *c, const Arithmetic *a) {
-    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64 };
+    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64, CACHED = 8000000 };
     Box *box = &c->box;
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
     const int loads = from <= 2 && a->to == F32, stores = a->from == F32 && (to == 1 || a->to == F16 || a->to == BF16);
@@ -198,7 +198,7 @@ static int plan_transposed(Convert *c, const Arithmetic *a) {
     if (loads && k.n >= MANY && in_one_set(PIXELS_AT_ONCE, run.s) >= CROWD) return 0;
     if (from == 1 && loads && !stays_exact(a)) return 0;
     if (stores && k.n * to < BYTES) return 0;
-    if (stores && to == 1 && in_one_set(k.n, k.s) > CROWD && k.n * run.n * from < PAST) return 0;
+    if (stores && to == 1 && in_one_set(k.n, k.s) > CROWD && k.n * run.n * from < CACHED) return 0;
     if (stores && in_one_set(PIXELS_AT_ONCE, run.d) >= CROWD) return 0;
     int each = 0;
     for (int i = 0; i < box->count; ++i) each |= box->loops[i].p != 0;

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* PAST: bytes of a result that go past the caches, which it would leave again anyway: without reading each line before
- * it is written. Measured: 2 to 3 times faster from 12 MB on, a fifth for 4 channels of 1080x1920 (8.3 MB), slower below 7.
- * PAST_OF_MANY: of threads that share one, as memory serves one as fast as four: 8.3 MB 2 to 3 times faster in the caches,
- * 13 MB 0.7 to 1.4. */
-enum { MAX_LOOPS = 16, MAX_TILE = 16384, STRIP = 1024, PAST = 8000000, PAST_OF_MANY = 12000000 };
+enum { MAX_LOOPS = 16, MAX_TILE = 16384, STRIP = 1024 };
+
+/* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
+ * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */
+int past_caches(int64_t touched, int shared);
 
 /* n elements; steps in bytes of source and destination, in elements of the parameters. */
 typedef struct {
@@ -83,7 +83,7 @@ typedef struct {
     Dtype from, to;
     int divides; /* divisor holds something */
     int steps;   /* any of shift, scale, divisor does */
-    int past;    /* the destination is PAST bytes or more, or PAST_OF_MANY */
+    int past;    /* see past_caches */
     int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
     int bits;    /* not 0: brief in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
     int64_t channels;
@@ -117,7 +117,7 @@ enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box
 
 struct Move {
     int path, size;
-    int past;    /* the destination is PAST bytes or more, or PAST_OF_MANY */
+    int past;    /* see past_caches */
     int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
     int64_t row; /* bytes of rows of which the path's loops want a whole vector; INT64_MAX: any level will do */
     Box box; /* the last INNER loops in the order that the path wants */
@@ -302,7 +302,7 @@ typedef struct {
     const Level *level;
     int converts;
     Arithmetic arithmetic;
-    int64_t src_bytes, dst_bytes, fill_bytes;
+    int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
     int jobs;
     Job *job;
 } Program;

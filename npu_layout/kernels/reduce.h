@@ -19,7 +19,7 @@ typedef struct {
     Box positions;    /* everything but channels: s of the source, d of the result, p of the values of top_k, in bytes */
     Digits from, to;  /* channels of the source; of softmax's result; none, which is one, for sigmoid */
     float shift, scale;
-    int past;                    /* the result is PAST bytes or more */
+    int past;                    /* see past_caches */
     int64_t k, number_step, value_step; /* top_k: how many, and the bytes from one to the next */
 } Reduction;
 

@@ -276,7 +276,7 @@ static void one_move(int planned) {
     const int64_t pad = below(2) ? gap_behind(&box, size, size, &fill_box) : 0;
     reach[1] += pad;
     Job job = {.size = (int)size, .pad = pad};
-    Program p = {.src_bytes = reach[0], .dst_bytes = past ? PAST_OF_MANY : reach[1], .jobs = 1, .job = &job};
+    Program p = {.src_bytes = reach[0], .dst_bytes = reach[1], .touched = past ? INT64_MAX : 0, .jobs = 1, .job = &job};
     move_plan(&job.move, &box, (int)size, pad);
     job.move.past = past;
     const Buffer src = buffer(reach[0], shift_src);
@@ -387,7 +387,7 @@ static void one_conversion(int planned) {
     const int64_t pad = below(2) ? gap_behind(&box, from, to, &fill_box) : 0;
     reach[1] += pad;
     Job job = {.size = to, .pad = pad};
-    Program p = {.converts = 1, .arithmetic = a, .src_bytes = reach[0], .dst_bytes = a.past ? PAST_OF_MANY : reach[1], .jobs = 1, .job = &job};
+    Program p = {.converts = 1, .arithmetic = a, .src_bytes = reach[0], .dst_bytes = reach[1], .touched = a.past ? INT64_MAX : 0, .jobs = 1, .job = &job};
     convert_plan(&job.convert, &box, &a, pad);
     const Buffer src = buffer(reach[0], whole_shift ? shift_src / from * from : shift_src);
     fill(src, a.from);
