@@ -130,24 +130,31 @@ static int64_t grain_of(const Loop *k) {
 }
 static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_of(k); }
 
-/* Bytes from one cut to the next, on the side where they are fewer: cores that write near each other take lines from
- * each other. */
+/* Bytes from one cut to the next in the destination: cores that write near each other take lines from each other, those
+ * that are fetched ahead as well. In the source, where these are neighbours: a core reads whole lines. */
 static int64_t apart(const Loop *k, int64_t parts) {
-    return at_most(k->s ? size_of(k->s) : INT32_MAX, k->d ? size_of(k->d) : INT32_MAX) * k->n / parts;
+    const int64_t s = k->s ? size_of(k->s) : LINE, d = k->d ? size_of(k->d) : INT32_MAX;
+    return (s < LINE ? at_most(s, d) : d) * k->n / parts;
 }
 
-/* The loop to cut: of those with enough pieces for parts of equal size the one whose cuts are furthest apart, or else the
- * one of the most pieces. But one that goes from page to page of the destination comes first where its pages are so many
- * that a part that is first to touch each of them takes too long. */
+/* Whether parts of about the same size come of so many pieces. */
+static int even(int64_t count, int64_t parts) {
+    return count < parts ? parts % count == 0 : 4 * ((count + parts - 1) / parts * parts) <= 5 * count;
+}
+
+/* The loop to cut: of those with pieces for parts of equal size the one whose cuts are furthest apart, or else the one of
+ * the most pieces. But one that goes from page to page of the destination comes first where its pages are so many that a
+ * part that is first to touch each of them takes too long. */
 static Loop *cut_of(Box *box, int64_t parts) {
     Loop *best = box->loops;
     int found = 0;
     for (Loop *k = box->loops; k < box->loops + box->count; ++k) {
         const int64_t here = pieces(k);
-        if (here > 1 && at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
-        const int enough = here >= 4 * parts || (here >= parts && here % parts == 0);
-        if (enough > found || (enough == found && (found ? apart(k, parts) > apart(best, parts) : here > pieces(best))))
-            best = k, found = enough;
+        if (here < 2) continue;
+        if (at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
+        const int fit = even(here, parts);
+        if (fit > found || (fit == found && (found ? apart(k, parts) > apart(best, parts) : here > pieces(best))))
+            best = k, found = fit;
     }
     return best;
 }
