@@ -43,9 +43,8 @@ def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int,
         one = part.ndim == positions + 1
         rows = part[..., :channels] if one else np.stack(list(_planes(part, positions, channels)), -1)
         real = _floats(rows, dtype)
-        if which.size >= k * _MANY and k <= (
-            8 if real.itemsize == 4 else 2
-        ):  # numpy sorts what is shorter by its digits
+        few = 8 if real.itemsize == 4 else 2  # numpy sorts what is shorter by its digits
+        if k <= few and which.size >= k * _MANY:
             keys = _ascending(real)
             for j in range(k):
                 best = keys.argmax(-1)
