@@ -20,6 +20,7 @@ from .operators import (
     given,
     kernel,
     move,
+    near,
     real,
     serving,
     stored_as,
@@ -144,7 +145,7 @@ def top_k(
     taken, known = _comparable(taken, stored_as(quantization, taken))
     shape, dtype = (n, count, h, w), taken.x.dtype if known is None else np.dtype(np.float32)
     targets = None if out is None else _two(taken, out, shape, dtype)
-    if targets is None or any(overlap(target, source) for target in targets for source in taken.sources):
+    if targets is None or near(targets[0], (*taken.sources, targets[1])) or near(targets[1], taken.sources):
         found = empty_in(shape, dtype, taken.order), empty_in(shape, _INDEX, taken.order)
     else:
         found = targets

@@ -15,9 +15,8 @@ from .errors import LayoutError, NpuLayoutError
 from .formats import memory_format
 from .layout import Layout, Shape
 from .quantization import Quantization
-from .repack import Affine, affine_copy, check_out, overlap
-from .spans import moving_axes
-from .storage import overlaps
+from .repack import Affine, affine_copy, check_out
+from .spans import moving_axes, span
 from .strided import Order, array_of, empty_in, fitting_best, order_of, plain_array
 
 AXES = "NCHW"
@@ -31,7 +30,7 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 class Kernel(NamedTuple):
     """A row of the registry: `run(x, out, order=..., **arguments)` takes arrays with the logical axes, of any strides
-    (that of peaks: `run(x, threshold, radius)`); `dtypes`: of x, by name, None for all."""
+    (top_k: `run(x, values, channels)`, peaks: `run(x, threshold, radius)`); `dtypes`: of x, by name, None for all."""
 
     pattern: str
     dtypes: frozenset[str] | None
@@ -170,13 +169,19 @@ def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) ->
             row.run(x, result, order=given.order, **arguments)
         return given.result(result)
     target = checked_out(given, out, shape, dtype)
-    if target.size and any(overlap(target, source) for source in given.sources):
+    if target.size and near(target, given.sources):
         result = empty_in(shape, dtype, given.order)
         row.run(x, result, order=given.order, **arguments)
         move(result, target)
     elif target.size:
         row.run(x, target, order=given.order, **arguments)
     return out  # type: ignore[no-any-return]
+
+
+def near(target: np.ndarray, sources: Sequence[np.ndarray]) -> bool:
+    """Whether the memory that an array spans and that of another one overlap, if only between their elements: what
+    kernels refuse."""
+    return any(np.may_share_memory(target, source) for source in sources)
 
 
 def serving(given: Given) -> Kernel:
@@ -214,11 +219,7 @@ def fits(shape: Shape, strides: Shape, dtype: np.dtype[Any], wanted: Shape, want
 
 def _distinct(shape: Shape, strides: Shape, itemsize: int) -> bool:
     """Whether no two elements overlap."""
-    if moving_axes(shape, strides, itemsize) is not None:
-        return True
-    if any(s % itemsize or not s for n, s in zip(shape, strides) if n > 1):
-        return False
-    return overlaps(shape, tuple(s // itemsize for s in strides)) is False  # they are interleaved, perhaps
+    return moving_axes(shape, strides, itemsize) is not None or not span(shape, strides, itemsize).copied
 
 
 def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:

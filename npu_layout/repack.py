@@ -151,7 +151,7 @@ class Plan:
         channels = src.extent(axis) if axis else 1
         self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
         made = self.program()
-        #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
+        #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements); from a copy where they overlap.
         self.run = made.run
         #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
         #: written.

@@ -88,6 +88,14 @@ def check_one(rng: random.Random) -> None:
     untouched[window] = False
     assert (outer_out[untouched] == 44).all(), "a strided out= must keep what lies between its elements"
 
+    both = np.zeros((max(stored.size, result.size), 2), stored.dtype)
+    source, out = (both[: n.size, i].reshape(n.shape) for i, n in enumerate((stored, result)))
+    source[...] = stored
+    assert nl.repack(source, spec.layout, other, shape=spec.shape, out=out) is out
+    assert np.shares_memory(out, both), "out between the elements of the source"
+    np.testing.assert_array_equal(out, result)
+    np.testing.assert_array_equal(source, stored)
+
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_conversions(seed: int) -> None:

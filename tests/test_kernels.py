@@ -518,6 +518,22 @@ def test_parts_are_the_whole(backend: str) -> None:
                     np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_source_that_overlaps_is_copied_first(backend: str) -> None:
+    """60 rows of 40 bytes become 40 rows of 60 and a pad."""
+    box, pads = Box(((40, 1, 61, 0), (60, 40, 1, 0)), 0, 0, 0), Box(((40, 0, 61, 0), (1, 0, 1, 0)), 0, 60, 0)
+    program = kernels.program(60 * 40, 40 * 61, (pads,), (box,), Arithmetic("V1", "V1"), backend)
+    memory = np.random.default_rng(3).integers(1, 256, 10000, np.uint8)
+    for start in (1, 2900, 2999, 3000, 3001, 3064, 5399):
+        held = memory.copy()
+        source, target = held[3000 : 3000 + 60 * 40], held[start : start + 40 * 61]
+        expected = np.pad(source.reshape(60, 40).T, ((0, 0), (0, 1))).ravel()
+        program.run(source, target)
+        np.testing.assert_array_equal(target, expected)
+        np.testing.assert_array_equal(held[:start], memory[:start])
+        np.testing.assert_array_equal(held[start + 40 * 61 :], memory[start + 40 * 61 :])
+
+
 PAST = 16_800_000  # bytes that are read and written, from which on the core stores past the caches (core.c)
 
 
@@ -1106,12 +1122,14 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
         made(((2, 1, 1, 0),) * 17)
     program = made(((100, 1, 1, 0),))
     one, two = np.zeros(100, np.uint8), np.zeros(100, np.uint8)
-    for source, target in ((one[:99], two), (one, two[:99]), (one, one), (one[::2], two), (one, bytes(100))):
+    for source, target in ((one[:99], two), (one, two[:99]), (one[::2], two), (one, bytes(100))):
         with pytest.raises((ValueError, BufferError)):
             program.run(source, target)  # type: ignore[attr-defined]
     for part, parts in ((-1, 2), (2, 2), (0, 0), (0, 1 << 40)):
         with pytest.raises(ValueError, match="part"):
             program.run(one, two, part, parts)  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="overlap"):
+        program.run(one, one, 0, 2)  # type: ignore[attr-defined]
 
 
 MACHINES = {"this machine": (["cc"], []), "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"])}

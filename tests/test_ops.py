@@ -344,6 +344,33 @@ def marks(x: np.ndarray, base: np.ndarray, inside: np.ndarray) -> None:
         inside[at : at + x.itemsize] = True
 
 
+def side_by_side(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Fields of one record for each index of the first axis: none shares an element with another."""
+    record = np.zeros(len(arrays[0]), [(f"f{i}", a.dtype, a.shape[1:]) for i, a in enumerate(arrays)])
+    for i, a in enumerate(arrays):
+        record[f"f{i}"] = a
+    return [record[f"f{i}"] for i in range(len(arrays))]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_out_may_lie_between_the_input(dtype: str) -> None:
+    values = filled(dtype)
+    for name, op in OPERATORS.items():
+        expected = np.ascontiguousarray(op.call(values))
+        x, out = side_by_side(values, np.zeros_like(expected))
+        assert np.may_share_memory(x, out)
+        assert op.call(x, out=out) is out
+        np.testing.assert_array_equal(out, expected, name)
+        np.testing.assert_array_equal(x, values, name)
+    expected = ops.top_k(values, 3)
+    zeros = [np.zeros_like(a) for a in expected]
+    for x, *out in (side_by_side(values, *zeros), [values, *side_by_side(*zeros)]):
+        assert ops.top_k(x, 3, out=tuple(out))[0] is out[0]
+        np.testing.assert_array_equal(out[0], expected[0])
+        np.testing.assert_array_equal(out[1], expected[1])
+        np.testing.assert_array_equal(x, values)
+
+
 @pytest.mark.parametrize("tag", PLAIN)
 def test_out_may_be_the_input(tag: str) -> None:
     for call in (ops.softmax_channels, ops.sigmoid, ops.flip, lambda x, out: ops.normalize(x, 3, 2, out=out)):

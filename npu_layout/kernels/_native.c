@@ -228,14 +228,19 @@ static PyObject *call_program(const Program *p, PyObject *const *args, long long
         goto unfit;
     }
     const char *s = src.buf, *d = dst.buf;
+    const int near = s < d + dst.len && d < s + src.len;
+    uint8_t *copy = NULL;
     int refused = 1;
     if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
         PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
                      (long long)p->src_bytes, (long long)p->dst_bytes);
-    } else if (s < d + dst.len && d < s + src.len) {
+    } else if (near && (fits || parts)) {
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
+    } else if (near && !(copy = PyMem_Malloc((size_t)src.len))) {
+        PyErr_NoMemory();
     } else {
-        const Call call = {p, src.buf, dst.buf};
+        if (copy) memcpy(copy, src.buf, (size_t)src.len);
+        const Call call = {p, copy ? copy : src.buf, dst.buf};
         Stop *stop = signals_stop(src.len + dst.len);
         PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
         refused = 0;
@@ -247,6 +252,7 @@ static PyObject *call_program(const Program *p, PyObject *const *args, long long
         }
         if (others) PyEval_RestoreThread(others);
     }
+    PyMem_Free(copy);
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
     if (refused) goto unfit;

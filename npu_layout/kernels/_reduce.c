@@ -86,7 +86,7 @@ static int apart(const Py_buffer *a, const Py_buffer *b) {
 /* An integer, `otherwise` for None; -1 for what is none. */
 static int64_t count_of(PyObject *number, int64_t otherwise) {
     if (number == Py_None) return otherwise;
-    const long long n = PyLong_AsLongLong(number);
+    const Py_ssize_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError);
     PyErr_Clear();
     return n;
 }
