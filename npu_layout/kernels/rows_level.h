@@ -74,21 +74,20 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #undef CALL
 }
 
-/* Tile after tile. `near` is walked in runs of RUN bytes, at most 16 rows, FEW runs before it goes on: it is the loop of the
- * side on which the other one's steps are larger, but the destination's where these are a multiple of a page, and lines
- * would share sets of L1. */
+/* `near` is walked in runs of RUN bytes, at most 16 rows, each along the whole of `far`. It is the loop of the side on which
+ * the other one's steps are larger, but the destination's where these are a multiple of a page, and lines would share sets
+ * of L1. */
 static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    enum { RUN = 2048, FEW = 8, PAGE = 4096 };
+    enum { RUN = 2048, PAGE = 4096 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    const int64_t bytes = m->size, most = at_most(RUN / bytes, 16), few = at_most(most, FEW);
+    const int64_t bytes = m->size, most = at_most(RUN / bytes, 16);
     const int reads = size_of(a.s) > size_of(b.d) && b.d % PAGE;
     const Loop near = reads ? b : a, far = reads ? a : b;
-#define CALL(copy)                                                                                              \
-    for (int64_t k0 = 0; k0 < near.n; k0 += most)                                                               \
-        for (int64_t l0 = 0, k1 = at_most(k0 + most, near.n); l0 < far.n; l0 += few)                            \
-            for (int64_t l = l0, l1 = at_most(l0 + few, far.n); l < l1; ++l)                                    \
-                for (int64_t k = k0; k < k1; ++k)                                                               \
-                    copy(src + l * far.s + k * near.s, dst + l * far.d + k * near.d, bytes)
+#define CALL(copy)                                                                          \
+    for (int64_t k0 = 0; k0 < near.n; k0 += most)                                           \
+        for (int64_t l = 0, k1 = at_most(k0 + most, near.n); l < far.n; ++l)                \
+            for (int64_t k = k0; k < k1; ++k)                                               \
+                copy(src + l * far.s + k * near.s, dst + l * far.d + k * near.d, bytes)
     BY_ROW(bytes, CALL);
 #undef CALL
 }
