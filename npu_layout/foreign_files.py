@@ -19,6 +19,7 @@ import numpy as np
 from .errors import NpuLayoutError, RecordingError
 from .layout import Layout
 from .recording import Recording
+from .recording_files import parsed
 from .recording_frames import Frame, FramesOnDisk, checked_specs
 from .tensor import TensorSpec
 
@@ -91,16 +92,12 @@ def parse_npy(content: bytes, where: object) -> np.ndarray:
     """The array of an .npy file's bytes, a copy in the file's own order. Refused: objects, records, text, complex
     numbers, and a header that promises more or less than follows."""
     with told_of(where):
-        file = io.BytesIO(content)
-        version = np.lib.format.read_magic(file)
-        if version not in _HEADERS:
-            raise RecordingError(f"{where}: .npy of version {version}; expected 1.0 or 2.0")
-        shape, columns_first, dtype = _HEADERS[version](file)
+        shape, columns_first, dtype, start = parsed(content, _header)
         if dtype.newbyteorder("=").name not in _NUMBERS:
             raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
         if not all(type(n) is int and n >= 0 for n in shape):
             raise RecordingError(f"{where}: shape {shape}; expected extents")
-        start, count = file.tell(), math.prod(shape)
+        count = math.prod(shape)
         if len(content) - start != count * dtype.itemsize:
             raise RecordingError(
                 f"{where}: {len(content) - start} bytes follow the header; {dtype} of {shape} takes "
@@ -108,6 +105,14 @@ def parse_npy(content: bytes, where: object) -> np.ndarray:
             )
         flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
         return flat.copy().reshape(shape, order="F" if columns_first else "C")
+
+
+def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, whether columns come first, dtype, and where the elements begin."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise RecordingError(f".npy of version {version}; expected 1.0 or 2.0")
+    return (*_HEADERS[version](file), file.tell())
 
 
 def plain_spec(array: np.ndarray, name: str) -> TensorSpec:

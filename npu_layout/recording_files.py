@@ -15,9 +15,9 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Callable, TypeVar, Union
 
 import numpy as np
 
@@ -31,7 +31,10 @@ _MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may take
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
 
+_TRIES = 10
+
 PathLike = Union[str, "os.PathLike[str]"]
+Parsed = TypeVar("Parsed")
 
 
 @contextmanager
@@ -232,9 +235,18 @@ def _read_array(archive: zipfile.ZipFile, member: str, entry: Mapping[str, Any],
         raise RecordingError(
             f"{what}: {info.file_size} bytes are stored, expected {nbytes} and a header, not compressed"
         )
-    array: np.ndarray = np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False)
+    array: np.ndarray = parsed(archive.read(info), lambda file: np.lib.format.read_array(file, allow_pickle=False))
     if array.dtype != dtype or array.shape != shape:
         raise RecordingError(f"{what}: {array.dtype} of {array.shape}, expected {dtype} of {shape}")
     if _array_digest(array) != entry["sha256"]:
         raise RecordingError(f"{what}: sha256 does not fit; its values were changed")
     return array
+
+
+def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
+    """What a function of numpy reads from an .npy file's bytes. Again where `ast`, which parses the header, raises a
+    SystemError as it may where several threads do so, on CPython before 3.11.8 and 3.12.2 (python/cpython#106905)."""
+    for _ in range(_TRIES):
+        with suppress(SystemError):
+            return read(io.BytesIO(content))
+    return read(io.BytesIO(content))

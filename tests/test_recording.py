@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import pickle
@@ -21,6 +22,7 @@ import pytest
 from damage import damage, mutate
 
 import npu_layout as nl
+from npu_layout.foreign_files import parse_npy
 
 SPECS = {
     "heat": nl.TensorSpec((1, 17, 4, 5), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3), name="heat"),
@@ -103,6 +105,31 @@ def test_in_memory_and_saved(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
     nl.Recording(specs, []).save(tmp_path / "empty")
     assert len(nl.Recording.load(tmp_path / "empty")) == 0
+
+
+def test_headers_that_another_thread_spoils(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `ast` of CPython 3.11.7 does where several threads parse: here every second time, then always."""
+    recorded(tmp_path / "run")
+    np.save(tmp_path / "y.npy", frame := np.arange(48, dtype=np.int8))
+    content = (tmp_path / "y.npy").read_bytes()
+    calls, right = Counter[str](), ast.literal_eval
+
+    def literal_eval(text: str) -> object:
+        calls["all"] += 1
+        if calls["all"] % 2 or calls["never"]:
+            raise SystemError("AST constructor recursion depth mismatch (before=54, after=44)")
+        return right(text)
+
+    monkeypatch.setattr(ast, "literal_eval", literal_eval)
+    recording = nl.Recording.load(tmp_path / "run")
+    np.testing.assert_array_equal(recording.frames[2].inputs["image"], image(2))
+    np.testing.assert_array_equal(parse_npy(content, "y.npy"), frame)
+    assert calls["all"] >= 4
+    calls["never"] = 1
+    with pytest.raises(nl.RecordingError, match=r"frame-000001\.npz: SystemError: AST"):
+        recording.frames[1]
+    with pytest.raises(nl.RecordingError, match=r"y\.npy: SystemError: AST"):
+        parse_npy(content, "y.npy")
 
 
 def test_what_cannot_be_recorded(tmp_path: Path) -> None:
