@@ -30,8 +30,7 @@ _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
 _MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may take
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
-
-_TRIES = 10
+_AGAIN = 10
 
 PathLike = Union[str, "os.PathLike[str]"]
 Parsed = TypeVar("Parsed")
@@ -246,7 +245,7 @@ def _read_array(archive: zipfile.ZipFile, member: str, entry: Mapping[str, Any],
 def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
     """What a function of numpy reads from an .npy file's bytes. Again where `ast`, which parses the header, raises a
     SystemError as it may where several threads do so, on CPython before 3.11.8 and 3.12.2 (python/cpython#106905)."""
-    for _ in range(_TRIES):
+    for _ in range(_AGAIN):
         with suppress(SystemError):
             return read(io.BytesIO(content))
     return read(io.BytesIO(content))
