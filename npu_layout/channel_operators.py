@@ -20,14 +20,13 @@ from .operators import (
     given,
     kernel,
     move,
-    near,
     real,
     serving,
     stored_as,
     to_real,
 )
 from .quantization import Quantization
-from .repack import overlap
+from .repack import near, overlap
 from .strided import Order, empty_in
 
 _CORE = "int8 uint8 int16 uint16 int32 float16 float32"
@@ -119,7 +118,7 @@ def top_k(
 
     Returns
     -------
-    Values, of the dtype of x or float32 where it is quantised; channels, int64. Both in the format of x.
+    Values, of the dtype of x in native byte order, float32 where it is quantised; channels, int64. Both in its format.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpy as np
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
 from .operators import Given, apply, checked_out, given, kernel, move
-from .repack import overlap
+from .repack import near, overlap
 from .strided import Order
 
 
@@ -89,7 +89,7 @@ def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | 
     targets = [checked_out(taken, o, part.shape, part.dtype) for o, part in zip(out, parts)]
     if any(overlap(a, b) for i, a in enumerate(targets) for b in targets[:i]):
         raise NpuLayoutError("out for split_channels: expected arrays that share no memory")
-    if any(overlap(target, source) for target in targets for source in taken.sources):
+    if any(near(target, taken.sources) for target in targets):
         parts = [part.copy(order="K") for part in parts]
     for part, target in zip(parts, targets):
         move(part, target)

@@ -15,8 +15,8 @@ from .errors import LayoutError, NpuLayoutError
 from .formats import memory_format
 from .layout import Layout, Shape
 from .quantization import Quantization
-from .repack import Affine, affine_copy, check_out
-from .spans import moving_axes, span
+from .repack import Affine, affine_copy, check_distinct, check_out, near
+from .spans import distinct
 from .strided import Order, array_of, empty_in, fitting_best, order_of, plain_array
 
 AXES = "NCHW"
@@ -178,12 +178,6 @@ def apply(given: Given, shape: Shape, dtype: Any, out: Any, **arguments: Any) ->
     return out  # type: ignore[no-any-return]
 
 
-def near(target: np.ndarray, sources: Sequence[np.ndarray]) -> bool:
-    """Whether the memory that an array spans and that of another one overlap, if only between their elements: what
-    kernels refuse."""
-    return any(np.may_share_memory(target, source) for source in sources)
-
-
 def serving(given: Given) -> Kernel:
     """The kernel for these inputs."""
     return _serving(given.operator, given.order.stored, given.arrays[0].dtype)
@@ -204,22 +198,13 @@ def checked_out(given: Given, out: Any, shape: Shape, dtype: Any) -> np.ndarray:
     if type(out) is np.ndarray and fits(out.shape, out.strides, out.dtype, shape, dtype) and out.flags.writeable:
         return out  # the usual case of a hot loop; else the checks below say why
     plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: given.operator))
-    if not _distinct(plain.shape, plain.strides, plain.itemsize):
-        raise NpuLayoutError(
-            f"out for {given.operator}: elements overlap, shape {plain.shape} and strides {plain.strides} (bytes)"
-        )
-    return plain
+    return check_distinct(plain, lambda: given.operator)
 
 
 @lru_cache(maxsize=1024)
 def fits(shape: Shape, strides: Shape, dtype: np.dtype[Any], wanted: Shape, wanted_dtype: Any) -> bool:
     """Whether results of the shape and dtype wanted can be written to an array that lies so."""
-    return shape == wanted and dtype == wanted_dtype and _distinct(shape, strides, dtype.itemsize)
-
-
-def _distinct(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """Whether no two elements overlap."""
-    return moving_axes(shape, strides, itemsize) is not None or not span(shape, strides, itemsize).copied
+    return shape == wanted and dtype == wanted_dtype and distinct(shape, strides, dtype.itemsize)
 
 
 def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:

@@ -8,7 +8,7 @@ destination are boxes too, filled with zeros.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
@@ -18,7 +18,7 @@ from . import kernels
 from .errors import LayoutError, NpuLayoutError
 from .kernels import Arithmetic, Box
 from .layout import Layout, Shape
-from .spans import Span, bind_array, bind_span, span
+from .spans import Span, bind_array, bind_span, distinct, span, span_of
 from .storage import Chain, Storage
 
 LayoutLike = Union[str, Layout]
@@ -151,7 +151,7 @@ class Plan:
         channels = src.extent(axis) if axis else 1
         self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
         made = self.program()
-        #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements); from a copy where they overlap.
+        #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, apart from src).
         self.run = made.run
         #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
         #: written.
@@ -205,7 +205,8 @@ def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:
 def affine_copy(
     layout: Layout, x: np.ndarray, out: np.ndarray, src_dtype: str, dst_dtype: str, affine: Affine | None = None
 ) -> None:
-    """out = affine(x): arrays of any strides, apart, with the axes of a plain `layout`; dtypes as for `plan`."""
+    """out = affine(x): arrays of any strides, not near each other, with the axes of a plain `layout`; dtypes as for
+    `plan`."""
     move, source, target = _conversion(
         layout, x.shape, x.strides, x.itemsize, out.strides, out.itemsize, src_dtype, dst_dtype, affine
     )
@@ -250,6 +251,13 @@ def check_out(
     return out
 
 
+def check_distinct(out: np.ndarray, what: Callable[[], str]) -> np.ndarray:
+    """Return `out` if no two of its elements overlap, else raise NpuLayoutError; `what` says for what, where asked."""
+    if not distinct(out.shape, out.strides, out.itemsize):
+        raise NpuLayoutError(f"out for {what()}: elements overlap, shape {out.shape} and strides {out.strides} (bytes)")
+    return out
+
+
 def overlap(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays share memory; True where that is too costly to tell."""
     if not np.may_share_memory(a, b):
@@ -258,6 +266,17 @@ def overlap(a: np.ndarray, b: np.ndarray) -> bool:
         return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type]
     except Exception:  # numpy 2 moved TooHardError; whatever it is called, the answer is "perhaps"
         return True
+
+
+def near(target: np.ndarray, sources: Iterable[np.ndarray]) -> bool:
+    """Whether the memory that an array spans and that of another one overlap, if only between their elements: what
+    kernels refuse."""
+    return any(np.may_share_memory(target, source) for source in sources)
+
+
+def apart(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """`x`, or a copy of its elements where it is near `target`."""
+    return x.copy(order="K") if near(target, (x,)) else x
 
 
 def repack(
@@ -291,7 +310,7 @@ def repack(
     LayoutError
         Where layouts, shape and x do not fit.
     NpuLayoutError
-        Where out has another shape or dtype, is read-only or overlaps x.
+        Where out has another shape or dtype, is read-only, shares elements with x, or its own overlap.
 
     Examples
     --------
@@ -309,13 +328,15 @@ def repack(
         result = np.empty(target_shape, array.dtype)
     else:
         result = check_out(out, target_shape, array.dtype, array, lambda: described)
+        if span_of(result).copied:
+            np.copyto(check_distinct(result, lambda: described), repack(array, src, dst, shape=shape))
+            return result
+        array = apart(array, result)
     if array.flags.c_contiguous and result.flags.c_contiguous:
         move.run(array.reshape(-1), result.reshape(-1))
         return result
     src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
     dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
-    if not np.may_share_memory(dst_flat, result):
-        raise NpuLayoutError(f"out for {described}: strides {result.strides} cannot be written element by element")
     name = move.arithmetic.src_dtype
     plan(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
     return result

@@ -81,6 +81,11 @@ def moving_axes(shape: Shape, strides: Shape, itemsize: int) -> Shape | None:
     return tuple(order)
 
 
+def distinct(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    """Whether no two elements of such an array overlap, as far as strides tell."""
+    return moving_axes(shape, strides, itemsize) is not None or not span(shape, strides, itemsize).copied
+
+
 def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np.ndarray]:
     """The storage of `layout` as the array `x` really lies in memory, and that memory as a flat array (of a copy
     where its elements overlap)."""

@@ -11,8 +11,8 @@ from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibble
 from .errors import BufferSizeError, LayoutError, NpuLayoutError
 from .layout import Layout, Shape
 from .quantization import Quantization
-from .repack import Affine, LayoutLike, Plan, as_layout, check_out, plan
-from .spans import bind_array
+from .repack import Affine, LayoutLike, Plan, apart, as_layout, check_distinct, check_out, plan
+from .spans import bind_array, span_of
 from .storage import Storage
 
 _FIELDS = (
@@ -279,12 +279,14 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
+        array = apart(array, out)
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
+        elif span_of(out).copied:
+            check_distinct(out, lambda: f"unpack of {self.describe()}")
+            np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
-            if not np.may_share_memory(memory, out):
-                raise NpuLayoutError(f"out for unpack of {self.describe()}: strides {out.strides} overlap")
             affine = self._affine(wanted)
             plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out

@@ -363,8 +363,8 @@ def report(agreements: list[Agreement], path: Path) -> int:
     print(
         f"\nAgreement with the float run: {len(agreements) - len(bad)} of {len(agreements)} frames; "
         f"lowest cosine {min(a.cosine for a in agreements):.6f}, "
-        f"largest error {max(a.steps for a in agreements):.3f} steps, "
-        f"{sum(a.saturated for a in agreements)} values saturated ({path.name} has every frame)"
+        f"largest error {max(a.steps for a in agreements):.3f} quantisation steps; "
+        f"not counted: {sum(a.saturated for a in agreements)} values beyond what the dtype holds"
     )
     if not bad:
         return 0
@@ -452,8 +452,9 @@ def run(args: argparse.Namespace) -> int:
     if not cv2.imwrite(str(sheet), contact_sheet(best, pipeline.spec)):
         raise InputError(f"{sheet}: cannot be written")
     print("\n" + timed.table())
-    status = report(agreements, args.output / "agreement.csv")
-    print(f"Results: {video.path}, {sheet}")
+    table = args.output / "agreement.csv"
+    status = report(agreements, table)
+    print(f"Results: {video.path}, {sheet}, {table}")
     return status
 
 

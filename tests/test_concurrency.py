@@ -80,6 +80,30 @@ def test_ctrl_c_answers_within_100_ms(threads: int) -> None:
     assert latency < 0.1, f"{latency:.3f} s in runs of {whole:.3f} s"
 
 
+@only_native
+def test_a_signal_before_a_kernel_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises where the binding asks, by a Python function, which thread is the main one."""
+    x = np.ones((1, 32, 512, 512), np.float32)
+    nl.repack(x, "NCHW", "NHWC")
+
+    def interrupted() -> threading.Thread:
+        raise KeyboardInterrupt
+
+    for call, shape in (
+        (lambda out: nl.repack(x, "NCHW", "NHWC", out=out), (1, 512, 512, 32)),
+        (lambda out: nl.ops.softmax_channels(x, out=out), x.shape),
+        (lambda out: nl.ops.argmax_channels(x, out=out), (1, 1, 512, 512)),
+    ):
+        out = np.full(shape, 77, np.int64 if shape[1] == 1 else np.float32)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading, "main_thread", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                call(out)
+        assert (out == 77).all()
+        call(out)
+        assert not (out == 77).all()
+
+
 HANDLED = (
     LONG
     + """

@@ -371,6 +371,32 @@ def test_out_may_lie_between_the_input(dtype: str) -> None:
         np.testing.assert_array_equal(x, values)
 
 
+def test_fields_at_odd_distances() -> None:
+    """Fields of a packed record, whose size is no multiple of theirs."""
+    values = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    expected = values.transpose(0, 2, 3, 1)
+    record = np.zeros(24, [("a", "f4"), ("b", "f4"), ("tag", "u1")])
+    a, b = record["a"].reshape(values.shape), record["b"].reshape(expected.shape)
+    a[...], record["tag"] = values, 7
+    assert nl.repack(a, "NCHW", "NHWC", out=b) is b
+    np.testing.assert_array_equal(b, expected)
+    b[...] = 0
+    spec = nl.TensorSpec(values.shape, "NCHW", "float32")
+    assert spec.unpack(values.reshape(-1), to="NHWC", out=b) is b
+    np.testing.assert_array_equal(b, expected)
+    np.testing.assert_array_equal(a, values)
+    assert (record["tag"] == 7).all()
+
+
+def test_split_channels_between_the_channels_of_its_input() -> None:
+    both = np.arange(128, dtype=np.float32).reshape(1, 4, 4, 8)
+    x, between = both[..., ::2].transpose(0, 3, 1, 2), both[..., 1::2].transpose(0, 3, 1, 2)
+    expected = x.copy()
+    ops.split_channels(x, (1, 3), out=(between[:, :1], between[:, 1:]))
+    np.testing.assert_array_equal(between, expected)
+    np.testing.assert_array_equal(x, expected)
+
+
 @pytest.mark.parametrize("tag", PLAIN)
 def test_out_may_be_the_input(tag: str) -> None:
     for call in (ops.softmax_channels, ops.sigmoid, ops.flip, lambda x, out: ops.normalize(x, 3, 2, out=out)):
@@ -779,6 +805,14 @@ def test_the_top_of_a_parabola_is_found() -> None:
             assert (n, c) == (0, 0)
             assert (px, py) == pytest.approx((4 + dx, 3 + dy), abs=1e-9)
             assert score == plane[3, 4]
+
+
+def test_peaks_into_the_memory_of_their_input() -> None:
+    flat = np.random.default_rng(0).random((45, 5))
+    expected = ops.peaks(flat.reshape(1, 1, 9, 25).copy(), 0.5)
+    np.testing.assert_array_equal(ops.peaks(flat.reshape(1, 1, 9, 25), 0.5, out=flat), expected)
+    with pytest.raises(nl.NpuLayoutError, match="out for peaks: elements overlap"):
+        ops.peaks(np.zeros((1, 1, 9, 25)), 0.5, out=np.lib.stride_tricks.as_strided(flat, (45, 5), (0, 8)))
 
 
 def test_peaks_without_room_write_nothing() -> None:

@@ -75,8 +75,8 @@ def program(
     backend: str | None = None,
 ) -> Twin:
     """What ``run(source, destination)`` does to two flat arrays of so many elements: zero the boxes `fills` of the
-    destination, then move or convert `boxes`, from a copy of the source where the arrays overlap. Compiled where the
-    core knows the dtypes, else the numpy twin; `backend`: another one than the active one."""
+    destination, then move or convert `boxes`; ValueError where the arrays overlap. Compiled where the core knows the
+    dtypes, else the numpy twin; `backend`: another one than the active one."""
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
     return made or Twin(dst_size, fills, boxes, arithmetic)

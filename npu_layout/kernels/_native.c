@@ -219,6 +219,21 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
     program_move(call->program, call->src, call->dst, part, parts);
 }
 
+/* An exception may be set. */
+static void run_program(const Call *call, long long part, long long parts) {
+    const Program *p = call->program;
+    Stop *stop;
+    if (signals_stop(p->src_bytes + p->dst_bytes, &stop)) return;
+    PyThreadState *others = p->dst_bytes < UNLOCK && p->src_bytes < UNLOCK ? NULL : PyEval_SaveThread();
+    if (parts) {
+        if (part == 0) program_fill(p, call->dst, 0, 1);
+        program_part(call, part, parts);
+    } else if (!p->fill_bytes || !pool_run(fill_part, call, p->fill_bytes, stop, others)) {
+        pool_run(program_part, call, p->src_bytes + p->dst_bytes, stop, others);
+    }
+    if (others) PyEval_RestoreThread(others);
+}
+
 /* NULL: an exception is set; where `fits` is given and buffers do not fit, nothing is done and it becomes 0. */
 static PyObject *call_program(const Program *p, PyObject *const *args, long long part, long long parts, int *fits) {
     Py_buffer src, dst;
@@ -228,31 +243,16 @@ static PyObject *call_program(const Program *p, PyObject *const *args, long long
         goto unfit;
     }
     const char *s = src.buf, *d = dst.buf;
-    const int near = s < d + dst.len && d < s + src.len;
-    uint8_t *copy = NULL;
     int refused = 1;
     if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
         PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
                      (long long)p->src_bytes, (long long)p->dst_bytes);
-    } else if (near && (fits || parts)) {
+    } else if (s < d + dst.len && d < s + src.len) {
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
-    } else if (near && !(copy = PyMem_Malloc((size_t)src.len))) {
-        PyErr_NoMemory();
     } else {
-        if (copy) memcpy(copy, src.buf, (size_t)src.len);
-        const Call call = {p, copy ? copy : src.buf, dst.buf};
-        Stop *stop = signals_stop(src.len + dst.len);
-        PyThreadState *others = dst.len < UNLOCK && src.len < UNLOCK ? NULL : PyEval_SaveThread();
         refused = 0;
-        if (parts) {
-            if (part == 0) program_fill(p, dst.buf, 0, 1);
-            program_part(&call, part, parts);
-        } else if (!p->fill_bytes || !pool_run(fill_part, &call, p->fill_bytes, stop, others)) {
-            pool_run(program_part, &call, src.len + dst.len, stop, others);
-        }
-        if (others) PyEval_RestoreThread(others);
+        run_program(&(Call){p, src.buf, dst.buf}, part, parts);
     }
-    PyMem_Free(copy);
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
     if (refused) goto unfit;

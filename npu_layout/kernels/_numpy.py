@@ -54,9 +54,9 @@ class Program:
             self._steps += [_moving(box, size)] if arithmetic.moves_only else _converting(box, arithmetic)
 
     def run(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Move `src` (1-D) into `dst` (1-D); from a copy where they overlap."""
+        """Move `src` (1-D) into `dst` (1-D, apart from it, else ValueError)."""
         if np.may_share_memory(src, dst):
-            src = src.copy()
+            raise ValueError("source and destination overlap")
         for step in self._steps:
             step(src, dst)
 

@@ -10,21 +10,26 @@ static int see_signals(void *thread) {
     return raised;
 }
 
-/* Asked anew each time: after a fork it is the thread that forked. */
+/* Asked anew each time: after a fork it is the thread that forked. The question is a Python function, before which a signal's
+ * handler may run: what that raises is left set. */
 static int in_main_thread(void) {
     PyObject *threading = PyImport_ImportModule("threading");
+    if (!threading) PyErr_Clear(); /* the interpreter ends */
     PyObject *thread = threading ? PyObject_CallMethod(threading, "main_thread", NULL) : NULL;
     PyObject *ident = thread ? PyObject_GetAttrString(thread, "ident") : NULL;
     const int is = ident && PyLong_Check(ident) && PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();
     Py_XDECREF(ident), Py_XDECREF(thread), Py_XDECREF(threading);
-    PyErr_Clear();
     return is;
 }
 
-Stop *signals_stop(int64_t bytes) { return bytes >= 2 * SLICE && in_main_thread() ? see_signals : NULL; }
+int signals_stop(int64_t bytes, Stop **stop) {
+    *stop = bytes >= 2 * SLICE && in_main_thread() ? see_signals : NULL;
+    return PyErr_Occurred() ? -1 : 0;
+}
 
 void run_unlocked(Task *task, const void *context, int64_t bytes) {
-    Stop *stop = signals_stop(bytes);
+    Stop *stop;
+    if (signals_stop(bytes, &stop)) return;
     PyThreadState *others = bytes < UNLOCK ? NULL : PyEval_SaveThread();
     pool_run(task, context, bytes, stop, others);
     if (others) PyEval_RestoreThread(others);
