@@ -416,7 +416,9 @@ void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uin
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     Sigmoid *const loop = level->fast[PATH_SIGMOID].sigmoid;
-    const Tiling t = tiling(&box, 0, STRIP);
+    const Loop last = box.loops[box.count - 1];
+    const int direct = r->type == F32 && last.s == 4 && last.d == 4;
+    const Tiling t = tiling(&box, direct, direct ? INT64_MAX : STRIP);
     SoftmaxBench b;
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     uint8_t *const tile = (uint8_t *)b.tile;
