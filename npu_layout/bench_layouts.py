@@ -13,9 +13,9 @@ import numpy as np
 
 from . import bench, bench_networks, kernels
 from .bench_cases import MEAN, STD
-from .caches import Caches, caches, human
 from .conversion import plan
 from .gray import to_gray
+from .kernels.caches import Caches, caches, human
 from .progress import track
 from .quantization import Quantization
 from .tensor import TensorSpec

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+from memory import LAST_CACHE
 
 import npu_layout as nl
 
@@ -24,6 +26,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 
 _RAN: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def last_cache() -> Iterator[Callable[[int], None]]:
+    """``last_cache(size)``: what is stored past the caches is decided as if the last one held so many bytes; at first
+    LAST_CACHE, whatever this machine has."""
+    if nl.kernels.active() == "numpy":
+        yield lambda size: None
+        return
+    from npu_layout.kernels import _native, caches
+
+    _native.set_last_cache(LAST_CACHE)
+    yield _native.set_last_cache
+    _native.set_last_cache(caches.caches().last)
+
+
+@pytest.fixture
+def no_cache(last_cache: Callable[[int], None]) -> Iterator[None]:
+    """Whatever can be is stored past the caches."""
+    last_cache(0)
+    yield
+    last_cache(LAST_CACHE)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from npu_layout import bench_layouts, bench_networks, kernels
-from npu_layout.caches import USUAL, caches
 from npu_layout.cli import main
+from npu_layout.kernels.caches import USUAL, caches
 
 
 @pytest.fixture(autouse=True)

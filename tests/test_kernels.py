@@ -22,7 +22,7 @@ import numpy as np
 import oracle
 import pytest
 import test_reductions
-from memory import Fenced
+from memory import LAST_CACHE, Fenced
 from test_conversions import random_tag
 
 import npu_layout as nl
@@ -385,6 +385,23 @@ def test_every_width_between_fences(path: str, backend: str, fences: tuple[Fence
     assert backend == "numpy" or taken[path] > len(EXAMPLES[path]), taken
 
 
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_widths_past_the_caches(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    for size, loops in EXAMPLES[path]:
+        for n in range(1, 2 * max(1, WIDEST // size) + 2, 3):
+            for first, sentinel in ((True, 0xAB), (False, 0x54)):
+                check_move(fences, backend, path, size, loops(n), first, sentinel)
+
+
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_every_alignment_past_the_caches(path: str, backend: str) -> None:
+    test_every_alignment(path, backend)
+
+
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_every_alignment(path: str, backend: str) -> None:
@@ -532,7 +549,7 @@ def test_a_source_that_overlaps_is_refused(backend: str) -> None:
         program.run(held[3000:5400], held[start : start + 40 * 61])
 
 
-PAST = 16_800_000  # bytes that are read and written, from which on the core stores past the caches (core.c)
+PAST = LAST_CACHE // 2 + 4096  # bytes read and written, from which on the core stores past the caches (core.c)
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -582,7 +599,8 @@ def test_short_rows_past_the_caches(backend: str) -> None:
 def test_conversions_past_the_caches(backend: str) -> None:
     rng = np.random.default_rng(2)
     fence = Fenced(PAST)
-    for c, hw, source in ((64, 53000, "int8"), (5, 675007, "uint8"), (7, 410001, "float16")):
+    for c, more, source in ((64, 8, "int8"), (5, 7, "uint8"), (7, 1, "float16")):
+        hw = PAST // (c * (np.dtype(source).itemsize + 4)) // 16 * 16 + 16 + more
         x = numbers(rng, source, c * hw)
         scale = tuple(rng.uniform(0.1, 2, c).tolist())
         arithmetic = Arithmetic.make(source, "float32", ((3.0,), scale, None, None, False), c)
@@ -817,10 +835,21 @@ def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", CONVERSIONS)
 def test_every_width_converted_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    check_conversions_between_fences(path, backend, fences, 1)
+
+
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", CONVERSIONS)
+def test_widths_converted_past_the_caches(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    check_conversions_between_fences(path, backend, fences, 3)
+
+
+def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced], every: int) -> None:
     rng, taken = np.random.default_rng(5), Counter[str]()
     for a, loops in CONVERSIONS[path]:
         step = 8 if backend == "numpy" else WIDEST // min(a.itemsizes)
-        for n, at_end in itertools.product((*range(1, 2 * step + 22), 1023, 1026, 2051), (False, True)):
+        for n, at_end in itertools.product((*range(1, 2 * step + 22, every), 1023, 1026, 2051), (False, True)):
             box, src_size, dst_size = boxed(loops(n))
             stored = np.dtype("uint16" if a.dst_dtype == "bfloat16" else a.dst_dtype)
             x = numbers(rng, a.src_dtype, src_size)
@@ -836,7 +865,7 @@ def test_every_width_converted_between_fences(path: str, backend: str, fences: t
             program.run(given.view(x.dtype), got.view(stored))
             assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
             taken.update(getattr(program, "paths", list)())
-    assert backend == "numpy" or taken[path] > 9 * len(CONVERSIONS[path]), taken
+    assert backend == "numpy" or taken[path] > 9 // every * len(CONVERSIONS[path]), taken
 
 
 # What a tile is made of: loops with n in them, and the zeros behind each run of the last one. Blocks of other sizes,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory import Fenced
+from memory import LAST_CACHE, Fenced
 
 from npu_layout import kernels
 from npu_layout.kernels import _numpy_reduce
@@ -796,7 +796,9 @@ def test_threads_and_large_results(backend: str) -> None:
             where = np.empty(view.shape[:3], np.int64)
             view[...] = rng.standard_normal(view.shape) * 9
             kernels.argmax(view, where, backend=backend)
-            assert view.nbytes + soft.nbytes > 25_200_000  # so that results go past the caches of four threads (core.c)
+            assert (
+                view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
+            )  # so that results go past the caches of four threads (core.c)
             kernels.softmax(view, soft, backend=backend)
             np.testing.assert_array_equal(where, view.argmax(-1))
             twin = np.empty(view.shape, np.float32)

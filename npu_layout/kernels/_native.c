@@ -417,6 +417,14 @@ static PyObject *get_threads(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(pool_threads());
 }
 
+static PyObject *last_cache(PyObject *module, PyObject *bytes) {
+    const long long n = PyLong_AsLongLong(bytes);
+    (void)module;
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    set_last_cache(n);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
@@ -427,6 +435,7 @@ static PyMethodDef module_methods[] = {
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
+    {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -176,9 +176,12 @@ int box_cut(Box *box, int64_t part, int64_t parts) {
     return 1;
 }
 
-/* Where the last cache holds 32 MB (measured): half of it for one thread, which stores as fast past it as in it; three
- * quarters for threads that share it, as memory serves one as fast as four, while the cache serves each of them. */
-int past_caches(int64_t touched, int shared) { return touched >= (shared ? 25200000 : 16800000); }
+static int64_t last_cache = 32 << 20;
+void set_last_cache(int64_t bytes) { last_cache = bytes; }
+
+/* Measured where it holds 32 MB: half of the last cache for one thread, which stores as fast past it as in it; three quarters
+ * for threads that share it, as memory serves one as fast as four, while the cache serves each of them. */
+int past_caches(int64_t touched, int shared) { return touched >= last_cache / 4 * (shared ? 3 : 2); }
 
 void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
     for (int i = 0; i < p->jobs; ++i) {

@@ -10,6 +10,8 @@ enum { MAX_LOOPS = 16, MAX_TILE = 16384, STRIP = 1024 };
 /* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
  * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */
 int past_caches(int64_t touched, int shared);
+/* What the last cache of this machine holds. */
+void set_last_cache(int64_t bytes);
 
 /* n elements; steps in bytes of source and destination, in elements of the parameters. */
 typedef struct {

@@ -165,7 +165,7 @@ INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *ou
     enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
     int64_t i = 0;
     for (const int far = n * channels >= (channels == 4 ? FAR_FROM : FAR_MEMORY); far && i + VB + BEHIND <= n; i += VB) {
-        fetch_far(1, p + i * channels, channels * VB);
+        fetch_ahead(FAR, p + i * channels, channels * VB);
         put(out + i, gray_of_pixels(channels, blue, p + i * channels));
     }
     for (; i + VB + BEHIND <= n; i += VB) put(out + i, gray_of_pixels(channels, blue, p + i * channels));
@@ -224,12 +224,12 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
-    const int fetches = n * 4 * channels >= FAR_FROM;
+    const int reach = reach_of(n * 4 * channels);
     if (n < STEP) return 0;
     AT_STEPS {
         F v[3];
         const uint8_t *from = p + 4 * channels * i;
-        fetch_far(fetches, from, channels * VB);
+        fetch_ahead(reach, from, channels * VB);
         floats_apart(channels, from, v);
         put_f32(out + 4 * i, v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f));
         if (i + STEP >= n) return n;

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _native
 from .box import Arithmetic, Box, limits
+from .caches import caches
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -277,3 +278,4 @@ def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads
+_native.set_last_cache(caches().last)
