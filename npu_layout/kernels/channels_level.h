@@ -121,7 +121,7 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
         const int reach = reach_of(3 * size * n);                                                                \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
-            fetch_ahead(reach, s, 3 * VB);                                                                             \
+            fetch_ahead(reach, s, 3 * VB);                                                                       \
             const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
             for (int c = 0; c < 3; ++c) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
@@ -217,7 +217,7 @@ MERGE3(4, 2)
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             const uint8_t *s = src + count * size * i;                                                           \
-            fetch_ahead(reach, s, count * VB);                                                                         \
+            fetch_ahead(reach, s, count * VB);                                                                   \
             for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \

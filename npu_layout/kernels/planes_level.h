@@ -33,7 +33,7 @@ INLINE void quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     enum { MOST = 4 };
     const int count = (bytes + 3) / 4;
     V rows[MOST], turned[MOST];
-    for (int r = 0; r < count; ++r) rows[r] = pieces(bytes, src + r * (4 / count) * s, s);
+    for (int r = 0; r < count; ++r, NEXT_OF(count, src, 4 / count * s)) rows[r] = pieces(bytes, src, s);
     for (int k = 0; k < 2 && count > 1; ++k) {
         ROUND(V, VLOW_4, VHIGH_4, rows, turned, count)
         for (int r = 0; r < count; ++r) rows[r] = turned[r];
@@ -121,7 +121,8 @@ INLINE void load_block(int channels, Dtype type, int steps, int divides, const u
                 const int c = r * each + k;
                 F v = type == F16 ? pairs[h][k] : part_of(type, x[h][r], k);
                 if (steps) v = scaled(v, a->shift[c], a->scale[c], divides, a->divisor[c]);
-                put_past(dst + c * d + h * VB, (V)v, past);
+                put_past(dst + h * VB, (V)v, past);
+                if (h == VECTORS - 1) NEXT_OF(channels, dst, d);
             }
     }
 }

@@ -1,67 +1,52 @@
 /* Transposes: tiles, and the order in which they cover a matrix; everything else, element by element. */
-/* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
- * once, for which there are not enough registers. */
-#define HELD(pointer, by)                     \
-    ({                                        \
-        (pointer) += (by);                    \
-        __asm__("" : "+r"(pointer));          \
-        pointer;                              \
-    })
 /* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
-#define ROW(r) (((r) < from ? src : later) + (r)*s)
+#define TURNED(size, rounds, count)                                     \
+    for (int k = 0; k < (rounds); ++k) {                                \
+        ROUND(B1, low##size, high##size, x, y, count)                   \
+        for (int r = 0; r < (count); ++r) x[r] = y[r];                  \
+    }
 #define TILES(size, rounds)                                                                                   \
     INLINE void tile##size##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
                                 int64_t d, int past) {                                                        \
         (void)past;                                                                                           \
         B1 x[16 / size], y[16 / size];                                                                        \
-        for (int r = 0; r < 16 / size; ++r) x[r] = load16(ROW(first + r));                                    \
-        for (int k = 0; k < rounds; ++k) {                                                                    \
-            ROUND(B1, low##size, high##size, x, y, 16 / size)                                                 \
-            for (int r = 0; r < 16 / size; ++r) x[r] = y[r];                                                  \
-        }                                                                                                     \
-        for (int r = 0; r < 16 / size; ++r) store16(dst + r * d, x[r]);                                       \
+        src += first * s, later += first * s;                                                                 \
+        EACH_ROW_APART(16 / size) x[r] = load16(AT(0));                                                       \
+        TURNED(size, rounds, 16 / size)                                                                       \
+        PUT_ROWS(16 / size, store16(dst, x[r]));                                                              \
     }                                                                                                         \
     INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                \
         tile##size##_of(0, src, src, 64, s, dst, d, past);                                                    \
     }                                                                                                         \
-    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
-        (void)past; \
+    INLINE void tile##size##_few_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {  \
+        (void)past;                                                                                           \
         enum { HALF = 8 / size };                                                                             \
         B1 x[HALF], y[HALF];                                                                                  \
-        for (int r = 0; r < HALF; ++r) x[r] = low##size(load8(src + r * s), load8(src + (r + HALF) * s));     \
-        for (int k = 0; k < rounds - 1; ++k) {                                                                \
-            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
-            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
-        }                                                                                                     \
-        for (int r = 0; r < HALF; ++r) store16(dst + r * d, x[r]);                                            \
+        EACH_ROW(HALF) x[r] = low##size(load8(src), load8(src + HALF * s));                                   \
+        TURNED(size, rounds - 1, HALF)                                                                        \
+        PUT_ROWS(HALF, store16(dst, x[r]));                                                                   \
     }                                                                                                         \
-    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
-        (void)past; \
+    INLINE void tile##size##_few_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {     \
+        (void)past;                                                                                           \
         enum { HALF = 8 / size };                                                                             \
         B1 x[HALF], y[HALF];                                                                                  \
-        for (int r = 0; r < HALF; ++r) x[r] = load16(src + r * s);                                            \
-        for (int k = 0; k < rounds - 1; ++k) {                                                                \
-            ROUND(B1, low##size, high##size, x, y, HALF)                                                      \
-            for (int r = 0; r < HALF; ++r) x[r] = y[r];                                                       \
-        }                                                                                                     \
-        for (int r = 0; r < HALF; ++r) store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1); \
+        EACH_ROW(HALF) x[r] = load16(src);                                                                    \
+        TURNED(size, rounds - 1, HALF)                                                                        \
+        d *= 2;                                                                                               \
+        PUT_ROWS(HALF, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));                                 \
     }                                                                                                         \
-    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
-        (void)past; \
+    INLINE void tile##size##_few(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {          \
+        (void)past;                                                                                           \
         enum { HALF = 8 / size, QUARTER = HALF / 2 };                                                         \
         if (!QUARTER) {                                                                                       \
             memcpy(dst, src, size);                                                                           \
             return;                                                                                           \
         }                                                                                                     \
         B1 x[QUARTER + !QUARTER], y[QUARTER + !QUARTER];                                                      \
-        for (int r = 0; r < QUARTER; ++r)                                                                     \
-            x[r] = low##size(load8(src + r * s), load8(src + (r + QUARTER) * s));                             \
-        for (int k = 0; k < rounds - 2; ++k) {                                                                \
-            ROUND(B1, low##size, high##size, x, y, QUARTER)                                                   \
-            for (int r = 0; r < QUARTER; ++r) x[r] = y[r];                                                    \
-        }                                                                                                     \
-        for (int r = 0; r < QUARTER; ++r)                                                                     \
-            store8(dst + 2 * r * d, x[r], 0), store8(dst + (2 * r + 1) * d, x[r], 1);                         \
+        EACH_ROW(QUARTER) x[r] = low##size(load8(src), load8(src + QUARTER * s));                             \
+        TURNED(size, rounds - 2, QUARTER)                                                                     \
+        d *= 2;                                                                                               \
+        PUT_ROWS(QUARTER, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));                              \
     }
 TILES(1, 4)
 TILES(2, 3)
@@ -74,14 +59,14 @@ TILES(8, 1)
 #define TWICE(name, count, rounds, epi)                                                                       \
     INLINE void twice##name##_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
                                  int64_t d, int past) {                                                       \
-        enum { COUNT = count };                                                                               \
-        __m256i x[COUNT], y[COUNT];                                                                           \
-        for (int r = 0; r < COUNT; ++r) x[r] = pair(ROW(first + r), ROW(first + r + COUNT));                  \
+        __m256i x[count], y[count];                                                                           \
+        src += first * s, later += first * s;                                                                 \
+        EACH_ROW_APART(count) x[r] = pair(AT(0), AT(count));                                                  \
         for (int k = 0; k < rounds; ++k) {                                                                    \
-            ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, COUNT)                         \
-            for (int r = 0; r < COUNT; ++r) x[r] = y[r];                                                      \
+            ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, count)                         \
+            for (int r = 0; r < count; ++r) x[r] = y[r];                                                      \
         }                                                                                                     \
-        for (int r = 0; r < COUNT; ++r) put256(dst + r * d, x[r], past);                                      \
+        PUT_ROWS(count, put256(dst, x[r], past));                                                             \
     }                                                                                                         \
     INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
         twice##name##_of(0, src, src, 64, s, dst, d, past);                                                   \
@@ -91,39 +76,28 @@ TWICE(4, 4, 2, epi32)
 TWICE(8, 2, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
-INLINE void twice1_of(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst,
-                     int64_t d, int past) {
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     (void)past;
     __m256i x[8], y[8];
-    for (int r = 0; r < 8; ++r) x[r] = pair(ROW(first + r), ROW(first + r + 8));
+    EACH_ROW(8) x[r] = pair(src, src + 8 * s);
     for (int k = 0; k < 3; ++k) {
         ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
         for (int r = 0; r < 8; ++r) x[r] = y[r];
     }
-    for (int r = 0; r < 8; ++r) {
-        __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
-        _mm_storeu_si128((__m128i *)(dst + 2 * r * d), _mm256_castsi256_si128(v));
-        _mm_storeu_si128((__m128i *)(dst + (2 * r + 1) * d), _mm256_extracti128_si256(v, 1));
+    for (int r = 0; r < 8; ++r, (void)HELD(dst, 2 * d)) {
+        const __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
+        _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(v));
+        _mm_storeu_si128((__m128i *)(dst + d), _mm256_extracti128_si256(v, 1));
     }
-}
-INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    twice1_of(0, src, src, 64, s, dst, d, past);
 }
 #endif
 
-/* Unrolled, 16 rows have more addresses than there are registers. Measured: a tenth faster with vectors of 32 bytes, but
- * up to twice as slow with those of 16. */
-#if VB == 32
-#define ROLLED _Pragma("GCC unroll 1")
-#else
-#define ROLLED
-#endif
 /* As many elements as a cache line holds, in both directions: whole lines on both sides. A strip is the part of it with
  * columns of 16 bytes together. */
 #define STRIP(size, name, rows)                                                                               \
     INLINE void strip##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
                                  int past) {                                                                  \
-        ROLLED for (int r = 0; r < 64 / size; r += rows)                                                      \
+        for (int r = 0; r < 64 / size; r += rows)                                                             \
             name##_of(r, src, later, from, s, dst + r * size, d, past);                                       \
     }
 #define SQUARE(size)                                                                                          \
@@ -132,7 +106,7 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
     }                                                                                                         \
     INLINE void square##size##_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
                                   int past) {                                                                 \
-        ROLLED for (int c = 0; c < 4; ++c)                                                                    \
+        for (int c = 0; c < 4; ++c)                                                                           \
             strip##size##_of(src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d, d, past);        \
     }                                                                                                         \
     INLINE void square##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {              \
@@ -144,7 +118,10 @@ SQUARE(2)
 /* Both halves of a line are stored one after the other. */
 INLINE void strip4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m256i x[8], y[8];
-    for (int r = 0; r < 8; ++r) x[r] = pair(ROW(r / 4 * 8 + r % 4), ROW(r / 4 * 8 + r % 4 + 4));
+    for (int first = 0; first < 16; first += 8) {
+        EACH_ROW_APART(4) x[first / 2 + r] = pair(AT(0), AT(4));
+        src += 4 * s, later += 4 * s;
+    }
     for (int half = 0; half < 8; half += 4) {
         for (int k = 0; k < 2; ++k) {
             y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
@@ -197,10 +174,8 @@ FOURFOLD(8, 1, epi64)
  * drive each other out. The last two rounds turn the lanes. */
 INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
-    for (int r = 0; r < 16; ++r) {
-        x[r] = _mm512_loadu_si512(r < from ? src : later);
-        src += s, later += s;
-    }
+    enum { first = 0 };
+    EACH_ROW_APART(16) x[r] = _mm512_loadu_si512(AT(0));
     for (int g = 0; g < 16; g += 4) {
         for (int r = 0; r < 2; ++r) {
             y[g + r] = _mm512_unpacklo_epi32(x[g + 2 * r], x[g + 2 * r + 1]);
@@ -212,13 +187,13 @@ INLINE void square4_of(const uint8_t *src, const uint8_t *later, int from, int64
         }
     }
     /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, a lane each. */
-    for (int c = 0; c < 4; ++c) {
+    for (int c = 0; c < 4; ++c, (void)HELD(dst, d)) {
         const __m512i a = _mm512_shuffle_i32x4(x[c], x[c + 4], 0x88), b = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0x88);
         const __m512i e = _mm512_shuffle_i32x4(x[c], x[c + 4], 0xDD), f = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0xDD);
-        put512(dst + c * d, _mm512_shuffle_i32x4(a, b, 0x88), past);
-        put512(dst + (c + 8) * d, _mm512_shuffle_i32x4(a, b, 0xDD), past);
-        put512(dst + (c + 4) * d, _mm512_shuffle_i32x4(e, f, 0x88), past);
-        put512(dst + (c + 12) * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
+        put512(dst, _mm512_shuffle_i32x4(a, b, 0x88), past);
+        put512(dst + 8 * d, _mm512_shuffle_i32x4(a, b, 0xDD), past);
+        put512(dst + 4 * d, _mm512_shuffle_i32x4(e, f, 0x88), past);
+        put512(dst + 12 * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
     }
 }
 INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {

@@ -54,6 +54,30 @@ INLINE B1 high4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 2, 6, 3, 7); }
 INLINE B1 low8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 0, 2); }
 INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 
+/* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
+ * once, for which there are not enough registers: with AVX2 16-bit tiles take 0.65 to 0.85 of the time so, 32-bit ones 0.87 to
+ * 0.97. Rows come in their order: 0, 4, 8, 12, 1, ... took a tenth longer where they are pages apart. */
+#define HELD(pointer, by)                     \
+    ({                                        \
+        (pointer) += (by);                    \
+        __asm__("" : "+r"(pointer));          \
+        pointer;                              \
+    })
+/* ADDRESSES: rows for which there are enough. */
+#if defined(__aarch64__)
+#define ADDRESSES 4
+#else
+#define ADDRESSES 0
+#endif
+#define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? HELD(pointer, by) : ((pointer) += (by))))
+/* Row after row of the source, s bytes apart. */
+#define EACH_ROW(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s))
+/* Rows that lie apart: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
+#define EACH_ROW_APART(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
+#define AT(behind) ((first + r + (behind) < from ? src : later) + (behind)*s)
+#define PUT_ROWS(count, ...) \
+    for (int r = 0; r < (count); ++r, NEXT_OF(count, dst, d)) __VA_ARGS__
+
 /* One round of a transpose of `count` registers: the register's top bit goes to the element's bottom bit, and the
  * element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. */
 #define ROUND(type, low, high, from, to, count)            \
