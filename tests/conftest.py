@@ -35,11 +35,11 @@ def last_cache() -> Iterator[Callable[[int], None]]:
     if nl.kernels.active() == "numpy":
         yield lambda size: None
         return
-    from npu_layout.kernels import _native, caches
+    from npu_layout.kernels import _native, native
 
     _native.set_last_cache(LAST_CACHE)
     yield _native.set_last_cache
-    _native.set_last_cache(caches.caches().last)
+    native.ask_for_the_last_cache()
 
 
 @pytest.fixture

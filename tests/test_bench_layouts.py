@@ -61,6 +61,9 @@ def test_caches(tmp_path: Path) -> None:
     (tmp_path / "index2" / "size").write_text("what")
     for unknown in (caches(tmp_path), caches(tmp_path / "none")):
         assert unknown.sizes == USUAL and not unknown.known and "assumed" in str(unknown)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "glob", lambda *_: (_ for _ in ()).throw(PermissionError("no")))
+        assert caches(tmp_path).sizes == USUAL
     assert bench_layouts.sizes(found) == {"L1": 24 << 10, "L2": 512 << 10, "memory": 64 << 20}
 
 

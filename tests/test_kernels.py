@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
 from npu_layout.kernels.box import limits
+from npu_layout.kernels.caches import USUAL, Caches
 from npu_layout.repack import Affine, Plan
 from npu_layout.storage import Storage
 
@@ -625,11 +627,14 @@ def four_threads() -> Iterator[None]:
     nl.set_num_threads(before)
 
 
-@pytest.mark.parametrize("rows", (150, 250))  # 9 MB: past the caches of one thread, not of four; 15 MB: past these
-def test_threads_that_share_a_large_result(rows: int, four_threads: None) -> None:
+@pytest.mark.parametrize(("rows", "between"), [(60, [True, False]), (100, [False, True]), (150, [False, False])])
+def test_threads_that_share_a_large_result(rows: int, between: list[bool], four_threads: None) -> None:
+    """Of float32, and from int8: past the caches of one thread, not of four (`between`), and past these."""
     x = np.random.default_rng(rows).integers(-100, 100, (1, rows, 235, 64)).astype(np.float32)
     expected = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
-    assert 2 * expected.nbytes > PAST
+    touched = (2 * expected.nbytes, expected.nbytes + expected.size)
+    assert [LAST_CACHE // 2 <= both < LAST_CACHE * 3 // 4 for both in touched] == between
+    assert touched[0] > PAST and (rows < 150 or touched[1] >= LAST_CACHE * 3 // 4)
     out = np.full_like(expected, 77)
     for _ in range(3):
         out[...] = 77
@@ -638,6 +643,22 @@ def test_threads_that_share_a_large_result(rows: int, four_threads: None) -> Non
     flat = x.astype(np.int8).ravel()
     dequantised = nl.plan(quantised, nl.TensorSpec(expected.shape))(flat).reshape(expected.shape)
     assert np.array_equal(dequantised, (expected - 3) * np.float32(0.5))
+
+
+@pytest.mark.skipif(not NATIVE, reason="about the compiled core")
+def test_the_last_cache_is_what_the_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(native._native, "set_last_cache", told.append)
+    for sizes, known in (
+        ({1: 48 << 10, 2: 1 << 20, 3: 16 << 20}, True),
+        ({1: 32 << 10, 2: 256 << 10, 3: 3 << 20}, True),
+        ({1: 32 << 10, 2: 1 << 20, 3: 1 << 80}, True),
+        ({1: 32 << 10, 2: 1 << 20}, True),  # a small board, or a level that the system does not name
+        (USUAL, False),
+    ):
+        monkeypatch.setattr(native, "caches", partial(Caches, sizes, 64, known))
+        native.ask_for_the_last_cache()
+    assert told == [16 << 20, 4 << 20, 64 << 20]
 
 
 def test_threads_share_plans_and_the_pool(four_threads: None) -> None:

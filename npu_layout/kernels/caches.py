@@ -43,7 +43,11 @@ def caches(folder: Path = SYSFS) -> Caches:
     """As Linux's sysfs says in `folder`, or usual ones."""
     sizes: dict[int, int] = {}
     line = 64
-    for index in sorted(folder.glob("index*")):
+    try:
+        found = sorted(folder.glob("index*"))
+    except OSError:  # a folder on the way that nobody may enter
+        found = []
+    for index in found:
         try:
             if (index / "type").read_text().strip() == "Instruction":
                 continue

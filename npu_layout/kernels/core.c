@@ -181,7 +181,14 @@ void set_last_cache(int64_t bytes) { last_cache = bytes; }
 
 /* Measured where it holds 32 MB: half of the last cache for one thread, which stores as fast past it as in it; three quarters
  * for threads that share it, as memory serves one as fast as four, while the cache serves each of them. */
-int past_caches(int64_t touched, int shared) { return touched >= last_cache / 4 * (shared ? 3 : 2); }
+int past_caches(int64_t touched, int shared) {
+#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and what prepares for them would be in vain */
+    return touched >= last_cache / 4 * (shared ? 3 : 2);
+#else
+    (void)touched, (void)shared;
+    return 0;
+#endif
+}
 
 void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
     for (int i = 0; i < p->jobs; ++i) {

@@ -22,6 +22,7 @@ _SEARCHED = 16  # channels of which factors in 16 bits are searched: up to 2 ms 
 _NUDGES = [(0.0, 0.0)] + [
     (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
 ]
+_LAST_CACHES = (4 << 20, 64 << 20)  # what is believed of a machine's
 _ROUNDABLE = 1 << 22  # what a float32 counts in halves: sums up to here are rounded exactly
 
 
@@ -278,4 +279,14 @@ def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads
-_native.set_last_cache(caches().last)
+
+
+def ask_for_the_last_cache() -> None:
+    """Tell the core what this machine's holds, where that is a third level whose size is known; else it takes 32 MB."""
+    least, most = _LAST_CACHES
+    found = caches()
+    if found.known and 3 in found.sizes:
+        _native.set_last_cache(min(max(found.last, least), most))
+
+
+ask_for_the_last_cache()
