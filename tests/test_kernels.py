@@ -645,7 +645,7 @@ def test_threads_that_share_a_large_result(rows: int, between: list[bool], four_
     assert np.array_equal(dequantised, (expected - 3) * np.float32(0.5))
 
 
-@pytest.mark.skipif(not NATIVE, reason="about the compiled core")
+@pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
 def test_the_last_cache_is_what_the_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     monkeypatch.setattr(native._native, "set_last_cache", told.append)

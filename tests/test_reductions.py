@@ -796,9 +796,8 @@ def test_threads_and_large_results(backend: str) -> None:
             where = np.empty(view.shape[:3], np.int64)
             view[...] = rng.standard_normal(view.shape) * 9
             kernels.argmax(view, where, backend=backend)
-            assert (
-                view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
-            )  # so that results go past the caches of four threads (core.c)
+            # So that results go past the caches of four threads (core.c).
+            assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
             kernels.softmax(view, soft, backend=backend)
             np.testing.assert_array_equal(where, view.argmax(-1))
             twin = np.empty(view.shape, np.float32)
