@@ -10,7 +10,7 @@ import numpy as np
 from .errors import LayoutError, NpuLayoutError
 from .repack import Affine, Plan, check_out
 from .repack import plan as cached_plan
-from .tensor import TensorSpec
+from .tensor import TensorSpec, check_shape
 
 
 class Conversion:
@@ -24,7 +24,7 @@ class Conversion:
         The loops that it runs.
     """
 
-    __slots__ = ("_attempt", "_dtypes", "_run", "move", "source", "target")
+    __slots__ = ("_attempt", "_fitted", "_run", "move", "source", "target")
     source: TensorSpec
     target: TensorSpec
     move: Plan
@@ -32,20 +32,20 @@ class Conversion:
     def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
         self.source, self.target, self.move = source, target, move
         self._run, self._attempt = move.run, move.attempt
-        self._dtypes = source.stored, target.stored
+        self._fitted: tuple[Any, ...] = ()  # dtypes and shapes of the last arrays that passed every check
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The buffer of `target` that holds what `buffer`, of `source`, holds: a copy, pad elements and gaps zero.
 
-        buffer: whatever ``source.flat`` takes. out: C-contiguous array of ``target.size`` elements of the target's
-        stored dtype, any shape, apart from buffer. Returns `out`, or a new 1-D array.
+        buffer: whatever ``source.flat`` takes. out: C-contiguous array of the target's stored dtype, of a shape that
+        ``target.flat`` takes, apart from buffer. Returns `out`, or a new 1-D array.
 
-        Raises BufferSizeError, NpuLayoutError on a buffer or an out that does not fit; then nothing was written. Ctrl-C
-        leaves `out` half written.
+        Raises BufferSizeError, LayoutError, NpuLayoutError on a buffer or an out that does not fit; then nothing was
+        written. Ctrl-C leaves `out` half written.
         """
         # The usual case of a hot loop; else the checks below say why.
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
-            fit = (buffer.dtype, out.dtype) == self._dtypes
+            fit = (buffer.dtype, buffer.shape, out.dtype, out.shape) == self._fitted
             if fit and self._attempt(buffer, out):
                 return out
         target = self.target
@@ -58,7 +58,10 @@ class Conversion:
             got = f"{out.shape} of strides {out.strides}" if isinstance(out, np.ndarray) else type(out).__name__
             raise NpuLayoutError(f"out for {target.describe()}: expected {target.size} contiguous elements, got {got}")
         check_out(out, out.shape, target.stored, flat, target.describe)
+        check_shape(target, out.shape, "out")
         self._run(flat, out.reshape(-1))
+        if type(out) is np.ndarray and type(buffer) is np.ndarray:
+            self._fitted = buffer.dtype, buffer.shape, out.dtype, out.shape
         return out
 
     def __repr__(self) -> str:
@@ -110,7 +113,8 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
 def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
     given, wanted = source.quantization, target.quantization
     from_kind, to_kind = source.element.unpacked.kind, target.element.unpacked.kind
-    if wanted is None or (given is None and from_kind != "f") or (given == wanted and source.dtype == target.dtype):
+    same = source.dtype == target.dtype and _means(source) == _means(target)
+    if wanted is None or (given is None and from_kind != "f") or same:
         if to_kind != "f" and not np.can_cast(source.element.unpacked, target.element.unpacked, "safe"):
             raise NpuLayoutError(
                 f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
@@ -128,6 +132,12 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
     real = given.affine(_axis(source), to_stored=False)
     axis = real.axis if wanted.axis is None else stored.axis
     return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
+
+
+def _means(spec: TensorSpec) -> Any:
+    """What stored integers mean: scales and zero points, and the letter of the axis that they belong to."""
+    q = spec.quantization
+    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else _axis(spec))
 
 
 def _axis(spec: TensorSpec) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .elements import kernel_name
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
@@ -260,7 +259,8 @@ class Preprocessor:
         if part.shape == inner.shape:
             repack(part, "HWC", "HWC", out=inner)
             return geometry
-        if min(part.strides) <= 0 or part.strides[2] != 1 or part.strides[1] != part.shape[2]:
+        row = part.shape[1] * part.shape[2]
+        if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
             part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
         if self.color == "GRAY" and part.shape[2] > 1:
             gray = self._scratch("gray", part.shape[:2])
@@ -315,7 +315,7 @@ class Preprocessor:
             mapping[0],
             self._batch * height * width * pixel,
         )
-        return plan(source, self.target.storage, "uint8", kernel_name(self.target.stored), self._affine)
+        return plan(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
 
 
 @lru_cache(maxsize=256)

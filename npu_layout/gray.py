@@ -11,7 +11,7 @@ import numpy as np
 from . import kernels
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
-from .repack import LayoutLike, as_layout, check_out, logical_shape, repack
+from .repack import LayoutLike, as_layout, check_distinct, check_out, logical_shape, repack
 
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -60,6 +60,7 @@ def to_gray(
     work = _graying(layout, array.shape, array.dtype, order, to)
     if out is not None:
         check_out(out, work.result_shape, array.dtype, array, lambda: f"to_gray of layout {work.source}")
+        check_distinct(out, lambda: f"to_gray of layout {work.source}")
     gray = out if work.direct and out is not None else np.empty(work.plain_shape, array.dtype)
     kernels.gray(*work.views(array, gray))
     if work.direct:

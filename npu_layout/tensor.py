@@ -10,6 +10,7 @@ import numpy as np
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .errors import BufferSizeError, LayoutError, NpuLayoutError
 from .layout import Layout, Shape
+from .misfits import order_words, same_order, size_words
 from .quantization import Quantization
 from .repack import Affine, LayoutLike, Plan, apart, as_layout, check_distinct, check_out, plan
 from .spans import bind_array, span_of
@@ -121,6 +122,7 @@ class TensorSpec:
             storage=storage,
             element=kind,
             _plans={},
+            _shapes={(kind.buffer_size(storage.size),)},
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -140,7 +142,7 @@ class TensorSpec:
 
     def __repr__(self) -> str:
         parts = [repr(self.shape), repr(str(self.layout)), repr(self.dtype)]
-        if as_layout(self.layout.tag if self.layout.tag != self.axes else self.layout).axes != self.axes:
+        if _default_axes(self.layout.tag) != self.axes:
             parts.append(f"axes={self.axes!r}")
         if self.quantization is not None:
             parts.append(f"quantization={self.quantization!r}")
@@ -180,9 +182,10 @@ class TensorSpec:
     def flat(self, buffer: Any) -> np.ndarray:
         """`buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
 
-        bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or an
-        ndarray of the stored dtype (any C-contiguous shape). Raises BufferSizeError on another size,
-        NpuLayoutError on another dtype or a non-contiguous array.
+        bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
+        C-contiguous ndarray of the stored dtype: 1-D, or of the storage shape, where dimensions of 1 may be left out
+        or added, and neighbouring ones be one. Raises BufferSizeError on another size, LayoutError on an array whose
+        shape says that it is of another order, NpuLayoutError on another dtype or a non-contiguous array.
         """
         if isinstance(buffer, np.ndarray):
             if buffer.dtype != self.stored:
@@ -195,6 +198,8 @@ class TensorSpec:
                     f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
                     f"{self.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
                 )
+            if buffer.size == self.element.buffer_size(self.size):
+                check_shape(self, buffer.shape, "buffer")
             array = np.asarray(buffer).reshape(-1)
         else:
             try:
@@ -209,6 +214,7 @@ class TensorSpec:
         if array.nbytes != self.nbytes:
             raise BufferSizeError(
                 f"buffer has {array.nbytes} bytes; {self.describe()} needs {self.nbytes}{self.storage.padding_words()}"
+                f"{size_words(self.storage, self.element, array.nbytes)}"
             )
         return array if array.dtype == self.stored else array.view(self.stored)
 
@@ -264,7 +270,7 @@ class TensorSpec:
         # The usual case of a hot loop; else the checks below say why.
         if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
             fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted
-            if fit and move.attempt(flat, out):
+            if fit and flat.shape in self.__dict__["_shapes"] and move.attempt(flat, out):
                 return out
         array = self.flat(flat)
         if out is None and copy is not True and shares:
@@ -379,7 +385,7 @@ class TensorSpec:
             if not result.flags.c_contiguous:
                 raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
         memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
-        src, flat = bind_array(Layout.plain(self.axes), self.shape, array)
+        src, flat = bind_array(Layout.plain(self.axes), self.shape, apart(array, memory))
         plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
@@ -433,6 +439,27 @@ class TensorSpec:
         if isinstance(given.get("layout"), str) and given["layout"] == given.get("axes"):
             given["layout"] = Layout.plain(given["axes"])
         return cls(given.pop("shape"), given.pop("layout", "NCHW"), given.pop("dtype", "float32"), **given)
+
+
+def _default_axes(tag: str) -> str | None:
+    try:
+        return Layout(tag).axes
+    except LayoutError:  # some are refused as tags, such as WHCN, but name axes
+        return None
+
+
+def check_shape(spec: TensorSpec, shape: Shape, what: str) -> None:
+    """Raise LayoutError where a C array of this shape, of as many items as the spec's buffer, is of another order."""
+    known: set[Shape] = spec.__dict__["_shapes"]
+    if shape in known:
+        return
+    if not same_order(spec.storage, shape, 2 if spec.element.nibbles else 1):
+        raise LayoutError(
+            f"{what} has shape {shape}, {order_words(spec.storage, shape)}; "
+            f"{spec.describe()} is stored as {spec.storage_shape}. If its memory is in that order all the same, give "
+            f"{what}.reshape(-1)"
+        )
+    known.add(shape)
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:

@@ -63,10 +63,10 @@ def test_pixels_colours_and_modes(resize: str, source: str, color: str, size: tu
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "CHWN", "NCHW4c", "NCHW16c", "NHCW8w", "NHWC8c"])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int8", "int16"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "int8", "int16"])
 @pytest.mark.parametrize("interpolation", ["linear", "cubic", "area", "nearest"])
 def test_layouts_dtypes_and_arithmetic(layout: str, dtype: str, interpolation: str) -> None:
-    quantization = None if dtype in ("float32", "float16", "uint8") else nl.Quantization(0.03, -5)
+    quantization = None if "float" in dtype or dtype == "uint8" else nl.Quantization(0.03, -5)
     mean, std = ((0, 0, 0), (1, 1, 1)) if dtype == "uint8" else ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))
     spec = nl.TensorSpec((2, 3, 10, 14), layout, dtype, quantization=quantization)
     frames = [frame_of(21, 17, "BGR"), frame_of(9, 30, "BGR")]
@@ -85,6 +85,9 @@ def test_layouts_dtypes_and_arithmetic(layout: str, dtype: str, interpolation: s
             if quantization is not None:
                 info = np.iinfo(dtype)
                 value = min(max(int(np.rint(value / np.float32(0.03))) - 5, info.min), info.max)
+            if dtype == "bfloat16":  # the upper half of its bits, rounded half to even
+                bits = int(np.float32(value).view(np.uint32))
+                value = bits + 0x7FFF + (bits >> 16 & 1) >> 16
             expected[spec.offset(n, c, y, x)] = value
     np.testing.assert_array_equal(buffer.reshape(-1), expected)
 
@@ -102,7 +105,8 @@ def test_strided_frames() -> None:
     spec = nl.TensorSpec((1, 3, 12, 16), "NCHW", "float32")
     preprocess = nl.Preprocessor(spec)
     big = frame_of(40, 30, "BGR")
-    for view in (big[3:20, 5:31], big[::-1, ::-1], big[:, :, ::-1], big[::2, ::3], np.asfortranarray(big)):
+    windows = np.lib.stride_tricks.as_strided(big, (17, 26, 3), (7, 3, 1))  # rows that share pixels
+    for view in (big[3:20, 5:31], big[::-1, ::-1], big[:, :, ::-1], big[::2, ::3], np.asfortranarray(big), windows):
         expected, _ = preprocess(np.ascontiguousarray(view))
         np.testing.assert_array_equal(preprocess(view)[0], expected)
     four = frame_of(20, 20, "BGRA")

@@ -8,6 +8,7 @@ import pytest
 
 import npu_layout as nl
 
+OVERLAPPING = np.lib.stride_tricks.as_strided(np.zeros(9, np.uint8), (4, 4, 1), (1, 1, 1))
 RNG = np.random.default_rng(5)
 CODES = {"BGR": cv2.COLOR_BGR2GRAY, "RGB": cv2.COLOR_RGB2GRAY}
 LAYOUTS = ["HWC", "CHW", "NHWC", "NCHW", "CHWN", "NHCW", "NCHW4c", "NCHW16c", "NHCW8w4c", "NCHW4n", "NHWC8c"]
@@ -62,6 +63,7 @@ def test_refusals() -> None:
         (np.zeros((4, 4, 3), np.uint8), "HWC", {"order": "GBR"}, "BGR or RGB"),
         (np.zeros((4, 4, 3), np.uint8), "HWC", {"to": "NCHW"}, "axes"),
         (np.zeros((4, 4, 3), np.uint8), "HWC", {"out": np.zeros((4, 4), np.uint8)}, "shape"),
+        (np.zeros((4, 4, 3), np.uint8), "HWC", {"out": OVERLAPPING}, "overlap"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.to_gray(image, layout, **arguments)

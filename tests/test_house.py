@@ -15,7 +15,7 @@ FLOORS = (
     "errors host markup names",
     "elements layout geometry",
     "storage",
-    "spans",
+    "spans misfits",
     "repack",
     "gray quantization strided",
     "tensor array_tensor reshaping",

@@ -132,3 +132,35 @@ def test_every_integer_target_saturates_at_its_lowest(dtype: str) -> None:
     got = move(np.array([-5, -1, 0, 1, 2, 3], np.float32))
     expected = [max(int(np.iinfo(dtype).min), value) for value in (-9, -1, 1, 3, 5, 7)]
     assert got.dtype == dtype and got.tolist() == expected
+
+
+def test_an_axis_is_its_letter_not_its_number() -> None:
+    """The same numbers along axis 1 mean two things where axis 1 is C here and H there, and one where C is 1 here and 3
+    or -3 there: then integers stay what they are."""
+    scales = [1.0, 2.0, 4.0]
+    by_c = nl.TensorSpec((1, 3, 3, 1), "NCHW", "int8", quantization=nl.Quantization(scales, axis=1))
+    by_h = nl.TensorSpec((1, 3, 1, 3), "NHWC", "int8", axes="NHWC", quantization=nl.Quantization(scales, axis=1))
+    with pytest.raises(nl.LayoutError, match=r"along C and .* along H"):
+        nl.plan(by_c, by_h)
+    large = np.array([2**30 + 1, 16777217, 5], np.int32)
+    spec = nl.TensorSpec((1, 3, 1, 1), "NCHW", "int32", quantization=nl.Quantization(scales, axis=1))
+    for other in (
+        nl.TensorSpec((1, 3, 1, 1), "NHWC", "int32", quantization=nl.Quantization(scales, axis=-3)),
+        nl.TensorSpec((1, 1, 1, 3), "NHWC", "int32", axes="NHWC", quantization=nl.Quantization(scales, axis=3)),
+    ):
+        np.testing.assert_array_equal(nl.plan(spec, other)(large), large)
+
+
+def test_an_out_whose_shape_says_another_order_is_refused() -> None:
+    source, target = nl.TensorSpec((1, 3, 4, 4)), nl.TensorSpec((1, 3, 4, 4), "NHWC")
+    convert = nl.plan(source, target)
+    buffer = np.arange(48, dtype=np.float32)
+    good, bad = np.zeros((1, 4, 4, 3), np.float32), np.full((1, 3, 4, 4), 9, np.float32)
+    for _ in range(2):  # the first arrays that fit are remembered
+        with pytest.raises(nl.LayoutError, match=r"out has shape \(1, 3, 4, 4\), axes in the order NCHW"):
+            convert(buffer, bad)
+        assert (bad == 9).all()
+        np.testing.assert_array_equal(convert(buffer, good).reshape(-1), convert(buffer))
+        with pytest.raises(nl.LayoutError, match="buffer has shape"):
+            convert(buffer.reshape(1, 4, 4, 3), good)
+        np.testing.assert_array_equal(convert(buffer.reshape(3, 16), good[0]).reshape(-1), convert(buffer))

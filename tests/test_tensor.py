@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import mmap
 import pickle
@@ -24,7 +25,8 @@ def test_the_designs_own_sentence() -> None:
         SPEC.unpack(bytes(340))
     assert (
         str(caught.value)
-        == "buffer has 340 bytes; layout NCHW16c of (1,17,5,4) uint8 needs 640 (C padded from 17 to 32)"
+        == "buffer has 340 bytes; layout NCHW16c of (1,17,5,4) uint8 needs 640 (C padded from 17 to 32); "
+        "340 are those without padding"
     )
 
 
@@ -47,7 +49,9 @@ def test_every_kind_of_buffer() -> None:
         mapped,
         (ctypes.c_float * 60).from_buffer_copy(raw),
         values,
-        values.reshape(6, 10),
+        values.reshape(3, 4, 5),
+        values.reshape(1, 12, 1, 5),
+        values.reshape(3, 2, 2, 5),
         memoryview(values.reshape(3, 20)),
         np.frombuffer(b"x" + raw, np.uint8)[1:].view(np.float32),
     ]
@@ -57,12 +61,63 @@ def test_every_kind_of_buffer() -> None:
         (values.astype(np.float64), "float64"),
         (values.astype(">f4"), ">f4"),
         (np.zeros(120, np.float32)[::2], "C-contiguous"),
+        (values.reshape(1, 4, 5, 3), r"\(1, 4, 5, 3\), .* order NHWC; layout NCHW of \(1,3,4,5\) .*reshape"),
+        (values.reshape(6, 10), r"shape \(6, 10\), of another order"),
         ("text", "str"),
         (None, "NoneType"),
         ([1.0] * 60, "list"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             PLAIN.unpack(bad)
+
+
+def test_a_shape_that_says_another_order_is_refused() -> None:
+    """Of memory with pads, gaps, blocks and half bytes, too; and none that says the same."""
+    shape = (2, 3, 5, 7)
+    orders = ["".join(order) for order in itertools.permutations("NCHW")]
+    for tag in sorted({*orders} - {"WHCN", "CWHN"}):  # no tags
+        spec = nl.TensorSpec(shape, tag)
+        for other in orders:
+            array = np.zeros([shape["NCHW".index(letter)] for letter in other], np.float32)
+            if other == tag:
+                spec.unpack(array)
+            else:
+                with pytest.raises(nl.LayoutError, match=f"order {other};"):
+                    spec.unpack(array)
+    blocked = nl.TensorSpec((1, 57, 46, 46), "NCHW16c", "int8")
+    pitched = nl.TensorSpec((1, 3, 4, 5), storage_strides=(96, 32, 8, 1), size=96)
+    bordered = nl.TensorSpec((4, 5), "HW", storage_strides=(7, 1), storage_offset=8, size=42)
+    halves = nl.TensorSpec((3, 4), "HW", "int4")
+    for spec, good, bad in (
+        (blocked, (4, 46, 46, 16), (1, 46, 46, 64)),
+        (blocked, (4, 46 * 46, 16), (1, 64, 46, 46)),
+        (pitched, (3, 4, 8), (3, 8, 4)),
+        (bordered, (6, 7), (7, 6)),
+        (halves, (3, 2), (2, 3)),
+    ):
+        buffer = np.zeros(spec.nbytes, np.uint8).view(spec.stored)
+        np.testing.assert_array_equal(spec.unpack(buffer.reshape(good)), spec.unpack(buffer))
+        for _ in range(2):
+            with pytest.raises(nl.LayoutError, match="order"):
+                spec.unpack(buffer.reshape(bad))
+            out = np.zeros(spec.shape, spec.unpack(buffer).dtype)
+            with pytest.raises(nl.LayoutError, match="order"):
+                spec.unpack(buffer.reshape(bad), out=out)
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "says"),
+    [
+        (46 * 48 * 57, "120612; 125856 are those with H padded from 46 to 48 or those with W padded from 46 to 48"),
+        (46 * 46 * 64, "needs 120612; 135424 are those with C padded from 57 to 64"),
+        (4 * 46 * 46 * 57, "needs 120612; 482448 are those of elements of 4 bytes"),
+        (120613, "needs 120612"),
+    ],
+)
+def test_a_size_is_recognised(nbytes: int, says: str) -> None:
+    with pytest.raises(nl.BufferSizeError) as caught:
+        nl.TensorSpec((1, 57, 46, 46), "NHWC", "uint8").unpack(bytes(nbytes))
+    assert str(caught.value).endswith(says)
 
 
 def test_what_is_shared_and_what_is_copied() -> None:
@@ -266,3 +321,17 @@ def test_offsets_of_a_shape_that_int32_cannot_count() -> None:
         nl.Layout("NCHW").offset(shape, 0, 0, 4096, 0)
     with pytest.raises(IndexError):
         nl.Layout("NCHW").offset(shape, 0, 0, -1, 0)
+
+
+def test_pack_into_what_lies_between_its_elements() -> None:
+    memory = np.arange(24, dtype=np.float32).reshape(3, 8)
+    tensor, out = memory[::2, :4], memory[1]
+    expected = nl.TensorSpec((2, 4), "NC").pack(tensor.copy())
+    np.testing.assert_array_equal(nl.TensorSpec((2, 4), "NC").pack(tensor, out=out), expected)
+
+
+def test_repr_tells_apart_what_differs() -> None:
+    for tag in ("NCHW", "CHWN", "NHWC", "NCHW4c"):
+        for axes in (None, "NCHW", "CHWN", "NHWC"):
+            spec = nl.TensorSpec((1, 12, 12, 3), tag, axes=axes)
+            assert eval(repr(spec), {"TensorSpec": nl.TensorSpec}) == spec

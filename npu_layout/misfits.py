@@ -1,0 +1,51 @@
+"""Whether a buffer can be a stored tensor, by its shape, and what it would be instead, in words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from .elements import Element
+from .layout import Shape, c_strides
+from .storage import Storage
+
+_BLOCKS = (4, 8, 16, 32, 64)  # what vendors pad to
+
+
+def same_order(storage: Storage, shape: Shape, per_item: int = 1) -> bool:
+    """Whether a C array of `shape`, of so many elements an item, may be this memory: where the one steps the other
+    does too, so that they differ in how finely they tell neighbours apart, and in dimensions of 1."""
+    steps = {abs(stride) for extent, stride in zip(storage.storage_shape, storage.strides) if extent > 1} - {1}
+    asked = {stride * per_item for extent, stride in zip(shape, c_strides(shape)) if extent > 1 and stride > 1}
+    return asked <= steps or steps <= asked
+
+
+def order_words(storage: Storage, shape: Shape) -> str:
+    """The order of axes in which a C array of `shape` would hold this tensor, the usual one of several."""
+    extents = dict(zip(storage.layout.axes, storage.shape))
+    asked = [n for n in shape if n > 1]
+    for order in itertools.permutations(storage.layout.axes):
+        if [extents[letter] for letter in order if extents[letter] > 1] == asked:
+            return f"axes in the order {''.join(order)}"
+    return "of another order"
+
+
+def size_words(storage: Storage, kind: Element, nbytes: int) -> str:
+    """What a buffer of so many bytes would hold of this tensor; empty where nothing usual fits."""
+    words = dict.fromkeys(name for name, needed in _sizes(storage, kind) if needed == nbytes)
+    return f"; {nbytes} are {' or '.join(words)}" if words else ""
+
+
+def _sizes(storage: Storage, kind: Element) -> Iterator[tuple[str, int]]:
+    item = kind.buffer.itemsize
+    yield "those without padding", kind.buffer_size(math.prod(storage.shape)) * item
+    if kind.nibbles:
+        return
+    for width in {1, 2, 4} - {item}:
+        yield f"those of elements of {width} byte{'s' * (width > 1)}", storage.size * width
+    for letter, extent in zip(storage.layout.axes, storage.shape):
+        if extent > 1 and len(storage.chain(letter)) == 1 and storage.is_dense:
+            for block in _BLOCKS:
+                padded = -(-extent // block) * block
+                yield f"those with {letter} padded from {extent} to {padded}", storage.size // extent * padded * item
