@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike
-from .strided import arranged, follows, order_of, plain_array
+from .strided import arranged, follows, order_of
 
 T = TypeVar("T", bound="Tensor")
 

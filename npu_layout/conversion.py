@@ -68,7 +68,6 @@ class Conversion:
         return f"plan({self.source!r}, {self.target!r})"
 
 
-@lru_cache(maxsize=512)
 def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     """The conversion of `source`'s buffer into `target`'s: the same tensor in another order, dtype and quantization.
 
@@ -100,6 +99,12 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     for spec in (source, target):
         if not isinstance(spec, TensorSpec):
             raise NpuLayoutError(f"plan: expected two TensorSpecs, got {type(spec).__name__}")
+    return _planned(source, target)
+
+
+@lru_cache(maxsize=512)
+def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
+    for spec in (source, target):
         if spec.element.nibbles:
             raise NpuLayoutError(f"plan: {spec.describe()} stores half bytes; use its pack and unpack")
     shapes = [dict(zip(spec.axes, spec.shape)) for spec in (source, target)]

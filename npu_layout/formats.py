@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .array_tensor import Tensor
+from .arrays import array_of, plain_array
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike
-from .strided import arranged, array_of, empty, fitting_best, letters_of, order_of, plain_array
+from .strided import arranged, empty, fitting_best, letters_of, order_of
 
 
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:

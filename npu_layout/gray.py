@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import kernels
+from .arrays import plain_array
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .repack import LayoutLike, as_layout, check_distinct, check_out, logical_shape, repack
@@ -56,8 +57,12 @@ def to_gray(
     >>> to_gray(np.full((3, 1, 2), 200, np.uint8), "CHW").tolist()
     [[[200, 200]]]
     """
-    array = np.asarray(image)
-    work = _graying(layout, array.shape, array.dtype, order, to)
+    array = image if type(image) is np.ndarray else plain_array(image)
+    try:
+        work = _graying(layout, array.shape, array.dtype, order, to)
+    except TypeError:  # what cannot be remembered is no layout, or no order
+        as_layout(layout), as_layout(layout if to is None else to)
+        raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}") from None
     if out is not None:
         check_out(out, work.result_shape, array.dtype, array, lambda: f"to_gray of layout {work.source}")
         check_distinct(out, lambda: f"to_gray of layout {work.source}")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import plain_array
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
@@ -113,11 +114,11 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     >>> str(found.spec.layout), found.spec.quantization.zero_point
     ('NCHW16c', 4)
     """
-    wanted = np.asarray(reference)
+    wanted = plain_array(reference)
     if wanted.dtype.kind not in "biuf" or wanted.size == 0:
         raise NpuLayoutError(f"reference: expected numbers, got {wanted.dtype} of shape {wanted.shape}")
     letters = axes or BY_RANK.get(wanted.ndim, "")
-    if not letters or len(letters) != wanted.ndim or len(set(letters)) != len(letters):
+    if not isinstance(letters, str) or not letters or len(letters) != wanted.ndim or len(set(letters)) != len(letters):
         raise NpuLayoutError(f"reference of shape {wanted.shape}: expected a letter for each axis, got axes={axes!r}")
     raw, dtypes = _readings(flat)
     fitting = [d for d in dtypes if raw.nbytes % element(d).buffer.itemsize == 0]

@@ -53,6 +53,19 @@ def c_strides(shape: Sequence[int]) -> Shape:
     return tuple(strides)
 
 
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).upper()
+
+
+def _meant(tag: str) -> str:
+    """What a tag that cannot be read may be meant to be."""
+    entry = NAMED.get(_key(tag))
+    if entry is not None:
+        block = f", block={entry.block or 16}" if "{block}" in entry.tag else ""
+        return f". It is a vendor's name: Layout.named({entry.name!r}{block})"
+    return f". Is it {tag.upper()}?" if tag.isalpha() and tag.islower() else ""
+
+
 def _parse(tag: str) -> list[tuple[str, int]]:
     """Tokens of `tag`: (axis letter, block), block 0 for an outer part."""
     tokens: list[tuple[str, int]] = []
@@ -62,7 +75,7 @@ def _parse(tag: str) -> list[tuple[str, int]]:
         if token is None:
             raise LayoutError(
                 f"layout {tag!r}: cannot read {tag[at:]!r}; expected an upper-case letter (an axis) "
-                f"or a number and a lower-case letter (a block of it), as in NCHW16c"
+                f"or a number and a lower-case letter (a block of it), as in NCHW16c{_meant(tag)}"
             )
         outer, block, inner = token.groups()
         tokens.append((outer, 0) if outer else (inner.upper(), int(block)))
@@ -189,8 +202,10 @@ class Layout:
         """Return the logical `shape` (in `axes` order) as a tuple, or raise LayoutError."""
         checked = check_extents(f"shape of layout {self}", shape)
         if len(checked) != len(self.axes):
+            usual = BY_RANK.get(len(checked))
             raise LayoutError(
                 f"layout {self} has {len(self.axes)} axes ({self.axes}), got a shape with {len(checked)}: {checked}"
+                + (f"; expected one of {len(checked)} axes, such as {usual}" if usual else "")
             )
         return checked
 
@@ -231,7 +246,7 @@ class Layout:
         """
         if not isinstance(name, str):
             raise LayoutError(f"layout name: expected a string, got {name!r}")
-        key = re.sub(r"[\s_-]", "", name).upper()
+        key = _key(name)
         if key in SHAPE_DEPENDENT:
             raise LayoutError(
                 f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[key]}. "
@@ -244,6 +259,8 @@ class Layout:
                 f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)"
             )
         needs_block = "{block}" in entry.tag
+        if not isinstance(block, (int, np.integer, type(None))):
+            raise LayoutError(f"layout name {name!r}: block must be a whole number, got {block!r}")
         if needs_block and block is None and not entry.block:
             raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
         fits = operator.index(block) >= 1 if needs_block and block is not None else f"{block}" in _blocks(entry.tag)

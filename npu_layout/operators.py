@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple, TypeVar, Union
 import numpy as np
 
 from .array_tensor import Tensor
+from .arrays import array_of, plain_array
 from .elements import kernel_name
 from .errors import LayoutError, NpuLayoutError
 from .formats import memory_format
@@ -17,7 +18,7 @@ from .layout import Layout, Shape
 from .quantization import Quantization
 from .repack import Affine, affine_copy, check_distinct, check_out, near
 from .spans import distinct
-from .strided import Order, array_of, empty_in, fitting_best, order_of, plain_array
+from .strided import Order, empty_in, fitting_best, order_of
 
 AXES = "NCHW"
 GENERIC = "generic"

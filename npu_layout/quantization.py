@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .elements import element, kernel_name
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
@@ -187,7 +188,7 @@ class Quantization:
         zero point is added before rint. NaN becomes the lowest value. NpuLayoutError where shapes do not fit.
         """
         kind = element(dtype)
-        array = np.asarray(x)
+        array = plain_array(x)
         if kind.unpacked.kind not in "iu":
             raise NpuLayoutError(f"quantize: expected an integer dtype, got {dtype!r}")
         if array.dtype.kind not in "iuf":
@@ -196,7 +197,7 @@ class Quantization:
 
     def dequantize(self, q: Any) -> np.ndarray:
         """float32 ``(q - zero_point) * scale`` of the same shape. A copy. NpuLayoutError where shapes do not fit."""
-        array = np.asarray(q)
+        array = plain_array(q)
         if array.dtype.kind not in "iu":
             raise NpuLayoutError(f"dequantize: expected stored integers, got dtype {array.dtype}")
         return self._apply(array, np.dtype(np.float32), "float32", False)

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from . import kernels
+from .arrays import plain_array
 from .errors import LayoutError, NpuLayoutError
 from .kernels import Arithmetic, Box
-from .layout import Layout, Shape
+from .layout import Layout, Shape, check_extents
 from .spans import Span, bind_array, bind_span, distinct, span, span_of
 from .storage import Chain, Storage
 
@@ -318,9 +319,13 @@ def repack(
     >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
     [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
     """
-    array = np.asarray(x)
-    asked = None if shape is None else tuple(shape)
-    move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
+    array = x if type(x) is np.ndarray else plain_array(x)
+    asked = None if shape is None else check_extents("shape", shape)
+    try:
+        move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
+    except TypeError:  # what cannot be remembered is no layout
+        as_layout(src), as_layout(dst)
+        raise
     # The usual case of a hot loop; else the checks below say why.
     if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
         return out
@@ -353,7 +358,7 @@ def _repacking(
             f"cannot repack layout {source} to {target}: axes {source.axes} and {target.axes} differ; "
             f"expected the same letters"
         )
-    if dtype.hasobject:
+    if dtype.hasobject or not dtype.itemsize:
         raise LayoutError(f"cannot repack dtype {dtype}: expected numbers")
     full = logical_shape(source, stored)
     if 0 in stored:

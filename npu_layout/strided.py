@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import operator
-import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import array_of
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout, Shape
 from .names import FASTEST_FIRST
@@ -53,29 +53,6 @@ def _order_of(layout: LayoutLike) -> Order:
         )
     stored = tuple(dim.axis for dim in known.dims)
     return Order(known, stored, tuple(stored.index(i) for i in range(len(stored))))
-
-
-def array_of(x: Any, what: str) -> np.ndarray:
-    """`x` as a plain array of the same memory. NpuLayoutError where it is no array."""
-    if not isinstance(x, np.ndarray):
-        raise NpuLayoutError(f"{what}: expected a numpy array, got {type(x).__name__}")
-    return np.asarray(x)
-
-
-def plain_array(x: Any, copy: bool | None = None) -> np.ndarray:
-    """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array."""
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(x, masked.MaskedArray):
-        raise NpuLayoutError(
-            "masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask alone"
-        )
-    try:
-        array = np.asarray(x)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise NpuLayoutError(f"expected an array, got {type(x).__name__}: {error}") from None
-    if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
-        raise NpuLayoutError(f"{type(x).__name__} is no array: copy=False, but a copy is needed")
-    return array
 
 
 def _check_rank(shape: Shape, order: Order) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .errors import BufferSizeError, LayoutError, NpuLayoutError
 from .layout import Layout, Shape
@@ -361,7 +362,7 @@ class TensorSpec:
         NpuLayoutError
             On values that the stored dtype cannot hold, and on an out that does not fit.
         """
-        array = np.asarray(tensor)
+        array = plain_array(tensor)
         kind = self.element
         if array.shape != self.shape:
             raise LayoutError(f"tensor has shape {array.shape}; {self.describe()} expects {self.shape} ({self.axes})")

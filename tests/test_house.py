@@ -13,7 +13,7 @@ HOUSE = Path(nl.__file__).parent
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
     "errors host markup names",
-    "elements layout geometry",
+    "elements layout geometry arrays",
     "storage",
     "spans misfits",
     "repack",

@@ -1,0 +1,53 @@
+"""What is no array, layout, shape or order is refused by an error of the library's that says what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+X = np.zeros((1, 3, 4, 5), np.float32)
+IMAGE = np.zeros((4, 4, 3), np.uint8)
+SPEC = nl.TensorSpec((1, 3, 4, 5))
+RAGGED: Any = [[1], [2, 3]]
+MASKED = np.ma.masked_array(X, X == 0)
+NONE: Any = []
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: nl.repack(X, ["N"], "NHWC"), "expected a tag"),
+        (lambda: nl.repack(X, "NCHW", NONE), "expected a tag"),
+        (lambda: nl.repack(X, "NCHW", "NHWC", shape=([1], 3, 4, 5)), "sequence of integers"),
+        (lambda: nl.repack(X, "NCHW", "NHWC", shape=(1.0, 3, 4, 5)), "sequence of integers"),
+        (lambda: nl.repack(X, "NCHW", "NHWC", shape=5), "sequence of integers"),
+        (lambda: nl.repack(RAGGED, "NC", "CN"), "expected an array"),
+        (lambda: nl.repack(MASKED, "NCHW", "NHWC"), "mask would be lost"),
+        (lambda: nl.repack(np.zeros((2, 2), "V0"), "NC", "CN"), "expected numbers"),
+        (lambda: nl.to_gray(IMAGE, NONE), "expected a tag"),
+        (lambda: nl.to_gray(IMAGE, "HWC", to=NONE), "expected a tag"),
+        (lambda: nl.to_gray(IMAGE, "HWC", order=NONE), "BGR or RGB"),
+        (lambda: nl.to_gray(RAGGED, "HWC"), "expected an array"),
+        (lambda: nl.plan(NONE, SPEC), "two TensorSpecs"),
+        (lambda: SPEC.pack(RAGGED), "expected an array"),
+        (lambda: SPEC.pack(MASKED), "mask would be lost"),
+        (lambda: nl.Quantization(1.0).quantize(RAGGED, "int8"), "expected an array"),
+        (lambda: nl.Quantization(1.0).dequantize(RAGGED), "expected an array"),
+        (lambda: nl.identify(X, RAGGED), "expected an array"),
+        (lambda: nl.identify(X, X, axes=5), "a letter for each axis"),
+        (lambda: nl.Layout.named("NC1HWC2", block="a"), "whole number"),
+        (lambda: nl.Layout("NC1HWC2"), r"Layout\.named\('NC1HWC2', block=16\)"),
+        (lambda: nl.Layout("nChw16c"), r"Layout\.named\('nChw16c'\)"),
+        (lambda: nl.Layout("nchw"), r"Is it NCHW\?"),
+        (lambda: nl.TensorSpec((1, 84, 8400)), "one of 3 axes, such as NCW"),
+    ],
+)
+def test_what_cannot_be_meant(call: Callable[[], Any], says: str) -> None:
+    nl.repack(X, "NCHW", "NHWC", shape=X.shape)  # what is remembered of good calls is no reason to take bad ones
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        call()
