@@ -27,6 +27,10 @@ LEAST, MARGIN = 4.0, 3.0  # dB: what a reading has to explain, and by how much b
 _FEW, _MANY, _KEPT = 192, 4096, 48  # samples of all hypotheses, of the best ones, and how many these are
 _MOST = 200.0  # dB of a reading without any error
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_TRIED = (
+    f"Tried: every order of the axes, one of them in blocks of {BLOCKS[0]} to {BLOCKS[-1]} or as a vendor's name says, "
+    f"one pitch longer than needed; not two such pitches, nor anything in front of the tensor, nor half bytes"
+)
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
 
 
@@ -382,7 +386,7 @@ def _along_channels(read: np.ndarray, spec: TensorSpec, values: np.ndarray, rng:
 def _verdict(ranking: list[Hypothesis]) -> Identification:
     if not ranking or ranking[0].score < LEAST:
         best = f"; the best, {ranking[0].spec.describe()}, explains {ranking[0].score:.1f} dB" if ranking else ""
-        return Identification(ranking, None, f"no reading explains the buffer{best}: is it of the same input?")
+        return Identification(ranking, None, f"no reading explains the buffer{best}: is it of the same input? {_TRIED}")
     first = ranking[0]
     text = f"{first.spec.describe()} explains {first.score:.1f} dB"
     if len(ranking) == 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
 from .operators import Given, apply, checked_out, given, kernel, move
@@ -151,11 +152,12 @@ def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | No
 
 
 def _values(value: Any, channels: int, dtype: np.dtype[Any]) -> np.ndarray:
-    given = np.asarray(value)
+    given = plain_array(value)
     with np.errstate(all="ignore"):
         held = given.astype(dtype) if given.dtype.kind in "biuf" else given
     fits = given.dtype.kind in "biuf" and given.ndim <= 1 and given.size in (1, channels)
-    if not fits or (dtype.kind != "f" and not np.array_equal(held, given)):
+    lost = not np.array_equal(held, given) if dtype.kind != "f" else bool((np.isinf(held) & ~np.isinf(given)).any())
+    if not fits or lost:
         raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can hold, got {value!r}")
     return held.reshape(1, -1, 1, 1)
 
