@@ -225,13 +225,16 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
     }
 #else
 #define FLOATS_OF(x, y, i, j, k, l) PACKS(shuffle_ps)((FI)(x), (FI)(y), (i) | (j) << 2 | (k) << 4 | (l) << 6)
-    const V a = lanes(p, 16 * channels), b = lanes(p + 16, 16 * channels), c = lanes(p + 32, 16 * channels);
+    /* Of 4 channels lanes take turns, which one permutation of the result puts in order again. */
+    const int apart = channels == 3;
+    const V a = apart ? lanes(p, 48) : whole(p), b = apart ? lanes(p + 16, 48) : whole(p + VB);
+    const V c = apart ? lanes(p + 32, 48) : whole(p + 2 * VB);
     if (channels == 3) {
         v[0] = (F)FLOATS_OF(a, FLOATS_OF(b, c, 2, 2, 1, 1), 0, 3, 0, 2);
         v[1] = (F)FLOATS_OF(FLOATS_OF(a, b, 1, 1, 0, 0), FLOATS_OF(b, c, 3, 3, 2, 2), 0, 2, 0, 2);
         v[2] = (F)FLOATS_OF(FLOATS_OF(a, b, 2, 2, 1, 1), c, 0, 2, 0, 3);
     } else {
-        const V d = lanes(p + 48, 64), ab = VLOW_4(a, b), cd = VLOW_4(c, d);
+        const V d = whole(p + 3 * VB), ab = VLOW_4(a, b), cd = VLOW_4(c, d);
         v[0] = (F)FLOATS_OF(ab, cd, 0, 1, 0, 1);
         v[1] = (F)FLOATS_OF(ab, cd, 2, 3, 2, 3);
         v[2] = (F)FLOATS_OF(VHIGH_4(a, b), VHIGH_4(c, d), 0, 1, 0, 1);
@@ -251,7 +254,8 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
         const uint8_t *from = p + 4 * channels * i;
         fetch_ahead(reach, from, channels * VB);
         floats_apart(channels, from, v);
-        put_f32(out + 4 * i, v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f));
+        const F gray = v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f);
+        put_f32(out + 4 * i, VB == 32 && channels == 4 ? (F)TURN4((V)gray, SCATTERED) : gray);
         if (i + STEP >= n) return n;
     }
 }
