@@ -150,10 +150,17 @@ class _Feeds:
         array, spec = recorded[source], self._specs.get(source)
         if spec is not None:
             floats = port.dtype is not None and port.dtype.kind == "f"
-            array = model_input(spec, array, self._meta) if floats else spec.unpack(array)
+            # A model that takes integers takes the stored ones.
+            array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
             array = transposed(array, spec.axes, False)
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
-            array = array.astype(port.dtype, copy=False)
+            cast = array.astype(port.dtype, copy=False)
+            if port.dtype.kind != "f" and not np.array_equal(cast, array):
+                raise RecordingError(
+                    f"frame {number}: input {name!r} has values {array.min()} to {array.max()}; {self._model} takes "
+                    f"{port.dtype}"
+                )
+            array = cast
         try:
             return port.check(array)
         except NpuLayoutError as error:

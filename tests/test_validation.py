@@ -330,3 +330,32 @@ def test_the_accelerators_own_input(board: Board) -> None:
     ]
     recording = nl.Recording({"maps": board.spec, "image": pixels}, frames, {"preprocess": PRE})
     assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
+
+
+@pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 0), ("int8", -128)])
+def test_a_model_that_takes_integers(dtype: str, zero_point: int) -> None:
+    """It takes the stored ones of a quantised input, as SimulatedNpu gives them; and none that it cannot hold."""
+    shape = (1, 3, 8, 8)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)],
+        "cast",
+        [helper.make_tensor_value_info("x", kind, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+    )
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    x = nl.TensorSpec(shape, "NHWC", dtype, quantization=nl.Quantization(1 / 255, zero_point), name="x")
+    y = nl.TensorSpec(shape, "NHWC", name="y")
+    npu = nl.SimulatedNpu(model, [y], inputs=[x])
+    rng = np.random.default_rng(5)
+    frames = []
+    for _ in range(4):
+        buffer = rng.integers(0, 256, x.size).astype(np.uint8).view(dtype)
+        frames.append(({"x": buffer}, npu.infer(buffer)))
+    report = nl.validate(nl.Recording({"x": x, "y": y}, frames), model)
+    assert report and report.outputs["y"].figures.max_abs == 0, str(report)
+    wide = [({"x": rng.integers(300, 999, shape)}, outputs) for _, outputs in frames]
+    says = "values 30[0-9] to 99[0-9]; .* takes int8" if dtype == "int8" else "expects dtype uint8, got int64"
+    with pytest.raises(nl.RecordingError, match=says):
+        nl.validate(nl.Recording({"y": y}, wide), model)
