@@ -12,6 +12,7 @@ import numpy as np
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
+from .pixel_units import check_range, check_units
 from .repack import Affine, Plan, check_out, overlap, plan, repack
 from .storage import Storage
 from .tensor import TensorSpec
@@ -59,7 +60,8 @@ class Preprocessor:
     ------
     NpuLayoutError
         Where the parts do not fit each other. An integer target that is not quantised takes pixels as they are:
-        dtype uint8, mean 0, std 1.
+        dtype uint8, mean 0, std 1. A quantised one holds at least half of what mean and std make of the pixels 0..255
+        in each channel. A mean and std that are all below 1 are those of pixels from 0 to 1, and refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own.
 
@@ -116,6 +118,7 @@ class Preprocessor:
         self._pad = _per_channel("pad_value", pad_value, channels)
         if any(s == 0 for s in self._std):
             raise NpuLayoutError(f"std: expected numbers other than 0, got {std!r}")
+        check_units(self._mean, self._std)
         if any(not 0 <= p <= 255 for p in self._pad):
             raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
         plain = not any(self._mean) and all(s == 1 for s in self._std)
@@ -156,6 +159,8 @@ class Preprocessor:
                 f"target {self.target.describe()}: a preprocessor takes quantization per tensor or per C, "
                 f"got axis {axis} ({self.target.axes[axis]})"
             )
+        what = f"target {self.target.describe()} with {quantization}"
+        check_range(what, quantization, self.target.stored, self._mean, self._std, self.color)
         return stored._replace(shift=shift, scale=scale)
 
     def __call__(self, frame: Any, out: np.ndarray | None = None) -> tuple[np.ndarray, Geometry]:

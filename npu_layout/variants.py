@@ -15,7 +15,7 @@ from .model_side import normalisation
 from .recording_frames import FRAME
 from .tensor import TensorSpec
 
-_ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
+_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
 _FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
@@ -137,10 +137,12 @@ def _every(
         yield Variant(text, fix, (taken.unpack(written.pack(pixels)) - m) / s)
         yield Variant(f"{text}, after mean and std", fix, taken.unpack(written.pack(x)))
     if frame is not None:
-        yield from _resized(x, letters, {**base, **known}, frame)
+        yield from _resized(x, letters, {**base, **known}, frame, m, s)
 
 
-def _resized(x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray) -> Iterator[Variant]:
+def _resized(
+    x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray, mean: np.ndarray, std: np.ndarray
+) -> Iterator[Variant]:
     """The camera's frame fitted in the ways that were not declared."""
     asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
     kept = asked.pop("resize", "letterbox")
@@ -152,4 +154,4 @@ def _resized(x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarra
             buffer, _ = Preprocessor(target, resize=resize, **asked)(frame)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-        yield Variant(f"{resize} instead of {kept}", {**base, "resize": resize}, buffer.astype(np.float64))
+        yield Variant(f"{resize} instead of {kept}", {**base, "resize": resize}, (buffer - mean) / std)

@@ -180,3 +180,48 @@ def test_bad_arguments() -> None:
         else:
             with pytest.raises(nl.NpuLayoutError, match=says):
                 nl.Preprocessor(spec, **arguments)  # type: ignore[arg-type]
+
+
+IMAGENET = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantization", "arguments", "says"),
+    [
+        ("uint8", (1 / 128, 128), {}, r"from -1 to 0\.9922; mean=0 and std=1 make 0 to 255.*mean=127\.5, std=127\.5 "),
+        ("uint8", (1 / 128, 128), {"mean": 127.5, "std": 127.5}, None),
+        ("uint8", (1 / 128, 128), {"std": 255}, None),
+        ("int8", (1 / 255, -128), {}, "99 % of the pixel values are cut off; mean=0, std=255 would fit"),
+        ("int8", (1 / 255, -128), {"std": 255}, None),
+        ("int8", (1, -128), {}, None),
+        ("int8", (1 / 64, 0), IMAGENET, None),
+        ("int8", (4.758 / 255, -14), {"std": 255}, None),
+        ("int8", (4.758 / 255, -14), {}, r"mean=\[123\.675, 116\.28, 103\.53\], std=\[58\.395, .* would fit"),
+        ("int8", (4.758 / 255, -14), {"color": "BGR"}, r"mean=\[103\.53, 116\.28, 123\.675\]"),
+        ("int8", (0.3, 0), {}, "cut off$"),
+        ("int8", (2 / 255, 0), {}, r"mean=127\.5, std=127\.5 would fit"),
+        ("int16", (1 / 32768, 0), {"mean": 127.5, "std": 127.5}, None),
+        ("int8", ([1 / 255, 1, 1], -128, 1), {}, "from 0 to 1; mean=0 .* cut off$"),
+        ("int8", ([1 / 255, 1 / 255, 1 / 255], -128, 1), {}, "mean=0, std=255 would fit"),
+        ("int8", ([1 / 255, 1, 1], -128, 1), {"std": [255, 1, 1]}, None),
+        ("float32", None, {"std": 0.001}, None),
+    ],
+)
+def test_what_mean_and_std_make_is_what_the_target_holds(
+    dtype: str, quantization: Any, arguments: Any, says: str | None
+) -> None:
+    spec = nl.TensorSpec((1, 3, 4, 4), "NCHW", dtype, quantization=quantization and nl.Quantization(*quantization))
+    if says is None:
+        nl.Preprocessor(spec, **arguments)
+        return
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.Preprocessor(spec, **arguments)
+
+
+def test_mean_and_std_of_pixels_from_0_to_1() -> None:
+    spec = nl.TensorSpec((1, 3, 4, 4))
+    says = r"0 to 255; got mean=\[0\.485, 0\.456, 0\.406\] .* mean=\[123\.675, 116\.28, 103\.53\] and std="
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.Preprocessor(spec, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
+    for fine in ({"mean": 0.5, "std": 1}, {"std": 0.5}, {"mean": [0, 0, 1], "std": 0.5}):
+        nl.Preprocessor(spec, **fine)

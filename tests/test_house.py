@@ -18,7 +18,7 @@ FLOORS = (
     "spans misfits",
     "repack",
     "gray quantization strided",
-    "tensor array_tensor reshaping",
+    "tensor array_tensor reshaping pixel_units",
     "formats conversion frames engines specs recording_frames identify comparison processes progress",
     "format_loss operators recording_files",
     "channel_operators element_operators moving_operators peaks_operator recording track_report",

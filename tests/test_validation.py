@@ -231,6 +231,20 @@ def test_the_way_the_frame_was_fitted(board: Board) -> None:
     assert output.verdict == "preprocessing" and output.fix == {**PRE, "resize": "stretch"}, str(output)
 
 
+def test_mean_and_std_that_no_preprocessor_takes_are_still_looked_at(board: Board) -> None:
+    """Recordings from elsewhere may declare them in units of 0 to 1; the fault of these is another."""
+    units = {**PRE, "mean": [m / 255 for m in PRE["mean"]], "std": [s / 255 for s in PRE["std"]]}
+    pixels = [board.preprocessor(f)[0] * STD + MEAN for f in board.frames]
+    inputs = [((p - MEAN / 255) / (STD / 255)).astype(np.float32) for p in pixels]
+    stretch = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), resize="stretch", color="RGB")
+    fed = [((stretch(f)[0] - MEAN / 255) / (STD / 255)).astype(np.float32) for f in board.frames]
+    answers = [board.engine.infer(x)["maps"] for x in fed]
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32")
+    frames = [({"image": x, "frame": f}, {"maps": a}) for x, f, a in zip(inputs, board.frames, answers)]
+    output = board.verdict(nl.Recording({"maps": spec}, frames, {"preprocess": units}))
+    assert output.verdict == "preprocessing" and output.fix == {**units, "resize": "stretch"}, str(output)
+
+
 def test_wrong_input(board: Board) -> None:
     packed = board.packed(board.spec)
     late = board.verdict(board.recording(None, packed[:1] + packed[:-1]))
