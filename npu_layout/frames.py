@@ -25,6 +25,7 @@ _ORDERS = {
     "RGBA": (4, (0, 1, 2)),
     "GRAY": (1, ()),
 }
+ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
 _TARGETS = ("BGR", "RGB", "GRAY")
 _INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
@@ -139,10 +140,13 @@ class Preprocessor:
         self._local = threading.local()
 
     def __repr__(self) -> str:
-        return (
-            f"Preprocessor({self.target!r}, resize={self.resize!r}, interpolation={self.interpolation!r}, "
-            f"source={self.source!r}, color={self.color!r}, mean={self._mean}, std={self._std}, pad_value={self._pad})"
-        )
+        return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with beside `target`, JSON-ready; mean, std and pad_value as lists."""
+        values = (self.resize, self.interpolation, self.source, self.color, self._mean, self._std, self._pad)
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:
         shift = None if not any(self._mean) else self._mean
@@ -329,7 +333,10 @@ def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int])
 
 
 def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
-    values = np.asarray(given)
+    try:
+        values = np.asarray(given)
+    except (ValueError, TypeError, OverflowError):
+        values = np.empty(0, object)
     if values.dtype.kind not in "iuf" or values.size not in (1, channels) or not np.isfinite(values).all():
         raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
     return tuple(np.broadcast_to(values.astype(np.float64).reshape(-1), (channels,)).tolist())

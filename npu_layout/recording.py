@@ -14,7 +14,8 @@ import numpy as np
 
 import npu_layout
 
-from .errors import RecordingError
+from .errors import NpuLayoutError, RecordingError
+from .frames import ARGUMENTS, Preprocessor
 from .recording_files import (
     PathLike,
     count_frames,
@@ -26,7 +27,17 @@ from .recording_files import (
     write_about,
     write_frame,
 )
-from .recording_frames import FRAME, Frame, FramesOnDisk, check_frame, checked_frames, checked_meta, checked_specs
+from .recording_frames import (
+    FRAME,
+    Frame,
+    FramesOnDisk,
+    check_frame,
+    checked_frames,
+    checked_meta,
+    checked_specs,
+    frame_of,
+    named_specs,
+)
 from .tensor import TensorSpec
 
 
@@ -113,14 +124,15 @@ class Recorder:
     Parameters
     ----------
     engine
-        Anything with ``infer({name: array}) -> {name: array}`` and ``output_specs``, {name: TensorSpec} or TensorSpecs
-        with names.
+        Anything with ``infer({name: array})`` and ``output_specs``, {name: TensorSpec} or TensorSpecs with names. It
+        answers with {name: array}, or with a list of arrays in the order of output_specs; bytes and other buffers will
+        do for arrays.
     folder
         Where to record: a new or empty folder. RecordingError where it holds anything.
     input_specs
         TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
     preprocess
-        How the inputs were made, in the Preprocessor's terms.
+        How the inputs were made: the Preprocessor, or a mapping of its arguments.
     model
         Path of the model; its SHA-256 is noted.
     note, versions
@@ -148,19 +160,20 @@ class Recorder:
         folder: PathLike,
         *,
         input_specs: Iterable[TensorSpec] = (),
-        preprocess: Mapping[str, Any] | None = None,
+        preprocess: Preprocessor | Mapping[str, Any] | None = None,
         model: PathLike | None = None,
         note: str = "",
         versions: Mapping[str, str] | None = None,
     ) -> None:
         self.engine, self.folder = engine, Path(folder)
-        specs = engine.output_specs
-        named = specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
-        named = {**named, **{spec.name: spec for spec in input_specs}}
-        self._specs, self._name, self.count = checked_specs(named), uuid.uuid4().hex, 0
+        if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
+            raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
+        self._outputs = named_specs("output_specs", engine.output_specs)
+        self._inputs = named_specs("input_specs", input_specs)
+        self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         self._meta = checked_meta(
             {
-                **({} if preprocess is None else {"preprocess": dict(preprocess)}),
+                **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
                 **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
                 "note": note,
                 "versions": {
@@ -192,16 +205,26 @@ class Recorder:
         whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
         has no spec or does not fit it."""
         outputs = self.engine.infer(inputs)
-        given = inputs if isinstance(inputs, Mapping) else {next(iter(self._input_names()), "input"): inputs}
+        where = f"frame {self.count}"
+        given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         seen = given if frame is None else {**given, FRAME: frame}
-        recorded = Frame(*({str(k): np.asarray(v) for k, v in side.items()} for side in (seen, outputs)))
-        check_frame(recorded, self._specs, f"frame {self.count}")
+        recorded = frame_of(seen, self._named(outputs, where), self._specs, where)
+        check_frame(recorded, self._specs, where)
         write_frame(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
 
+    def _named(self, outputs: Any, where: str) -> Mapping[str, Any]:
+        if isinstance(outputs, Mapping):
+            return outputs
+        given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        if len(given) != len(self._outputs):
+            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
+            raise RecordingError(f"{where}: the engine gave {len(given)} outputs, expected {wanted}")
+        return dict(zip(self._outputs, given))
+
     def _input_names(self) -> Iterator[str]:
-        specs = getattr(self.engine, "input_specs", ())
+        specs = getattr(self.engine, "input_specs", None) or self._inputs
         return iter(specs) if isinstance(specs, Mapping) else (spec.name for spec in specs)
 
     def close(self) -> None:
@@ -213,3 +236,21 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _arguments(preprocess: Any) -> dict[str, Any]:
+    """The Preprocessor's arguments. RecordingError where no Preprocessor takes them: who looks at the recording later
+    cannot ask again."""
+    if isinstance(preprocess, Preprocessor):
+        return preprocess.arguments
+    if not isinstance(preprocess, Mapping):
+        raise RecordingError(f"preprocess: expected a Preprocessor or its arguments, got {preprocess!r}")
+    for key in preprocess:
+        if key not in ARGUMENTS:
+            raise RecordingError(f"preprocess: {key!r} is no argument of Preprocessor; it takes {', '.join(ARGUMENTS)}")
+    channels = 1 if preprocess.get("color") == "GRAY" else 3
+    try:
+        Preprocessor(TensorSpec((1, channels, 8, 8)), **preprocess)
+    except NpuLayoutError as error:
+        raise RecordingError(f"preprocess: {error}") from None
+    return {k: v.tolist() if isinstance(v, (np.ndarray, np.generic)) else v for k, v in preprocess.items()}

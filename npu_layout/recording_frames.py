@@ -56,6 +56,24 @@ def checked_specs(specs: Any) -> dict[str, TensorSpec]:
     return dict(specs)
 
 
+def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
+    """Specs by the names that they carry, or as they are where they come by name."""
+    if isinstance(specs, Mapping):
+        return checked_specs(specs)
+    named: dict[str, TensorSpec] = {}
+    for i, spec in enumerate(specs if isinstance(specs, Iterable) else [specs]):
+        if not isinstance(spec, TensorSpec):
+            raise RecordingError(f"{what}: expected TensorSpecs, got {spec!r}")
+        if not spec.name or spec.name in named:
+            wrong = f"both it and another are called {spec.name!r}" if spec.name else "it has none"
+            raise RecordingError(
+                f"{what}: spec {i}, {spec.describe()}, needs a name of its own, and {wrong}: give TensorSpec(..., "
+                f"name=...), or {{name: TensorSpec}}"
+            )
+        named[spec.name] = spec
+    return named
+
+
 def checked_meta(meta: Any) -> dict[str, Any]:
     if meta is not None and not isinstance(meta, Mapping):
         raise RecordingError(f"meta: expected a mapping, got {type(meta).__name__}")
@@ -75,7 +93,7 @@ def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Se
             where, frame = frames.where(i), given
         else:
             where = f"frame {i}"
-            frame = _frame(given, where)
+            frame = _frame(given, specs, where)
             check_frame(frame, specs, where)
             held.append(frame)
         first = first or frame
@@ -84,12 +102,47 @@ def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Se
     return frames if isinstance(frames, FramesOnDisk) else held
 
 
-def _frame(given: Any, where: str) -> Frame:
+def _frame(given: Any, specs: Mapping[str, TensorSpec], where: str) -> Frame:
     try:
         inputs, outputs = given
-        return Frame(*({str(k): np.asarray(v) for k, v in side.items()} for side in (inputs, outputs)))
+        return frame_of(inputs, outputs, specs, where)
+    except RecordingError:
+        raise
     except (TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{where}: expected (inputs, outputs), each {{name: array}} ({error})") from None
+
+
+def frame_of(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any], specs: Mapping[str, TensorSpec], where: str
+) -> Frame:
+    """Both sides as arrays; bytes and other buffers as their spec says what they are."""
+    sides = (("input", inputs), ("output", outputs))
+    return Frame(
+        *(
+            {str(k): _array(v, specs.get(str(k)), f"{where}: {kind} {k!r}") for k, v in side.items()}
+            for kind, side in sides
+        )
+    )
+
+
+def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
+    if isinstance(given, bytes) and spec is None:
+        raise RecordingError(f"{what}: expected numbers, got {len(given)} bytes and no spec that says what they are")
+    try:
+        return np.asarray(given) if spec is None or not _is_buffer(given) else spec.flat(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RecordingError(f"{what}: {error}") from None
+
+
+def _is_buffer(given: Any) -> bool:
+    """Whether it is memory, and no array that says by itself what lies in it."""
+    if isinstance(given, (np.ndarray, np.generic)):
+        return False
+    try:
+        memoryview(given)
+    except TypeError:
+        return False
+    return True
 
 
 def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:

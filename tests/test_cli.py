@@ -301,6 +301,14 @@ def test_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0, out
 
 
+@pytest.mark.parametrize("engine", [["--engine", "own_board:Board"], ["--simulate", "NHWC"]])
+def test_record_refuses_units_of_0_to_1(here: Path, capsys: pytest.CaptureFixture[str], engine: list[str]) -> None:
+    Path("own_board.py").write_text(ENGINES)
+    how = ["--mean", ".485,.456,.406", "--std", ".229,.224,.225", "--out", "units"]
+    status, _, err = ran(capsys, "record", "model.onnx", "images", *engine, *how)
+    assert status == 2 and "give mean=[123.675, 116.28, 103.53]" in err and not Path("units").exists(), err
+
+
 def test_a_video(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "record",

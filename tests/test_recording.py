@@ -166,6 +166,132 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
     assert len(nl.Recording.load(tmp_path / "run")) == 0
 
 
+class Runtime:
+    """Answers as real runtimes do: with lists, tuples, bytes, or one array."""
+
+    def __init__(self, answer: Callable[[list[np.ndarray]], object], specs: object = None) -> None:
+        self.answer = answer
+        self.output_specs = list(SPECS.values()) if specs is None else specs
+
+    def infer(self, inputs: object) -> object:
+        buffers = [np.arange(spec.size).astype(spec.stored) for spec in SPECS.values()]
+        return self.answer(buffers)
+
+
+ANSWERS: dict[str, Callable[[list[np.ndarray]], object]] = {
+    "list": list,
+    "tuple": tuple,
+    "by name": lambda both: dict(zip(SPECS, both)),
+    "bytes": lambda both: {name: one.tobytes() for name, one in zip(SPECS, both)},
+    "list of bytes": lambda both: [one.tobytes() for one in both],
+    "bytearray": lambda both: [bytearray(one) for one in both],
+    "memoryview": lambda both: [memoryview(one) for one in both],
+    "logical": lambda both: [both[0].reshape(1, 2, 4, 5, 16), both[1].reshape(1, 6, 4)],
+}
+
+
+@pytest.mark.parametrize("how", ANSWERS)
+def test_what_runtimes_answer(tmp_path: Path, how: str) -> None:
+    with nl.Recorder(Runtime(ANSWERS[how]), tmp_path / "run") as recorder:
+        given = recorder.infer(image(0))
+    assert type(given) is type(ANSWERS[how]([np.zeros(640, np.int8), np.zeros(24, np.float32)]))
+    outputs = nl.Recording.load(tmp_path / "run").frames[0].outputs
+    for name, spec in SPECS.items():
+        np.testing.assert_array_equal(spec.flat(outputs[name]), np.arange(spec.size).astype(spec.stored))
+
+
+def test_one_output_needs_no_list(tmp_path: Path) -> None:
+    with nl.Recorder(Runtime(lambda both: both[1], [SPECS["boxes"]]), tmp_path / "run") as recorder:
+        recorder.infer(image(0))
+    assert nl.Recording.load(tmp_path / "run").frames[0].outputs["boxes"].shape == (24,)
+
+
+def test_inputs_by_the_names_of_input_specs(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", name="pixels")
+    with nl.Recorder(Runtime(list), tmp_path / "run", input_specs=[spec]) as recorder:
+        recorder.infer(image(0).tobytes())
+        recorder.infer({"pixels": image(1).tobytes()})
+    loaded = nl.Recording.load(tmp_path / "run")
+    for i, frame in enumerate(loaded):
+        assert frame.inputs["pixels"].dtype == np.uint8
+        np.testing.assert_array_equal(frame.inputs["pixels"], image(i).ravel())
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda both: both[:1], "frame 0: the engine gave 1 outputs, expected 2, as its output_specs: heat, boxes"),
+        (lambda both: [*both, both[0]], "gave 3 outputs, expected 2"),
+        (lambda both: None, "gave 1 outputs, expected 2"),
+        (lambda both: [None, both[1]], "output 'heat': expected numbers, got dtype object"),
+        (lambda both: {"heat": bytes(3), "boxes": both[1]}, "output 'heat': buffer has 3 bytes"),
+        (lambda both: {"mask": bytes(3)}, "output 'mask': expected numbers, got 3 bytes and no spec"),
+        (lambda both: [[[1], [2, 3]], both[1]], "output 'heat': .*inhomogeneous"),
+    ],
+)
+def test_answers_that_cannot_be_recorded(
+    tmp_path: Path, answer: Callable[[list[np.ndarray]], object], says: str
+) -> None:
+    with nl.Recorder(Runtime(answer), tmp_path / "run") as recorder, pytest.raises(nl.RecordingError, match=says):
+        recorder.infer(image(0))
+    assert len(nl.Recording.load(tmp_path / "run")) == 0
+
+
+def test_specs_need_names(tmp_path: Path) -> None:
+    unnamed = nl.TensorSpec((1, 6), "NC", "int8")
+    named = nl.TensorSpec((1, 6), "NC", "int8", name="y")
+    for specs, says in (
+        ([unnamed, unnamed], r"output_specs: spec 0, layout NC of \(1,6\) int8, needs a name .* it has none"),
+        ([named, named], "spec 1, .* both it and another are called 'y'"),
+        ([None], "output_specs: expected TensorSpecs, got None"),
+        (5, "output_specs: expected TensorSpecs, got 5"),
+        ({"y": "NC"}, "expected {name: TensorSpec}"),
+    ):
+        with pytest.raises(nl.RecordingError, match=says):
+            nl.Recorder(Runtime(list, specs), tmp_path / "run")
+    with pytest.raises(nl.RecordingError, match="input_specs: spec 0"):
+        nl.Recorder(Runtime(list), tmp_path / "run", input_specs=[unnamed])
+    with pytest.raises(nl.RecordingError, match="engine: expected an object with infer and output_specs, got 3"):
+        nl.Recorder(3, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    nl.Recorder(Runtime(list, {"y": unnamed}), tmp_path / "run").close()
+
+
+def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
+    def noted(preprocess: object) -> object:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        nl.Recorder(Engine(), folder, preprocess=preprocess).close()  # type: ignore[arg-type]
+        return nl.Recording.load(folder).meta["preprocess"]
+
+    made = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), color="BGR", mean=[1, 2, 3], std=255, resize="crop")
+    assert noted(made) == made.arguments
+    assert made.arguments == {
+        "resize": "crop",
+        "interpolation": "linear",
+        "source": "BGR",
+        "color": "BGR",
+        "mean": [1.0, 2.0, 3.0],
+        "std": [255.0] * 3,
+        "pad_value": [114.0] * 3,
+    }
+    assert noted({"mean": np.array([1, 2, 3]), "std": np.float32(2)}) == {"mean": [1, 2, 3], "std": 2}
+    assert noted({"color": "GRAY", "mean": 128}) == {"color": "GRAY", "mean": 128}
+    assert noted({}) == {}
+    for wrong, says in (
+        ({"colour": "RGB"}, "'colour' is no argument of Preprocessor; it takes resize, interpolation, source, color"),
+        ({"color": "rgb"}, "color: expected one of BGR, RGB, GRAY, got 'rgb'"),
+        ({"resize": "fit"}, "resize: expected one of letterbox"),
+        ({"mean": [1, 2]}, "mean: expected 1 or 3 finite numbers"),
+        ({"mean": [[1], [2, 3]]}, "mean: expected 1 or 3 finite numbers"),
+        ({"std": 0}, "std: expected numbers other than 0"),
+        ({"mean": 0.5, "std": 0.5}, "pixel units"),
+        ("RGB", "expected a Preprocessor or its arguments, got 'RGB'"),
+    ):
+        with pytest.raises(nl.RecordingError, match=f"preprocess: .*{says}"):
+            nl.Recorder(Engine(), tmp_path / "wrong", preprocess=wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "wrong").exists()
+
+
 def changed(folder: Path, name: str) -> Path:
     shutil.copytree(folder, folder.parent / name, symlinks=True)
     return folder.parent / name

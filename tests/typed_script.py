@@ -133,6 +133,7 @@ def preprocessing(frame: np.ndarray) -> None:
     assert_type(preprocess.batch([frame], out=None), tuple[np.ndarray, list[nl.Geometry]])
     assert_type(preprocess.resize + preprocess.interpolation + preprocess.source + preprocess.color, str)
     assert preprocess.plan is not None and preprocess.target.name == ""
+    assert_type(preprocess.arguments, dict[str, Any])
     for g in (f((8, 6), (4, 4)) for f in (nl.Geometry.letterbox, nl.Geometry.stretch, nl.Geometry.crop)):
         assert_type(g.frame_wh + g.input_wh + g.resized_wh, "tuple[int, int, int, int, int, int]")
         assert_type((g.pad_ltrb, g.crop_xyxy), "tuple[tuple[int, int, int, int], tuple[int, int, int, int]]")
