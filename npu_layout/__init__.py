@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from . import exchange, ops
     from .explanation import Explanation, explain
     from .many import Reports, find_recordings, validate_many
+    from .recorded_inputs import InputReport
     from .recording import Recorder, Recording
     from .report import OutputReport, Report
     from .track import track_layout
@@ -38,6 +39,7 @@ __all__ = [
     "Geometry",
     "Hypothesis",
     "Identification",
+    "InputReport",
     "Layout",
     "LayoutError",
     "NoDeviceError",
@@ -81,6 +83,7 @@ __all__ = [
 
 _LATE = {  # what they need takes longer to import than all the rest
     "Explanation": "explanation",
+    "InputReport": "recorded_inputs",
     "OutputReport": "report",
     "Recorder": "recording",
     "Recording": "recording",

@@ -52,16 +52,16 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def say_report(report: Report) -> None:
-    """One recording's report: before its text, a table of the outputs where somebody looks."""
+    """One recording's report: before its text, a table of what was judged where somebody looks."""
     if _looked_at():
         rows = []
-        for o in report.outputs.values():
-            f = o.figures
+        for found in report.findings:
+            f = getattr(found, "figures", None)
             figures = ("",) * 4
             if f is not None:
                 steps = "" if f.max_steps is None else f"{f.max_steps:.1f}"
                 figures = (f"{f.snr_db:.1f}", f"{f.cosine:.7f}", f"{f.max_abs:.6g}", steps)
-            rows.append((o.name, o.verdict, *figures))
+            rows.append((found.title, found.verdict, *figures))
         table(("output", "verdict", "SNR dB", "cosine", "largest error", "steps"), rows)
     say(str(report))
 
@@ -73,8 +73,8 @@ def say_reports(reports: Reports) -> None:
         if isinstance(result, str):
             rows.append((path, "error", "", result))
         elif not result:
-            failed = [o for o in result.outputs.values() if not o]
-            names = ", ".join(o.name for o in failed)
+            failed = [found for found in result.findings if not found]
+            names = ", ".join(found.title for found in failed)
             rows.append((path, result.verdict, names, failed[0].why if failed else result.note))
     if rows:
         table(("recording", "verdict", "outputs", "why"), rows)

@@ -27,7 +27,7 @@ _ORDERS = {
 }
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
 _TARGETS = ("BGR", "RGB", "GRAY")
-_INTERPOLATIONS = {
+INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
     "linear": "INTER_LINEAR",
     "cubic": "INTER_CUBIC",
@@ -96,7 +96,7 @@ class Preprocessor:
             raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
         for what, value, known in (
             ("resize", resize, tuple(MODES)),
-            ("interpolation", interpolation, tuple(_INTERPOLATIONS)),
+            ("interpolation", interpolation, tuple(INTERPOLATIONS)),
             ("source", source, tuple(_ORDERS)),
             ("color", color, _TARGETS),
         ):
@@ -283,7 +283,7 @@ class Preprocessor:
         pixels = part[..., 0] if part.shape[2] == 1 else part
         target = resized if resized.strides[1] == inner.shape[2] else self._scratch("resized", resized.shape)
         written = cv2.resize(
-            pixels, (width, height), dst=target, interpolation=getattr(cv2, _INTERPOLATIONS[self.interpolation])
+            pixels, (width, height), dst=target, interpolation=getattr(cv2, INTERPOLATIONS[self.interpolation])
         )
         if written.ctypes.data != resized.ctypes.data:
             resized[...] = written

@@ -1,4 +1,4 @@
-"""Reports as JUnit's XML, which every build server reads: a test case for each output of each recording."""
+"""Reports as JUnit's XML, which every build server reads: a test case for each output and input that was judged."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 
 def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) -> None:
-    """Write `reports` to `path`: an output that does not match is a failure, a recording that could not be judged an
-    error, and so is one in which nothing was compared. `command`: how it can be run again."""
+    """Write `reports` to `path`: an output or input that does not match is a failure, a recording that could not be
+    judged an error, and so is one in which nothing was compared. `command`: how it can be run again."""
     suite = ElementTree.Element("testsuite", name="npu-layout validate")
     properties = ElementTree.SubElement(suite, "properties")
     ElementTree.SubElement(properties, "property", name="command", value=_plain(command))
@@ -33,10 +33,10 @@ def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) ->
         elif not result.frames or not result.outputs:
             wrong(case(recording, "recording"), "error", result.note, str(result))
         else:
-            for output in result.outputs.values():
-                of = case(recording, output.name)
-                if not output:
-                    wrong(of, "failure", f"{output.verdict}: {output.why}", str(output))
+            for found in result.findings:
+                of = case(recording, found.title)
+                if not found:
+                    wrong(of, "failure", f"{found.verdict}: {found.why}", str(found))
     for name, number in count.items():
         suite.set(name, str(number))
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -84,7 +84,7 @@ class Reports(Mapping[str, Union[Report, str]]):
 def _line(result: Report | str) -> str:
     if isinstance(result, str):
         return f"error: {result}"
-    failed = [f"{name} {o.verdict}" for name, o in result.outputs.items() if not o]
+    failed = [f"{found.title} {found.verdict}" for found in result.findings if not found]
     return result.verdict + (f" ({', '.join(failed)})" if failed else "")
 
 

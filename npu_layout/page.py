@@ -39,7 +39,7 @@ WORDS = {
 def page(report: Any, made_by: str) -> str:
     """The whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
     kind, sign, says = WORDS[report.verdict]
-    outputs, model = list(report.outputs.values()), _called(report.model)
+    outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), _called(report.model)
     wrong = [o.name for o in outputs if o.verdict != "match"]
     banner = el(
         "header",
@@ -51,11 +51,12 @@ def page(report: Any, made_by: str) -> str:
             el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
             if wrong[len(outputs) == 1 :]
             else None,
+            *(el("p", f"{found.title} is not what was declared") for found in inputs if not found),
         ),
         class_=f"banner {kind}",
     )
     about = _about(report, model, made_by)
-    sections = [_output(i, output) for i, output in enumerate(outputs)]
+    sections = [*map(_input, inputs), *(_output(i, output) for i, output in enumerate(outputs))]
     body = el("main", about, _contents(outputs) if len(outputs) > 1 else None, *sections)
     footer = (
         "SNR: the model's power against that of the difference. What an explanation explains: the variance within the "
@@ -153,6 +154,18 @@ def _output(place: int, o: Any) -> Html:
         class_="card output",
         id=f"output-{place}",
         aria_labelledby=f"output-{place}-name",
+    )
+
+
+def _input(found: Any) -> Html:
+    """An input that was recorded with the camera's frame."""
+    code = fixes.code(found.verdict, found.fix, found.spec)
+    return el(
+        "section",
+        el("div", el("h2", found.title), _badge(found.verdict), class_="title"),
+        el("p", found.why, class_="why"),
+        el("section", el("h3", "The fix"), el("pre", el("code", code))) if code else None,
+        class_="card",
     )
 
 

@@ -36,9 +36,9 @@ def usual(color: str) -> Iterator[tuple[Values, Values]]:
 def check_units(mean: Values, std: Values) -> None:
     """NpuLayoutError where a mean and a std are those of pixels from 0 to 1."""
     if any(mean) and all(abs(v) < 1 for v in (*mean, *std)):
-        meant = " and ".join(f"{k}={_said([v * 255 for v in of])}" for k, of in (("mean", mean), ("std", std)))
+        meant = " and ".join(f"{k}={said([v * 255 for v in of])}" for k, of in (("mean", mean), ("std", std)))
         raise NpuLayoutError(
-            f"mean and std are in pixel units, 0 to 255; got mean={_said(mean)} and std={_said(std)}: for a model that "
+            f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: for a model that "
             f"divides by 255 first give {meant}"
         )
 
@@ -59,8 +59,8 @@ def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values,
         return
     least, most = sorted(real[[0, -1], worst])
     raise NpuLayoutError(
-        f"{what} holds (pixel - mean) / std from {low[worst]:.4g} to {high[worst]:.4g}; mean={_said(mean)} and "
-        f"std={_said(std)} make {least:.4g} to {most:.4g}, and {100 * cut[worst]:.0f} % of the pixel values are cut off"
+        f"{what} holds (pixel - mean) / std from {low[worst]:.4g} to {high[worst]:.4g}; mean={said(mean)} and "
+        f"std={said(std)} make {least:.4g} to {most:.4g}, and {100 * cut[worst]:.0f} % of the pixel values are cut off"
         + _fitting(low, high, color)
     )
 
@@ -73,10 +73,10 @@ def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
         return float(((abs(low + mean / std) + abs(high - (255 - mean) / std)) / (high - low)).max())
 
     best = min(usual(color), key=off)
-    return f"; mean={_said(best[0])}, std={_said(best[1])} would fit" if off(best) <= _NEAR else ""
+    return f"; mean={said(best[0])}, std={said(best[1])} would fit" if off(best) <= _NEAR else ""
 
 
-def _said(values: Any) -> str:
+def said(values: Any) -> str:
     """One number where all are equal."""
     numbers = [f"{v:.6g}" for v in values]
     return numbers[0] if len(set(numbers)) == 1 else f"[{', '.join(numbers)}]"

@@ -16,6 +16,7 @@ import npu_layout
 from . import kernels, page
 from .comparison import Figures
 from .evidence import Explanation
+from .recorded_inputs import InputReport
 from .tensor import TensorSpec
 
 VERDICTS = (
@@ -101,8 +102,13 @@ class OutputReport:
     def __bool__(self) -> bool:
         return self.verdict == "match"
 
+    @property
+    def title(self) -> str:
+        """What tables call it, among inputs."""
+        return self.name
+
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {self.fix!r}")
         if self.figures is not None:
@@ -168,7 +174,8 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """What `validate` found. True where every output matches and there was something to compare.
+    """What `validate` found. True where every output matches, no recorded input is another than the recording says, and
+    there was something to compare.
 
     Attributes
     ----------
@@ -180,6 +187,9 @@ class Report:
         The model as it was given, and what else is to be said: outputs that were not recorded, nothing compared.
     meta
         The recording's.
+    inputs
+        {name: InputReport} of the input that was recorded with the camera's frame, and made anew from it as the
+        recording's preprocess says.
     """
 
     outputs: Mapping[str, OutputReport]
@@ -187,20 +197,27 @@ class Report:
     model: str
     note: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, InputReport] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return self.frames > 0 and bool(self.outputs) and all(map(bool, self.outputs.values()))
+        return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
+
+    @property
+    def findings(self) -> tuple[OutputReport | InputReport, ...]:
+        """What is known of every output, then of the inputs."""
+        return (*self.outputs.values(), *self.inputs.values())
 
     @property
     def verdict(self) -> str:
-        """One word for all outputs: match, or the first other verdict in the order of the recording."""
+        """One word for all: match, or the first other verdict, of the outputs in the recording's order, then of the
+        inputs."""
         if not self.frames or not self.outputs:
             return "mismatch"
-        return next((o.verdict for o in self.outputs.values() if not o), "match")
+        return next((found.verdict for found in self.findings if not found), "match")
 
     def __str__(self) -> str:
         head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
-        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.outputs.values())])
+        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, without the pictures."""
@@ -212,6 +229,7 @@ class Report:
             "note": self.note,
             "meta": dict(self.meta),
             "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
+            "inputs": {name: found.to_dict() for name, found in self.inputs.items()},
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

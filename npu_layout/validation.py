@@ -20,6 +20,7 @@ from .layout import Layout
 from .model_side import model_input
 from .progress import track
 from .quantization import Quantization
+from .recorded_inputs import recorded_inputs
 from .recording import Recording
 from .recording_frames import FRAME, Frame
 from .report import Exhibit, OutputReport, Report
@@ -63,8 +64,10 @@ def validate(
 
     Returns
     -------
-    A Report, true where every output matches; see OutputReport for verdicts and fixes. "match" means that reading the
-    output as declared is the best explanation of its values, that none other is as good, and that the tolerances hold.
+    A Report, true where every output matches, and where an input that was recorded with the camera's frame is what
+    ``meta["preprocess"]`` makes of it; see OutputReport and InputReport for verdicts and fixes. An output's "match"
+    means that reading it as declared is the best explanation of its values, that none other is as good, and that the
+    tolerances hold.
 
     Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
 
@@ -118,7 +121,7 @@ def validate(
     }
     missing = [name for name in shapes if name not in pairs.values()]
     note = f"the model's outputs {', '.join(missing)} were not recorded" if missing else ""
-    return Report(_exchanged(reports), count, engine.model, note, recording.meta)
+    return Report(_exchanged(reports), count, engine.model, note, recording.meta, recorded_inputs(recording))
 
 
 class _Kept(NamedTuple):

@@ -111,7 +111,7 @@ def test_for_machines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "good": "match", "tree/right": "match", "tree/wrong": "layout", "damaged": None,
     }  # fmt: skip
     suite = ElementTree.parse("report.xml").getroot()
-    assert suite.tag == "testsuite" and [suite.get(k) for k in ("tests", "failures", "errors")] == ["4", "1", "1"]
+    assert suite.tag == "testsuite" and [suite.get(k) for k in ("tests", "failures", "errors")] == ["7", "1", "1"]
     failed = suite.find("testcase[@classname='tree/wrong'][@name='maps']/failure")
     assert failed is not None and str(failed.get("message")).startswith("layout: ") and "fix:" in str(failed.text)
     error = suite.find("testcase[@classname='damaged']/error")

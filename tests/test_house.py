@@ -28,7 +28,7 @@ FLOORS = (
     "raw_dumps onnx_test_data",
     "polygraphy_json rknn_snapshot",
     "exchange evidence variants",
-    "scales verdicts fixes pictures tables",
+    "scales verdicts fixes pictures tables recorded_inputs",
     "causes contact_sheet",
     "page",
     "report",

@@ -132,7 +132,7 @@ def test_a_layout_fault(board: Board, tmp_path: Path) -> None:
     page = read(report, tmp_path)
     output = report.outputs["maps"]
     assert page.headings[0] == (1, "\u2717Verdict: layout") and output.why in page.text
-    assert [h for h in page.headings if h[0] == 2] == [(2, "maps")]
+    assert [h for h in page.headings if h[0] == 2] == [(2, "input image"), (2, "maps")]
     assert nl.__version__ in page.text and nl.kernels.active() in page.text and "letterbox" in page.text
     names: dict[str, Any] = {"buffer": report.outputs["maps"].exhibit.buffer}
     exec(page.codes[0], names)

@@ -181,13 +181,18 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
     report.to_html(folder / "report.html")
     report.to_json(folder / "report.json")
     report.to_dict(), report.meta
+    assert_type(report.findings, "tuple[nl.OutputReport | nl.InputReport, ...]")
+    for found in report.inputs.values():
+        assert_type((found.name, found.verdict, found.why, found.title), tuple[str, str, str, str])
+        assert_type(found.frames, tuple[int, ...])
+        assert found and found.fix is None and found.spec and found.to_dict()
     for name, output in report.outputs.items():
         assert_type(output, nl.OutputReport)
         assert_type((output.verdict, output.why, output.against, name), tuple[str, str, str, str])
         assert_type(output.worst_channel, "int | None")
         assert bool(output) and output.name == name and output.fix is None and output.exhibit is not None
         seen = (output.figures, output.channels, output.dead, output.passing, output.tolerances, output.ranking)
-        assert seen and output.to_dict() and output.spec.name == name
+        assert seen and output.to_dict() and output.spec.name == output.title == name
     reports = nl.validate_many(nl.find_recordings(folder), model, workers=1, progress=False)
     assert_type(reports.counts, dict[str, int])
     assert_type([str(found) for found in reports.values() if isinstance(found, nl.Report)], list[str])

@@ -1,0 +1,260 @@
+"""Whether a recorded input is what the recording's preprocess makes of the camera's frame, or what else makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import NpuLayoutError
+from .frames import ARGUMENTS, INTERPOLATIONS, Preprocessor
+from .geometry import MODES
+from .layout import Layout
+from .model_side import normalisation
+from .pixel_units import said, usual
+from .recording import Recording
+from .recording_frames import FRAME
+from .tensor import TensorSpec
+from .variants import channel_axis
+
+_SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
+_WRONG = "The recorded input is not what preprocess= makes of the frame"
+_FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
+_PADS = (0, 114, 127, 255)
+
+How = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class InputReport:
+    """What `validate` knows of an input that was recorded with the camera's frame.
+
+    Attributes
+    ----------
+    name
+        The recording's name of the input.
+    verdict
+        "match", or "preprocessing": it is not what the recording's preprocess makes of the frame.
+    fix
+        The Preprocessor's arguments that make it of the frame; None where none were found, or none are needed.
+    why
+        The evidence, in a sentence.
+    spec
+        Its TensorSpec, as declared or as the model takes it.
+    frames
+        The numbers of the frames that were looked at.
+    """
+
+    name: str
+    verdict: str
+    fix: Mapping[str, Any] | None
+    why: str
+    spec: TensorSpec
+    frames: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return self.verdict == "match"
+
+    @property
+    def title(self) -> str:
+        """What tables call it, among outputs."""
+        return f"input {self.name}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        fix = None if self.fix is None else dict(self.fix)
+        spec, frames = self.spec.to_dict(), list(self.frames)
+        return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
+
+
+def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
+    """{name: what is known of it} of the one input that is an image: the first, the middle and the last of its frames
+    are made anew. Nothing where the recording has no camera frames or does not say how its inputs were made, or where a
+    Preprocessor cannot make them."""
+    declared, count = recording.meta.get("preprocess"), len(recording.frames)
+    if not count or not declared or not isinstance(declared, Mapping):
+        return {}
+    numbers = sorted({0, count // 2, count - 1})
+    seen = [recording.frames[i].inputs for i in numbers]
+    specs = {name: _spec(array, recording.specs.get(name)) for name, array in seen[0].items() if name != FRAME}
+    images = [(name, spec) for name, spec in specs.items() if spec is not None]
+    if FRAME not in seen[0] or len(images) != 1:
+        return {}
+    name, spec = images[0]
+    try:
+        pairs = [_Pair(spec, inputs[FRAME], spec.unpack(np.ascontiguousarray(inputs[name]))) for inputs in seen]
+        found = _found(pairs, {k: v for k, v in declared.items() if k in ARGUMENTS}, numbers)
+    except NpuLayoutError:
+        return {}
+    if found is None:
+        return {}
+    verdict, fix, why = found
+    return {name: InputReport(name, verdict, fix and {**declared, **fix}, why, spec, tuple(numbers))}
+
+
+def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
+    """The spec of an input that a Preprocessor can make of one frame; None for others."""
+    if spec is None:
+        axis = channel_axis(array.shape)
+        if axis is None or array.dtype.kind not in "fu":
+            return None
+        spec = TensorSpec(array.shape, Layout.plain(("NCHW", "NHWC")[axis == 3]), array.dtype)
+    extents = dict(zip(spec.axes, spec.shape))
+    image = len(extents) == 3 + ("N" in extents) and {"C", "H", "W"} <= extents.keys()
+    image = image and extents.get("N", 1) == 1 and extents["C"] in (1, 3)
+    known = spec.element.unpacked.kind == "f" or spec.quantization is not None or spec.dtype == "uint8"
+    return spec if image and known else None
+
+
+class _Pair:
+    """A camera's frame, and what was recorded as the input made of it."""
+
+    def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
+        self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
+        # What takes integers that mean nothing else takes the pixels: mean and std are the compiled model's.
+        self.takes_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
+        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last: a list of changes keeps most arguments
+
+    def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
+        """mean and std, to be broadcast over the input."""
+        channels = self.spec.shape[self.spec.axes.index("C")]
+        along = [channels if letter == "C" else 1 for letter in self.spec.axes]
+        stated = {} if self.takes_pixels else {"preprocess": how}
+        mean, std = (values.reshape(along) for values in normalisation(stated, channels))
+        return mean, std
+
+    def made(self, how: How) -> np.ndarray:
+        """The input as `how` makes it, saturated and rounded where it is quantised."""
+        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+        if not self._fitted[1].size or self._fitted[0] != fitting:
+            target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
+            self._fitted = fitting, Preprocessor(target, **fitting)(self.frame)[0].reshape(self.spec.shape)
+        mean, std = self.arithmetic(how)
+        made = ((self._fitted[1] - mean) / std).astype(np.float32)
+        return made if self.spec.quantization is None else self.spec.unpack(self.spec.pack(made))
+
+    def step(self, how: How) -> float:
+        """What cannot be told apart, in pixel values: one of them, or a step of the input where that is larger."""
+        quantization = self.spec.quantization
+        scale = 0.0 if quantization is None else float(np.max(quantization.scale))
+        return max(1.0, scale * float(abs(self.arithmetic(how)[1]).max()))
+
+    def off(self, how: How, other: np.ndarray | None = None) -> float:
+        """By how many steps the recorded input, or another, differs from what `how` makes: the root mean square."""
+        error = (self.made(how) - (self.recorded if other is None else other)) * self.arithmetic(how)[1]
+        off = float(np.sqrt(np.square(error).mean(dtype=np.float64))) / self.step(how)
+        return off if np.isfinite(off) else np.inf
+
+
+class _Found(NamedTuple):
+    """`fix`: arguments that make what was recorded."""
+
+    verdict: str
+    fix: How | None
+    why: str
+
+
+class _Change(NamedTuple):
+    """Arguments other than declared, in words, and whether they only resize by another formula."""
+
+    arguments: How
+    words: str
+    is_formula: bool = False
+
+
+def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> _Found | None:
+    """Where neither mean nor std is said, any usual ones will do, and nothing is said against others."""
+    if pairs[0].takes_pixels or {"mean", "std"} & how.keys():
+        return _judged(pairs, how, numbers)
+    usually = (
+        _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers) for m, s in usual(how.get("color", "RGB"))
+    )
+    explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
+    return min(explained, key=lambda found: found.verdict != "match", default=None)
+
+
+def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int]) -> _Found:
+    """`base`: what was declared, mean and std with it."""
+
+    def off(given: How) -> float:
+        return max(pair.off(given) for pair in pairs)
+
+    def pixels(given: How, steps: float) -> str:
+        return f"{steps * pairs[0].step(given):.1f}"
+
+    frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
+    if declared <= _SAME:
+        return _Found("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
+    changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0])]
+    offs = [off(change.arguments) for change in changes]
+    made = [pair.made(base) for pair in pairs]
+    formulas = [change.arguments for change in changes if change.is_formula]
+    spread = max([_SAME, *(max(p.off(f, m) for p, m in zip(pairs, made)) for f in formulas)])
+    best = min(range(len(changes)), key=offs.__getitem__)
+    if offs[best] > _SAME:  # the frame was resized by a formula of the user's own
+        best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
+    off_by = f"{pixels(base, declared)} pixel values"
+    if offs[best] <= max(_SAME, min(spread, declared / 2)):
+        arguments, words, _ = changes[best]
+        by = f"{pixels(arguments, offs[best])} pixel values off in {frames}, and {off_by} from what was declared"
+        return _Found("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
+    if declared <= spread:
+        most = f"other interpolations by up to {pixels(base, spread)}"
+        why = "It is what preprocess= makes of the frame, but for the formula that resizes: it differs by"
+        return _Found("match", None, f"{why} {off_by}, {most} ({frames}).")
+    worst = numbers[max(range(len(pairs)), key=lambda i: pairs[i].off(base))]
+    why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
+    return _Found("preprocessing", None, f"{why} ({frames} made anew).")
+
+
+def _changes(how: How, pair: _Pair) -> Iterator[_Change]:
+    """What is often done instead, the commonest first."""
+    color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
+    mean, std = (np.ravel(values) for values in pair.arithmetic(how))
+    swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
+    if color in _FLIPPED:
+        other = {"color": _FLIPPED[color]}
+        yield _Change(other, f"color={other['color']!r}")
+        if len({*zip(mean, std)}) > 1:
+            yield _Change(swapped, _words(mean[::-1], std[::-1]))
+            yield _Change({**other, **swapped}, f"color={other['color']!r}, {_words(mean[::-1], std[::-1])}")
+    for mode in MODES:
+        if mode != resize:
+            yield _Change({"resize": mode}, f"resize={mode!r}")
+    if not pair.takes_pixels:
+        for what, (m, s) in _scalings(mean, std, color).items():
+            yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({what})")
+    for pad in (*_PADS, np.clip(mean, 0, 255).tolist()):
+        yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
+    for interpolation in INTERPOLATIONS:
+        if interpolation != how.get("interpolation", "linear"):
+            yield _Change({"interpolation": interpolation}, f"interpolation={interpolation!r}", is_formula=True)
+
+
+def _words(mean: Any, std: Any) -> str:
+    return f"mean={said(mean)}, std={said(std)}"
+
+
+def _scalings(mean: np.ndarray, std: np.ndarray, color: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """{what was done: the mean and std that come to the same}"""
+    zero, one = 0 * mean, np.ones_like(std)
+    named = {
+        "mean and std forgotten": (zero, one),
+        "divided by 255 alone": (zero, 255 * one),
+        "units of 0 to 1 on pixels of 0 to 255": (mean / 255, std / 255),
+        "divided by 255 before": (mean * 255, std * 255),
+        "mean and std applied twice": (mean + mean * std, std * std),
+        "mean and std applied twice, in units of 0 to 1": (mean + mean * std / 255, std * std / 255),
+        "mean forgotten": (zero, std),
+        "std forgotten": (mean, one),
+        "std forgotten, divided by 255 all the same": (mean, 255 * one),
+    }
+    for m, s in usual(color):
+        named.setdefault(f"as many models, {_words(m, s)}", (np.array(m), np.array(s)))
+    return named
