@@ -12,6 +12,7 @@ from .capture import Feed, capture, simulated
 from .engines import OnnxRuntimeEngine
 from .errors import NpuLayoutError
 from .factories import engine_named
+from .geometry import MODES
 from .junit import write_junit
 from .many import find_recordings, validate_many
 from .report import Report
@@ -34,7 +35,7 @@ def record_options(parser: argparse.ArgumentParser) -> None:
                       help="a callable that gives an object with infer and output_specs")  # fmt: skip
     runs.add_argument("--simulate", type=cli_words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
                       help="no accelerator: the outputs as one would store them (default dtype: int8)")  # fmt: skip
-    parser.add_argument("--resize", default="letterbox", help="letterbox, stretch or crop (default: letterbox)")
+    parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
     parser.add_argument("--mean", type=cli_words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
     parser.add_argument("--std", type=cli_words.numbers, default=[1.0], help="in pixel units")

@@ -43,8 +43,9 @@ class Preprocessor:
     target
         TensorSpec of the accelerator's input: axes H, W and C, and N where it has one; 1 or 3 channels.
     resize
-        "letterbox" (the whole frame, bordered), "stretch", or "crop" (the largest centred part of the frame with the
-        input's aspect, in whole frame pixels).
+        "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom alone, as for
+        YOLOX), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole frame
+        pixels).
     interpolation
         "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels.
     source

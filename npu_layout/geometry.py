@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,15 @@ class Geometry:
             )
 
     @classmethod
-    def letterbox(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
-        """The whole frame in its own aspect, as large as fits, centred in padding.
+    def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True) -> Geometry:
+        """The whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
 
         The scale is min(input_w / frame_w, input_h / frame_h): one side fits exactly, the other is rounded to the
         nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
         and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
         frame_wh, input_wh: width and height in pixels. NpuLayoutError where they are not whole numbers of at least 1.
+        center: False puts all padding at the right and bottom, as YOLOX and MMDetection do.
 
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
@@ -105,7 +107,8 @@ class Geometry:
         else:
             resized = (max(1, _round_div(frame_w * input_h, frame_h)), input_h)
         free_w, free_h = input_w - resized[0], input_h - resized[1]
-        pad = (free_w // 2, free_h // 2, free_w - free_w // 2, free_h - free_h // 2)
+        left, top = (free_w // 2, free_h // 2) if center else (0, 0)
+        pad = (left, top, free_w - left, free_h - top)
         return cls((frame_w, frame_h), (input_w, input_h), resized, pad, (0, 0, frame_w, frame_h))
 
     @classmethod
@@ -276,6 +279,7 @@ class Geometry:
 
 MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
     "letterbox": Geometry.letterbox,
+    "letterbox_top_left": partial(Geometry.letterbox, center=False),
     "stretch": Geometry.stretch,
     "crop": Geometry.crop,
 }

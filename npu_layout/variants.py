@@ -18,6 +18,7 @@ from .tensor import TensorSpec
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
+_PADS = (0, 114)  # pixel values of the usual borders
 _FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 
 
@@ -145,13 +146,14 @@ def _resized(
 ) -> Iterator[Variant]:
     """The camera's frame fitted in the ways that were not declared."""
     asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
-    kept = asked.pop("resize", "letterbox")
+    kept = {"resize": asked.get("resize", "letterbox"), "pad_value": asked.get("pad_value", 114)}
     target = TensorSpec(x.shape, Layout.plain(letters), "float32")
-    for resize in MODES:
-        if resize == kept:
+    for key, value in (*(("resize", mode) for mode in MODES), *(("pad_value", pad) for pad in _PADS)):
+        if value == kept[key]:
             continue
         try:
-            buffer, _ = Preprocessor(target, resize=resize, **asked)(frame)
+            buffer, _ = Preprocessor(target, **{**asked, key: value})(frame)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-        yield Variant(f"{resize} instead of {kept}", {**base, "resize": resize}, (buffer - mean) / std)
+        what = f"{value} instead of {kept[key]}" if key == "resize" else f"a border of {value} instead of {kept[key]}"
+        yield Variant(what, {**base, key: value}, (buffer - mean) / std)

@@ -47,7 +47,7 @@ def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry,
     return np.pad(part, ((top, bottom), (left, right), (0, 0)), constant_values=pad)
 
 
-@pytest.mark.parametrize("resize", ["letterbox", "stretch", "crop"])
+@pytest.mark.parametrize("resize", ["letterbox", "letterbox_top_left", "stretch", "crop"])
 @pytest.mark.parametrize("source", list(CHANNELS))
 @pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY"])
 @pytest.mark.parametrize("size", [(13, 9), (5, 31), (16, 12), (8, 8)])

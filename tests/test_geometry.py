@@ -62,10 +62,13 @@ def test_the_numbers_always_fit(mode: str, frame: Any, size: Any) -> None:
     assert (g.frame_wh, g.input_wh) == (frame, size)
     for axis in range(2):
         assert g.pad_ltrb[axis] + g.resized_wh[axis] + g.pad_ltrb[axis + 2] == size[axis]
-        assert g.pad_ltrb[axis + 2] - g.pad_ltrb[axis] in (0, 1)
+        if mode == "letterbox_top_left":
+            assert g.pad_ltrb[axis] == 0
+        else:
+            assert g.pad_ltrb[axis + 2] - g.pad_ltrb[axis] in (0, 1)
         left, right = g.crop_xyxy[axis], frame[axis] - g.crop_xyxy[axis + 2]
         assert left >= 0 and right - left in (0, 1)
-    if mode != "letterbox":
+    if not mode.startswith("letterbox"):
         assert g.resized_wh == size and g.pad_ltrb == (0, 0, 0, 0)
     if mode != "crop":
         assert g.crop_xyxy == (0, 0, *frame)
@@ -96,6 +99,12 @@ def test_letterbox_is_that_of_ultralytics(frame: Any, size: Any) -> None:
 
 
 @given(SIZE, SIZE)
+def test_at_the_top_left_it_is_as_large(frame: Any, size: Any) -> None:
+    middle, corner = Geometry.letterbox(frame, size), Geometry.letterbox(frame, size, center=False)
+    assert corner.resized_wh == middle.resized_wh and corner.pad_ltrb[:2] == (0, 0)
+
+
+@given(SIZE, SIZE)
 def test_crop_is_the_largest(frame: Any, size: Any) -> None:
     x0, y0, x1, y1 = Geometry.crop(frame, size).crop_xyxy
     width, height = x1 - x0, y1 - y0
@@ -119,6 +128,9 @@ def test_crop_is_the_largest(frame: Any, size: Any) -> None:
         ("letterbox", (3, 4), (9, 8), (6, 8), (1, 0, 2, 0), (0, 0, 3, 4)),  # odd padding: more at the right
         ("letterbox", (4000, 1), (10, 10), (10, 1), (0, 4, 0, 5), (0, 0, 4000, 1)),
         ("letterbox", (368, 368), (368, 368), (368, 368), (0, 0, 0, 0), (0, 0, 368, 368)),
+        ("letterbox_top_left", (1920, 1080), (640, 640), (640, 360), (0, 0, 0, 280), (0, 0, 1920, 1080)),
+        ("letterbox_top_left", (480, 641), (100, 320), (100, 134), (0, 0, 0, 186), (0, 0, 480, 641)),
+        ("letterbox_top_left", (3, 4), (9, 8), (6, 8), (0, 0, 3, 0), (0, 0, 3, 4)),
         ("stretch", (1920, 1080), (300, 301), (300, 301), (0, 0, 0, 0), (0, 0, 1920, 1080)),
         ("crop", (1920, 1080), (224, 224), (224, 224), (0, 0, 0, 0), (420, 0, 1500, 1080)),
         ("crop", (10, 5), (2, 1), (2, 1), (0, 0, 0, 0), (0, 0, 10, 5)),
@@ -303,6 +315,8 @@ def test_bad_points_and_boxes(method: str, bad: Any) -> None:
     [
         ("letterbox", (640, 360), (160, 160)),
         ("letterbox", (97, 61), (368, 368)),
+        ("letterbox_top_left", (97, 61), (368, 368)),
+        ("letterbox_top_left", (301, 400), (224, 224)),
         ("letterbox", (301, 400), (224, 224)),
         ("letterbox", (50, 70), (50, 91)),
         ("stretch", (640, 360), (128, 144)),

@@ -65,6 +65,7 @@ def judged(make: Make, how: Any = HOW, frames: Any = FRAMES, spec: nl.TensorSpec
 M, S = np.array(MEAN), np.array(STD)
 WRONG = {
     "color": (by(color="BGR"), {"color": "BGR"}, "color='BGR'"),
+    "top left": (by(resize="letterbox_top_left"), {"resize": "letterbox_top_left"}, "resize='letterbox_top_left'"),
     "stretch": (by(resize="stretch"), {"resize": "stretch"}, "resize='stretch'"),
     "crop": (by(resize="crop"), {"resize": "crop"}, "resize='crop'"),
     "nothing": (by(mean=0, std=1), {"mean": [0.0] * 3, "std": [1.0] * 3}, "mean=0, std=1 (mean and std forgotten)"),

@@ -224,11 +224,19 @@ def test_input_bytes_in_another_layout(board: Board) -> None:
     assert output.verdict == "preprocessing" and str(output.fix["target"].layout) == "NHWC", str(output)
 
 
-def test_the_way_the_frame_was_fitted(board: Board) -> None:
-    stretch = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, "resize": "stretch"})
-    outputs = [{"maps": board.spec.pack(board.engine.infer(stretch(f)[0])["maps"])} for f in board.frames]
+@pytest.mark.parametrize(
+    ("done", "says"),
+    [
+        ({"resize": "stretch"}, "Stretch instead of letterbox"),
+        ({"resize": "letterbox_top_left"}, "Letterbox_top_left instead of letterbox"),
+        ({"pad_value": 0}, "A border of 0 instead of 114"),
+    ],
+)
+def test_the_way_the_frame_was_fitted(board: Board, done: dict[str, Any], says: str) -> None:
+    fitted = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, **done})
+    outputs = [{"maps": board.spec.pack(board.engine.infer(fitted(f)[0])["maps"])} for f in board.frames]
     output = board.verdict(board.recording(None, outputs))
-    assert output.verdict == "preprocessing" and output.fix == {**PRE, "resize": "stretch"}, str(output)
+    assert output.verdict == "preprocessing" and output.fix == {**PRE, **done} and says in output.why, str(output)
 
 
 def test_mean_and_std_that_no_preprocessor_takes_are_still_looked_at(board: Board) -> None:

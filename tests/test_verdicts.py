@@ -141,6 +141,8 @@ SOME = (
     "channels_reversed",
     "bgr",
     "stretched",
+    "top_left",
+    "border_black",
     "exchanged_equal",
     "late_one",
     "other_weights",

@@ -291,6 +291,10 @@ def _resized(how: str, p: dict[str, Any]) -> dict[str, Any]:
     return {**p, "resize": how}
 
 
+def _bordered(pad_value: float, p: dict[str, Any]) -> dict[str, Any]:
+    return {**p, "pad_value": pad_value}
+
+
 # Names: {recorded name: the output that it really holds}.
 
 
@@ -376,6 +380,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("input_nhwc_as_nchw", "preprocessing", done=partial(_bytes_as, layout="NHWC")),
     Fault("input_nchw_as_nhwc", "preprocessing", done=partial(_bytes_as, layout="NCHW"), models=("folded",), weight=8),
     Fault("stretched", "preprocessing", done=partial(_resized, "stretch"), odd_frames=True),
+    Fault("top_left", "preprocessing", done=partial(_resized, "letterbox_top_left"), odd_frames=True),
+    Fault("border_black", "preprocessing", done=partial(_bordered, 0), odd_frames=True),
     Fault("cropped", "preprocessing", done=partial(_resized, "crop"), odd_frames=True),
     Fault(
         "letterboxed",
