@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout, c_strides, check_extents
 from .names import BY_RANK
@@ -60,12 +61,21 @@ _ATOMS = {
 _PLANE = 4
 
 
+class _Source(NamedTuple):
+    """A runtime's metadata, and what messages call it."""
+
+    what: str
+    given: Any
+
+
 def _field(source: Any, name: str, default: Any = _MISSING) -> Any:
-    value = source.get(name, _MISSING) if hasattr(source, "get") else getattr(source, name, _MISSING)
+    what, given = source if isinstance(source, _Source) else ("metadata", source)
+    value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
     if value is not _MISSING and value is not None:
         return value
     if default is _MISSING:
-        raise NpuLayoutError(f"metadata has no field {name!r}: got {source!r}")
+        got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
+        raise NpuLayoutError(f"{what} has no field {name!r}; {got}")
     return default
 
 
@@ -75,7 +85,8 @@ def _read(source: Any, name: str, read: Callable[[Any], Any], default: Any = _MI
     try:
         return read(value)
     except (TypeError, ValueError, OverflowError, AttributeError, SyntaxError) as error:
-        raise NpuLayoutError(f"metadata field {name!r}: got {value!r} ({error})") from None
+        what = source.what if isinstance(source, _Source) else "metadata"
+        raise NpuLayoutError(f"{what} field {name!r}: got {value!r} ({error})") from None
 
 
 def _whole(source: Any, name: str, default: Any = _MISSING) -> int:
@@ -94,6 +105,20 @@ def _numbers(dtype: type) -> Callable[[Any], Any]:
 def _pair(given: Any) -> tuple[np.ndarray, np.ndarray]:
     scale, zero_point = given
     return np.array([float(scale)]), np.array([operator.index(zero_point)], np.int64)
+
+
+def _affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None = None) -> Quantization:
+    """A quantization whose zero point is one of the stored values, as these vendors' always are."""
+    kind = element(dtype)
+    bits, signed = 4 if kind.nibbles else 8 * kind.unpacked.itemsize, kind.unpacked.kind == "i"
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for zero in np.ravel(zero_point).tolist():
+        if not low <= zero <= high:
+            raise NpuLayoutError(
+                f"{what}: zero point {zero} is no {kind.name} ({low} to {high}), so type and zero point are not of the "
+                f"same tensor: int{bits} and uint{bits} may be mixed up"
+            )
+    return Quantization(scale, zero_point, axis)
 
 
 def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
@@ -132,7 +157,8 @@ def _rknn_quantization(attr: Any, dtype: str) -> Quantization | None:
     if kind == "DFP":
         return Quantization.from_dfp(_whole(attr, "fl"))
     if kind in ("AFFINE_ASYMMETRIC", "AFFINE"):
-        return Quantization(_read(attr, "scale", float), _whole(attr, "zp", 0))
+        name = _text(_field(attr, "name", ""))
+        return _affine(f"RKNN tensor {name!r}", dtype, _read(attr, "scale", float), _whole(attr, "zp", 0))
     raise NpuLayoutError(f"RKNN qnt_type {kind!r}: expected NONE, DFP or AFFINE_ASYMMETRIC")
 
 
@@ -162,7 +188,8 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     Raises
     ------
     NpuLayoutError
-        On a missing field, an unknown enum, chip or dtype, and sizes that contradict each other.
+        On a missing field, an unknown enum, chip or dtype, a zero point that the type cannot hold, and sizes that
+        contradict each other.
 
     Examples
     --------
@@ -170,6 +197,8 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     >>> from_rknn(attr, target="rk3588").storage_shape
     (1, 2, 3, 3, 16)
     """
+    attr = _Source("RKNN attr", attr)
+    native_attr = None if native_attr is None else _Source("RKNN native_attr", native_attr)
     source = attr if native_attr is None else native_attr
     dims = _dims(attr)
     fmt = _enum("fmt", _field(attr, "fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
@@ -274,7 +303,8 @@ def from_tflite(details: Any) -> TensorSpec:
 
     details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
     the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
-    QuantizationParameters). Raises NpuLayoutError on missing fields and dynamic shapes.
+    QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
+    cannot hold.
 
     >>> import numpy as np
     >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})
@@ -291,12 +321,12 @@ def from_tflite(details: Any) -> TensorSpec:
     zero_points = _read(parameters, "zero_points", _numbers(np.int64), ())
     if not scales.size:
         scales, zero_points = _read(details, "quantization", _pair, (0.0, 0))
-    quantization = None
+    quantization, name = None, _text(_field(details, "name", ""))
     if dtype.kind in "iu" and scales.any():
+        what = f"TFLite tensor {name!r}"
         if scales.size == 1:
-            quantization = Quantization(float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
+            quantization = _affine(what, dtype, float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
         else:
             axis = _whole(parameters, "quantized_dimension", len(shape) - 1)
-            quantization = Quantization(scales, zero_points if zero_points.size else 0, axis)
-    name = _text(_field(details, "name", ""))
+            quantization = _affine(what, dtype, scales, zero_points if zero_points.size else 0, axis)
     return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)

@@ -137,6 +137,18 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
         (HEAT, None, "rk9999", "rk3588"),
+        ({"fmt": "NCHW", "type": 2}, HEAT, None, "^RKNN attr has no field 'dims'; it has fmt, type$"),
+        (HEAT, {"fmt": "NCHW", "type": 2}, None, "^RKNN native_attr has no field 'dims'; it has fmt, type$"),
+        (HEAT, {**HEAT, "dims": 5}, None, "^RKNN native_attr field 'dims': got 5"),
+        (
+            {**HEAT, "type": "UINT8", "zp": -20},
+            None,
+            None,
+            "'heat': zero point -20 is no uint8 .0 to 255., .* int8 and",
+        ),
+        ({**HEAT, "zp": 128}, None, None, "zero point 128 is no int8 .-128 to 127."),
+        (HEAT, {**HEAT, "zp": 200}, "rk3588", "zero point 200 is no int8"),
+        ({**HEAT, "type": "INT4", "zp": 8}, None, None, "zero point 8 is no int4 .-8 to 7., .* int4 and uint4"),
         ({**HEAT, "type": "FP32"}, None, "rk3588", "4 bytes"),
         ({**HEAT, "fmt": "NHWC", "dims": [1, 46, 46, 57], "w_stride": 40}, None, None, "40 pixels"),
     ],
@@ -205,6 +217,9 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [({"shape": ()}, "1 to 8"), ({"shape": (1,) * 9}, "1 to 8"), ({"shape": (1, -1, 3)}, "1 or more"),
+     ({"dtype": np.int8, "quantization_parameters": {}, "quantization": (0.5, 200)},
+      "TFLite tensor 'StatefulPartitionedCall:0': zero point 200 is no int8 .-128 to 127., .* int8 and uint8 may be"),
+     ({"quantization_parameters": {"scales": [1, 1], "zero_points": [0, -1], "quantized_dimension": 1}}, "point -1"),
      ({"dtype": None}, "'dtype'"), ({"dtype": np.complex64}, "complex64"), ({"quantization_parameters": 5}, "got 5")],
 )  # fmt: skip
 def test_tflite_refusals(change: Any, says: str) -> None:
