@@ -39,13 +39,15 @@ def assert_matches(
     max_steps: Tolerance = None,
 ) -> Report:
     """AssertionError, whose text is the Report, where a recording (or the one in a folder) does not match the model.
-    Arguments and other errors are those of `validate`; returns the Report."""
+    Relative paths are looked for beside the file that calls, then in the working directory. Arguments and other errors
+    are those of `validate`; returns the Report."""
     __tracebackhide__ = True
+    folder = Path(sys._getframe(1).f_code.co_filename).absolute().parent
     try:
-        loaded = recording if isinstance(recording, Recording) else Recording.load(recording)
+        loaded = recording if isinstance(recording, Recording) else Recording.load(_beside(folder, recording))
         report = validate(
             loaded,
-            model,
+            model if isinstance(model, (bytes, OnnxRuntimeEngine)) else _beside(folder, model),
             min_snr_db=min_snr_db,
             min_cosine=min_cosine,
             max_abs=max_abs,
@@ -57,6 +59,14 @@ def assert_matches(
     if not report:
         raise AssertionError(str(report))
     return report
+
+
+def _beside(folder: Path, path: PathLike) -> PathLike:
+    """Where `path` is: as short as it can be said from here; below `folder`, and whole, where it is nowhere."""
+    near = folder / path
+    if near.exists():
+        return near if os.path.isabs(path) else os.path.relpath(near)
+    return path if os.path.exists(path) else near
 
 
 class Recordings:

@@ -174,7 +174,7 @@ def test_other_errors_are_short_too(project: pytest.Pytester, board: Board) -> N
     result.assert_outcomes(failed=6)
     result.stdout.fnmatch_lines(
         [
-            "E       npu_layout.errors.NpuLayoutError: model nowhere.onnx: no such file",
+            f"E       npu_layout.errors.NpuLayoutError: model {project.path / 'nowhere.onnx'}: no such file",
             "E       npu_layout.errors.NpuLayoutError: min_cosine: the recording has no output 'none'*",
             "*frame-000001.npz*",
             "*'../heat': expected a name below *",
@@ -296,6 +296,27 @@ def test_assert_matches_outside_pytest(board: Board, tmp_path: Path) -> None:
     with pytest.raises(nl.RecordingError, match="nowhere"):
         assert_matches(tmp_path / "nowhere", board.engine)
     assert pytest_plugin.assert_matches is assert_matches
+
+
+def test_paths_are_those_of_the_tests_file(project: pytest.Pytester, board: Board) -> None:
+    """pytest is started one folder above; the model beside the test is taken, not the one that lies there."""
+    below = project.mkdir("below")
+    board.recording().save(below / "recordings" / "heat")
+    (project.path / "model.onnx").rename(below / "model.onnx")
+    (project.path / "model.onnx").write_bytes(b"another")
+    (project.path / "here.onnx").write_bytes((below / "model.onnx").read_bytes())
+    (below / "test_below.py").write_text(
+        """
+import os
+from npu_layout.pytest_plugin import assert_matches
+
+def test_it(npu_recording):
+    report = assert_matches(npu_recording("heat"), "model.onnx")
+    assert report.model == "model " + os.path.join("below", "model.onnx")
+    assert assert_matches("recordings/heat", "here.onnx").model == "model here.onnx"
+"""
+    )
+    project.runpytest(str(below / "test_below.py")).assert_outcomes(passed=1)
 
 
 def test_a_run_without_recordings_does_not_import_the_library(pytester: pytest.Pytester) -> None:
