@@ -269,10 +269,10 @@ def explain(
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
     if isinstance(layout, TensorSpec):
         if shape is not None or dtype is not None or axes is not None:
-            raise NpuLayoutError(f"explain: {layout.describe()} has its shape, dtype and axes; give the spec alone")
+            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give the spec alone")
         return layout
     if shape is None:
-        raise NpuLayoutError(f"explain: layout {layout} needs a shape")
+        raise NpuLayoutError(f"layout {layout} needs a shape")
     return TensorSpec(shape, layout, "float32" if dtype is None else dtype, axes=axes)
 
 

@@ -242,9 +242,9 @@ class Pipeline:
         self.spec = nl.TensorSpec(real.shape, layout, args.output_dtype, quantization=quantization, name=real.name)
         self.reader = self.spec
         if args.read_as:
-            self.reader = nl.TensorSpec(
-                real.shape, output_layout(args.read_as, real.axes), args.output_dtype, quantization=quantization
-            )
+            read_as: Any = (real.shape, output_layout(args.read_as, real.axes), args.output_dtype)
+            size = max(self.spec.size, nl.TensorSpec(*read_as).size)  # padding is left over, and nothing says so
+            self.reader = nl.TensorSpec(*read_as, quantization=quantization, size=size)
         self.npu = nl.SimulatedNpu(engine, [self.spec])
         self.timed = timed
 

@@ -373,6 +373,7 @@ def test_bad_input_of_the_command(
     out, error = capsys.readouterr()
     assert (
         error.splitlines()[-1].startswith("npu-layout explain: ")
+        and "explain: explain" not in error
         and "defect" not in error
         and not out
         and not list(tmp_path.iterdir())

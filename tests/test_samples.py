@@ -106,8 +106,9 @@ def test_webcam_on_a_folder_of_unequal_images(tmp_path, frames):
     check_results(tmp_path / "out", 3, frames[0].shape[1::-1])
 
 
-def test_a_wrong_layout_is_found_and_named(tmp_path):
-    options = ("--output-layout", "NHWC", "--read-as", "NCHW", "--max-frames", 2)
+@pytest.mark.parametrize("stored", [(), ("--output-layout", "NHWC")])  # padded, as by default, and of the same size
+def test_a_wrong_layout_is_found_and_named(tmp_path, stored):
+    options = (*stored, "--read-as", "NCHW", "--max-frames", 2)
     done = start("webcam.py", "--output", tmp_path, *options)
     assert done.returncode == 1, done.stderr
     assert re.search(r"MISMATCH: output 'pose' .* 2 of 2 frames; worst is frame \d+, by \d+\.\d+", done.stderr)
@@ -143,7 +144,7 @@ def bad_inputs(tmp_path):
         (["--output-layout", "OIHW"], "has the axes OIHW"),
         (["--max-frames", "-1"], "--max-frames: expected 1 or more"),
         (["--show"], "--show needs a display"),
-        (["--read-as", "NCHW", "--max-frames", "1"], "bytes; layout NCHW"),
+        (["--output-layout", "NHWC", "--read-as", "NC1HWC2", "--max-frames", "1"], "bytes; layout NCHW16c"),
     ],
 )
 def test_webcam_bad_input_is_one_line_and_status_2(bad_inputs, arguments, words):
