@@ -56,7 +56,7 @@ class Preprocessor:
         In pixel units (0..255), one or one for each channel of the model, in its order: ``(x - mean) * (1 / std)``
         in float32.
     pad_value
-        The letterbox's border, in pixel units, one or one for each channel of the model.
+        The letterbox's border, in pixel units, rounded to whole ones: one, or one for each channel of the model.
 
     Raises
     ------
@@ -118,8 +118,9 @@ class Preprocessor:
         self._mean = _per_channel("mean", mean, channels)
         self._std = _per_channel("std", std, channels)
         self._pad = _per_channel("pad_value", pad_value, channels)
-        if any(s == 0 for s in self._std):
-            raise NpuLayoutError(f"std: expected numbers other than 0, got {std!r}")
+        with np.errstate(all="ignore"):
+            if not np.isfinite(np.float32(1) / np.asarray(self._std, np.float32)).all():
+                raise NpuLayoutError(f"std: expected numbers other than 0, in float32, got {std!r}")
         check_units(self._mean, self._std)
         if any(not 0 <= p <= 255 for p in self._pad):
             raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
@@ -188,6 +189,8 @@ class Preprocessor:
         """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
+        if not hasattr(frames, "__len__"):
+            raise NpuLayoutError(f"frames: expected a sequence of frames, got {type(frames).__name__}")
         if len(frames) != self._batch:
             raise NpuLayoutError(
                 f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"

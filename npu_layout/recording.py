@@ -204,11 +204,14 @@ class Recorder:
         `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
         whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
         has no spec or does not fit it."""
-        outputs = self.engine.infer(inputs)
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
-        seen = given if frame is None else {**given, FRAME: frame}
-        recorded = frame_of(seen, self._named(outputs, where), self._specs, where)
+        # Copies: an engine may work in place.
+        seen = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        outputs = self.engine.infer(inputs)
+        recorded = frame_of(
+            seen if frame is None else {**seen, FRAME: frame}, self._named(outputs, where), self._specs, where
+        )
         check_frame(recorded, self._specs, where)
         write_frame(self.folder, self._name, self.count, recorded)
         self.count += 1

@@ -164,12 +164,15 @@ def test_bad_out() -> None:
 
 def test_bad_arguments() -> None:
     uint8, int8 = nl.TensorSpec((1, 3, 4, 4), dtype="uint8"), nl.TensorSpec((1, 3, 4, 4), dtype="int8")
+    with pytest.raises(nl.NpuLayoutError, match="sequence of frames, got NoneType"):
+        nl.Preprocessor(uint8).batch(None)  # type: ignore[arg-type]
     for spec, arguments, says in (
         (int8, {}, "not quantised"),
         (uint8, {"mean": 1}, "mean and std"),
         (uint8, {"resize": "fit"}, "letterbox"),
         (uint8, {"color": "GRAY"}, "channels"),
         (uint8, {"std": 0}, "std"),
+        (nl.TensorSpec((1, 3, 4, 4)), {"std": 1e-46}, "in float32"),
         (uint8, {"pad_value": 300}, "pad_value"),
         (nl.TensorSpec((1, 3), "NC", "uint8"), {}, "axes"),
         (nl.TensorSpec((2, 3, 4, 4), dtype="uint8"), {}, None),

@@ -89,6 +89,22 @@ def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
     assert "3 frames" in repr(recording)
 
 
+def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path) -> None:
+    class InPlace(Engine):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            outputs = super().infer(inputs)
+            for x in inputs.values():
+                x *= 0
+            return outputs
+
+    given = {"image": np.arange(1, 13, dtype=np.float32)}
+    with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
+        recorder.infer(given)
+    assert not given["image"].any()
+    (frame,) = nl.Recording.load(tmp_path / "r")
+    np.testing.assert_array_equal(frame.inputs["image"], np.arange(1, 13))
+
+
 def test_in_memory_and_saved(tmp_path: Path) -> None:
     specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8"), "x": nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")}
     frames = [
