@@ -155,7 +155,7 @@ def _assigned(case: Case) -> np.ndarray:
         free[best[k]] = False
     own = np.diagonal(cost)
     for cycle in _cycles(best):
-        if cost[cycle, best[cycle]].sum() > 0.25 * own[cycle].sum():
+        if cost[cycle, best[cycle]].sum() >= 0.25 * own[cycle].sum():
             best[cycle] = cycle
     return best
 

@@ -15,7 +15,8 @@ class Figures(NamedTuple):
 
     `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
     that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
-    the reference's largest channel is one of the device's largest (None where there is one channel). `low` and `high`
+    the reference's largest channel is one of the device's largest, and not because all are equal (None where there is
+    one channel). `low` and `high`
     are the reference's range, `device_low` and `device_high` the device's.
     """
 
@@ -53,7 +54,7 @@ class Comparison:
 
     def __init__(self, channel_axis: int | None, step: Any = None) -> None:
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
@@ -62,6 +63,7 @@ class Comparison:
         other is not the same, it is counted as `non_finite`; such places are left out of every figure."""
         d, r = (self._by_channel(np.asarray(x, np.float64)) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
+        self.values += r.size
         if not finite.all():
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
@@ -78,7 +80,9 @@ class Comparison:
             np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
             np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
         if len(d) > 1:
-            self._agreed += int((d[r.argmax(0), np.arange(d.shape[1])] == d.max(0)).sum())
+            most = d.max(0)
+            tells = (most > d.min(0)) | (r.max(0) == r.min(0))
+            self._agreed += int((tells & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())
             self._positions += d.shape[1]
         rest = [n for i, n in enumerate(reference.shape) if i != self.channel_axis]
         squares = (error * error).mean(0).reshape(rest or (1,))

@@ -28,6 +28,7 @@ from .variants import channel_axis, variants
 from .verdicts import judge
 
 Tolerance = Union[None, float, Mapping[str, float]]
+_DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # what holds for outputs that a tolerance does not name
 
 _KEPT = 32  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways
@@ -56,8 +57,8 @@ def validate(
     model
         Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
     min_snr_db, min_cosine, max_abs, max_steps
-        Tolerances over all values of an output: a number, {output: number}, or None. max_steps counts quantisation
-        steps.
+        Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
+        keep the default. max_steps counts quantisation steps, which float outputs do not have.
     progress
         Whether to show a progress bar on stderr; None: on a terminal.
 
@@ -171,6 +172,16 @@ def _check_tolerances(asked: Mapping[str, Tolerance], recording: Recording) -> N
                 )
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
                 raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
+            floats = [k for k in ([name] if name else recording.outputs) if not _stepped(recording.specs.get(k))]
+            if what == "max_steps" and floats and len(recording.frames):
+                raise NpuLayoutError(
+                    f"{what}: output {floats[0]!r} is stored as {recording.specs[floats[0]].dtype}, which has no "
+                    f"quantisation steps; give max_abs for it, or {{output: number}} for those that have"
+                )
+
+
+def _stepped(spec: TensorSpec | None) -> bool:
+    return spec is not None and spec.element.unpacked.kind in "iu"
 
 
 def _bytes(frame: Frame) -> int:
@@ -238,7 +249,7 @@ def _compare(
     if name not in compared:
         axes = Layout.of_rank(reference.ndim).axes
         step: Any = None
-        if spec.element.unpacked.kind in "iu":
+        if _stepped(spec):
             step = 1.0 if spec.quantization is None else np.asarray(spec.quantization.scale, np.float64)
             if spec.quantization is not None and spec.quantization.axis is not None:
                 along = spec.axes[spec.quantization.axis]
@@ -310,8 +321,7 @@ def _judged(
     channels = [] if comparison is None else comparison.channels
     held = _held(name, asked, figures)
     dead = () if comparison is None else comparison.dead
-    odd = 0 if comparison is None else comparison.non_finite
-    finding = judge(case, ranking, all(ok for _, _, ok in held.values()), dead, channels, odd)
+    finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
         name, other, *finding, spec, figures, channels,
@@ -325,8 +335,8 @@ def _held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[
     found = _found(f)
     held = {}
     for what, given in asked.items():
-        value = given.get(name) if isinstance(given, Mapping) else given
-        if value is None or (f is not None and what not in found):
+        value = given.get(name, _DEFAULTS.get(what)) if isinstance(given, Mapping) else given
+        if value is None:
             continue
         least = what.startswith("min")
         got = found.get(what, -np.inf if least else np.inf)

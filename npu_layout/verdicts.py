@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .comparison import Figures
+from .comparison import Comparison, Figures
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
@@ -29,20 +29,24 @@ class Finding(NamedTuple):
     why: str
 
 
-def judge(
-    case: Case, ranking: Sequence[Explanation], held: bool, dead: Sequence[int], channels: Sequence[Figures], odd: int
-) -> Finding:
+def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Comparison | None) -> Finding:
     """What is to be said of an output.
 
-    ranking: all explanations, best first; held: whether the tolerances hold; dead: channels that vary by less than half
-    a step; channels: the figures of each; odd: values that are NaN or infinite on one side alone.
+    ranking: all explanations, best first; held: whether the tolerances hold; comparison: the figures, None where the
+    shapes differ.
     """
     finding = _verdict(case, ranking, held)
+    if comparison is None or finding.fix is not None:
+        return finding
+    odd = comparison.non_finite
+    if odd:
+        which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
+        why = f"{which} values are NaN or infinite on one side alone."
+        return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
     if finding.verdict != "match":
         return finding
-    if odd:
-        return Finding("mismatch", None, f"{odd} values are NaN or infinite on one side alone. {finding.why}")
-    lost = [c for c in dead if channels[c].high - channels[c].low >= _TELLING]
+    channels = comparison.channels
+    lost = [c for c in comparison.dead if channels[c].high - channels[c].low >= _TELLING]
     return Finding("mismatch", None, f"{_lost_words(lost, channels)} {finding.why}") if lost else finding
 
 

@@ -297,7 +297,35 @@ def test_not_a_number(board: Board) -> None:
     outputs[3]["maps"][17] = np.nan
     outputs[5]["maps"][18] = np.inf
     output = board.verdict(board.recording(spec, outputs))
-    assert output.verdict == "mismatch" and "2 values are NaN or infinite" in output.why, str(output)
+    assert output.verdict == "mismatch" and "2 of 21888 values are NaN or infinite" in output.why
+    nothing = board.verdict(board.recording(spec, [{"maps": np.full_like(o["maps"], np.nan)} for o in outputs]))
+    assert nothing.verdict == "mismatch" and nothing.why.startswith("All 21888 values are NaN"), nothing.why
+
+
+def test_channels_that_are_always_0_are_in_order(board: Board) -> None:
+    zero = np.isin(np.arange(CHANNELS), (3, 6, 9))[None, :, None, None]
+    model = onnx.load_from_string(network())
+    model.graph.initializer.extend([numpy_helper.from_array((1 - zero).astype(np.float32), "keep")])
+    model.graph.node[-1].output[0] = "all"
+    model.graph.node.append(helper.make_node("Mul", ["all", "keep"], ["maps"]))
+    outputs = [{"maps": board.spec.pack(a["maps"] * (1 - zero))} for a in board.answers]
+    output = nl.validate(board.recording(None, outputs), model.SerializeToString()).outputs["maps"]
+    assert output.verdict == "match", str(output)
+
+
+def test_a_tolerance_of_one_output_leaves_the_others_theirs() -> None:
+    two = Board(outputs=("maps", "more"))
+    noise = np.random.default_rng(0).standard_normal(SHAPE) * np.std(two.answers[0]["more"])
+    outputs = [{k: two.spec.pack(y + (0.4 * noise if k == "more" else 0)) for k, y in a.items()} for a in two.answers]
+    report = nl.validate(two.recording(None, outputs), two.engine, min_snr_db={"maps": 20})
+    assert report.outputs["maps"].tolerances["min_snr_db"][0] == 20
+    asked, found, held = report.outputs["more"].tolerances["min_snr_db"]
+    assert asked == 10 and not held and found < 10 and report.outputs["more"].verdict == "mismatch"
+
+
+def test_all_equal_agrees_in_no_argmax(board: Board) -> None:
+    zero = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
+    assert zero.figures is not None and zero.figures.argmax_agreement == 0
 
 
 def test_bad_input(board: Board) -> None:
@@ -316,6 +344,10 @@ def test_bad_input(board: Board) -> None:
             nl.validate(recording, board.engine)
     with pytest.raises(nl.NpuLayoutError, match="no output 'heat'"):
         nl.validate(good, board.engine, min_cosine={"heat": 0.9})
+    float32 = spec_as(board, dtype="float32", quantization=None)
+    floats = board.recording(float32, board.packed(float32))
+    with pytest.raises(nl.NpuLayoutError, match="output 'maps' is stored as float32, which has no quantisation steps"):
+        nl.validate(floats, board.engine, max_steps=1)
     with pytest.raises(nl.NpuLayoutError, match="finite number"):
         nl.validate(good, board.engine, min_snr_db=float("nan"))
 
