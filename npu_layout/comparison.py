@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .parts import Parts
+
 MOST_DB = 200.0  # dB of values that are equal to the last bit
 
 
@@ -56,17 +58,20 @@ class Comparison:
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
         self.frames = self.values = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
+        self.parts = Parts(channel_axis, 0.0 if self._step is None else self._step)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
         """device, reference: arrays of one shape, in the model's axes order. Where one of them is not finite and the
         other is not the same, it is counted as `non_finite`; such places are left out of every figure."""
-        d, r = (self._by_channel(np.asarray(x, np.float64)) for x in (device, reference))
+        d, r = (np.asarray(x, np.float64) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
         self.values += r.size
         if not finite.all():
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
+        self.parts.add(frame, d, r)
+        d, r, finite = (self._by_channel(x) for x in (d, r, finite))
         error = np.abs(d - r)
         if self._sums is None:
             self._start(len(d), reference.shape)
@@ -152,11 +157,7 @@ class Comparison:
     @property
     def dead(self) -> tuple[int, ...]:
         """Channels that vary in the reference, but by less than half a step: the device cannot show it."""
-        steps = None if self._sums is None else self._steps()
-        if steps is None:
-            return ()
-        spread = self._high - self._low
-        return tuple(int(c) for c in np.flatnonzero((spread > 0) & (spread < steps / 2)))
+        return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
 
 
 def _finite(x: Any) -> float:

@@ -65,7 +65,8 @@ def validate(
     Returns
     -------
     A Report, true where every output matches; see OutputReport for verdicts and fixes. "match" means that reading the
-    output as declared is the best explanation of its values, that none other is as good, and that the tolerances hold.
+    output as declared is the best explanation of its values, that none other is as good, that it explains every
+    channel, row, column and frame, and that the tolerances hold.
 
     Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
 

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .comparison import Comparison, Figures
+from .comparison import Comparison
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
+from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_SHOWN = 6  # indices of parts
 _TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
 
 _ADVICE = {
@@ -35,6 +37,12 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
     ranking: all explanations, best first; held: whether the tolerances hold; comparison: the figures, None where the
     shapes differ.
     """
+    if comparison is not None and comparison.parts.frozen:
+        whole = comparison.whole
+        constant = whole is not None and whole.device_low == whole.device_high
+        what = f"{whole.device_low:g} everywhere and for" if whole and constant else "the same values for"
+        why = f"The device gave {what} every frame, while the model's values change: it is frozen, or not written to."
+        return Finding("mismatch", None, why)
     finding = _verdict(case, ranking, held)
     if comparison is None or finding.fix is not None:
         return finding
@@ -43,11 +51,13 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
         why = f"{which} values are NaN or infinite on one side alone."
         return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
+    unexplained = comparison.parts.unexplained()
+    if unexplained and finding.verdict in ("match", "mismatch"):
+        return Finding("mismatch", None, f"{_part_words(unexplained, case.channel_axis)} {finding.why}")
     if finding.verdict != "match":
         return finding
-    channels = comparison.channels
-    lost = [c for c in comparison.dead if channels[c].high - channels[c].low >= _TELLING]
-    return Finding("mismatch", None, f"{_lost_words(lost, channels)} {finding.why}") if lost else finding
+    lost = [p for p in comparison.parts.lost() if p.span >= _TELLING]
+    return Finding("mismatch", None, f"{_lost_words(lost, case.channel_axis)} {finding.why}") if lost else finding
 
 
 def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
@@ -165,10 +175,34 @@ def _flat(case: Case) -> str | None:
     )
 
 
-def _lost_words(lost: Sequence[int], channels: Sequence[Figures]) -> str:
-    widest = max(channels[c].high - channels[c].low for c in lost)
-    which = f"Channel {lost[0]} is" if len(lost) == 1 else f"{len(lost)} channels, {lost[0]} to {lost[-1]}, are"
+def _part_words(parts: Sequence[Part], channel_axis: int | None) -> str:
+    """A sentence for each axis that has such parts."""
+    said = []
+    for axis in dict.fromkeys(p.axis for p in parts):
+        found = [p for p in parts if p.axis == axis]
+        whys = {p.why for p in found}
+        why = f": {whys.pop()}" if len(whys) == 1 and found[0].why else ""
+        are = "are" if len(found) > 1 else "is"
+        said.append(f"{_which(found, channel_axis)} {are} explained by nothing{why}.")
+    return " ".join(said)
+
+
+def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
+    """ "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)"."""
+    axis, count = parts[0].axis, parts[0].among
+    where = "" if axis in (None, channel_axis) else f" along axis {axis}"
+    what = "frame" if axis is None else "place" if where else "channel"
+    if len(parts) == 1:
+        return f"{what.capitalize()} {parts[0].at} of {count}{where}"
+    shown = ", ".join(str(p.at) for p in parts[:_SHOWN]) + (", ..." if len(parts) > _SHOWN else "")
+    return f"{len(parts)} of {count} {what}s{where} ({shown})"
+
+
+def _lost_words(lost: Sequence[Part], channel_axis: int | None) -> str:
+    are = "are" if len(lost) > 1 else "is"
+    span = max(p.span for p in lost)
     return (
-        f"{which} lost: the model's values vary by up to {widest:.3g} there, less than half a quantisation step; give "
-        f"them a scale of their own (one for each channel, or an output of their own)."
+        f"{_which(lost, channel_axis)} {are} lost: the model's values vary by up to {span:.3g} there, "
+        f"less than half a quantisation step; give them a scale of their own (one for each channel, or an output of "
+        f"their own)."
     )

@@ -256,7 +256,11 @@ def test_outputs_exchanged() -> None:
 
 def test_what_cannot_be_told(board: Board) -> None:
     flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
-    assert flat.verdict == "mismatch" and "do not vary" in flat.why
+    assert flat.verdict == "mismatch" and "gave 0 everywhere and for every frame" in flat.why
+    frozen = board.verdict(board.recording(None, board.packed(board.spec)[:1] * 8))
+    assert frozen.verdict == "mismatch" and "the same values for every frame" in frozen.why
+    repeated = nl.Recording({"maps": board.spec}, [({"image": board.inputs[0]}, board.packed(board.spec)[0])] * 3)
+    assert board.verdict(repeated).verdict == "match"
     other = Board(seed=7)
     unrelated = board.verdict(board.recording(None, other.packed(board.spec)))
     assert unrelated.verdict in ("mismatch", "ambiguous"), str(unrelated)
@@ -289,6 +293,97 @@ def test_lost_channels_are_no_match(board: Board) -> None:
 def test_nothing_compared_is_a_failure(board: Board) -> None:
     report = nl.validate(nl.Recording({"maps": board.spec}, []), board.engine)
     assert not report and report.frames == 0 and "nothing was compared" in str(report)
+
+
+def spoiled(what: str, values: np.ndarray) -> np.ndarray:
+    """`values` (frames, 1, channels, rows, columns) with one part that says nothing."""
+    values, rng = values.copy(), np.random.default_rng(0)
+    if what == "channel 0":
+        values[:, :, 5] = 0
+    if what == "channel random":
+        values[:, :, 5] = rng.permutation(values[:, :, 5].ravel()).reshape(values[:, :, 5].shape)
+    if what == "rows 0":
+        values[..., -2:, :] = 0
+    if what == "frame 0":
+        values[6] = 0
+    if what == "frame again":
+        values[6] = values[5]
+    return values
+
+
+@pytest.mark.parametrize(
+    "what, says",
+    [
+        ("channel 0", "Channel 5 of 19 is explained by nothing: the device's values there are always 0."),
+        ("channel random", "Channel 5 of 19 is explained by nothing. "),
+        (
+            "rows 0",
+            "2 of 12 places along axis 2 (10, 11) are explained by nothing: the device's values there are always 0.",
+        ),
+        ("frame 0", "Frame 6 of 8 is explained by nothing: the device's values there are always 0."),
+        ("frame again", "Frame 6 of 8 is explained by nothing: it repeats frame 5."),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_every_part_has_to_be_explained(board: Board, what: str, says: str, dtype: str) -> None:
+    values = spoiled(what, np.stack([a["maps"] for a in board.answers]))
+    spec = spec_as(board, dtype=dtype, quantization=None if dtype == "float32" else board.spec.quantization)
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
+    assert output.verdict == "mismatch" and output.why.startswith(says), output.why
+
+
+def test_what_is_hardly_more_than_noise_need_not_be_explained(board: Board) -> None:
+    """Noise of 12 dB, and a channel with a tenth of the others' deviation: there it is more than what varies."""
+    model = onnx.load_from_string(network())
+    weight = next(i for i in model.graph.initializer if i.name == "maps_w")
+    array = numpy_helper.to_array(weight).copy()
+    array[5] *= 0.1
+    weight.CopyFrom(numpy_helper.from_array(array, weight.name))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers, rng = [engine.infer(x)["maps"] for x in board.inputs], np.random.default_rng(0)
+    noise = np.std(answers, axis=(0, 1, 3, 4)).mean() / 4
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32")
+    outputs = [spec.pack((a + noise * rng.standard_normal(a.shape)).astype(np.float32)) for a in answers]
+    frames = [({"image": x}, {"maps": y}) for x, y in zip(board.inputs, outputs)]
+    output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+    assert output.channels[5].snr_db < 10 and output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("last", [False, True])
+def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
+    """Boxes in pixels are nearly all that varies: random scores are no match for that, before or behind them."""
+    model = onnx.load_from_string(network())
+    nodes, weights = model.graph.node, model.graph.initializer
+    factor = np.where(np.arange(CHANNELS) < 4, 640.0, 1.0).reshape(1, CHANNELS, 1, 1).astype(np.float32)
+    weights.extend([numpy_helper.from_array(factor, "f"), numpy_helper.from_array(np.array([1, CHANNELS, 144]), "s")])
+    nodes[-1].output[0] = "raw"
+    nodes.append(helper.make_node("Sigmoid", ["raw"], ["unit"]))
+    nodes.append(helper.make_node("Mul", ["unit", "f"], ["scaled"]))
+    nodes.append(helper.make_node("Reshape", ["scaled", "s"], ["flat"]))
+    nodes.append(helper.make_node("Transpose", ["flat"], ["maps"], perm=[0, 2, 1] if last else [0, 1, 2]))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, None))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers, rng = [engine.infer(x)["maps"] for x in board.inputs], np.random.default_rng(0)
+    spec = nl.TensorSpec(answers[0].shape, "NCW", dtype, quantization=nl.engines.calibrate(answers, dtype))
+
+    def verdict(change: Any) -> nl.OutputReport:
+        frames = []
+        for x, answer in zip(board.inputs, answers):
+            scores = (answer if last else answer.transpose(0, 2, 1)).copy()
+            scores[..., 4:] = change(scores[..., 4:])
+            frames.append(({"image": x}, {"maps": spec.pack(scores if last else scores.transpose(0, 2, 1))}))
+        return nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+
+    healthy = verdict(lambda y: y)
+    if dtype == "int8":  # a step is 2.5
+        which = "15 of 19 places along axis 2" if last else "15 of 19 channels"
+        assert healthy.verdict == "mismatch" and healthy.why.startswith(f"{which} (4, 5, 6, 7, 8, 9, ...) are lost")
+        return
+    assert healthy.verdict == "match"
+    for change in (lambda y: rng.random(y.shape), lambda y: 0 * y, lambda y: 1 / (1 + np.exp(-y))):  # sigmoid again
+        output = verdict(change)
+        assert output.verdict == "mismatch" and "are explained by nothing" in output.why
 
 
 def test_not_a_number(board: Board) -> None:
