@@ -10,7 +10,7 @@ import numpy as np
 
 from .engines import axes_in_model
 from .errors import NpuLayoutError
-from .evidence import LEAST, MARGIN, Case, Found, arithmetic, ends, read, stored
+from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
 from .identify import identify
 from .quantization import Quantization
 from .scales import called, fitted, line, requantised, words
@@ -233,10 +233,20 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 >= len(chosen) and most * 5 < 3 * len(chosen):
         left = case.codes - np.stack([predicted[j] for j in chosen])
+        if not _worth(case, left, len(chosen)):
+            return
         pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
         yield Found(
             "wrong_input", f"the outputs of other frames: {pairs}", None, case.codes, left, case.steps, case.spec
         )
+
+
+def _worth(case: Case, left: np.ndarray, frames: int) -> bool:
+    """Whether a choice among so many frames for each of them gains more than where there is noise alone: the nearest of
+    N fits better by log N for nothing."""
+    floor = ROUNDING if case.steps else 0.0
+    before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (case.left, left))
+    return bool(0.5 * left.shape[1] * np.log(before / after) > 2 * np.log(frames))
 
 
 def other_inputs(

@@ -52,11 +52,14 @@ class Comparison:
         The channels' axis in the model's order, or None: all is one channel.
     step
         Real size of a quantisation step: a number, an array along the channels, or None for floats.
+    ends
+        Lowest and highest value that the device can hold: numbers, or arrays along the channels.
     """
 
-    def __init__(self, channel_axis: int | None, step: Any = None) -> None:
+    def __init__(self, channel_axis: int | None, step: Any = None, ends: Any = (-np.inf, np.inf)) -> None:
+        self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.values = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self.parts = Parts(channel_axis, 0.0 if self._step is None else self._step)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
@@ -72,6 +75,7 @@ class Comparison:
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
         self.parts.add(frame, d, r)
         d, r, finite = (self._by_channel(x) for x in (d, r, finite))
+        self.cut += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
         error = np.abs(d - r)
         if self._sums is None:
             self._start(len(d), reference.shape)

@@ -15,6 +15,7 @@ _ALL = 0.8  # of what varies, as error: a constant leaves all of it, random valu
 _OFF = 0.5  # how far from 1 the slope of the device's values over the model's is where there is more than noise
 _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
 _DIGITS = 1e-3  # of the largest value: what varies by less is left to the precision of floats
+_MANY = 8  # times the usual error is far above it
 _ALIKE = 8  # neighbouring values err alike: so many count as one
 _SURE = 5.0  # deviations
 
@@ -166,7 +167,8 @@ class Parts:
             found += [sums.part(axis, int(i)) for i in np.flatnonzero((span > 0) & (span < steps / 2))]
         return found
 
-    def worst_frames(self, most: int = 4) -> list[int]:
-        """Numbers of the frames with the largest errors, worst first."""
-        errors = self._frame_sums(0).error
-        return [self._frames[k][0] for k in np.argsort(-errors, kind="stable")[:most]]
+    def worst_frames(self) -> list[Part]:
+        """Frames whose error is far above the usual one."""
+        itself = self._frame_sums(0)
+        worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
+        return [itself.part(None, int(k))._replace(at=self._frames[k][0]) for k in worst]

@@ -15,7 +15,7 @@ from . import causes
 from .comparison import Comparison, Figures
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
-from .evidence import LEAST, Case, Explanation, arithmetic
+from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout
 from .model_side import model_input
 from .progress import track
@@ -250,12 +250,14 @@ def _compare(
     if name not in compared:
         axes = Layout.of_rank(reference.ndim).axes
         step: Any = None
+        held: tuple[Any, ...] = (-np.inf, np.inf)
         if _stepped(spec):
-            step = 1.0 if spec.quantization is None else np.asarray(spec.quantization.scale, np.float64)
-            if spec.quantization is not None and spec.quantization.axis is not None:
-                along = spec.axes[spec.quantization.axis]
-                step = step if along == "C" and "C" in axes else float(np.max(step))
-        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step)
+            q = spec.quantization or Quantization(1.0)
+            scale, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
+            step, held = scale, tuple((end + by - zero_point) * scale for end, by in zip(ends(spec), (-0.5, 0.5)))
+            if q.axis is not None and not (spec.axes[q.axis] == "C" and "C" in axes):
+                step, held = step.max(), (held[0].min(), held[1].max())
+        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held)
     compared[name].add(number, device, reference)
 
 

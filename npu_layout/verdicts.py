@@ -12,6 +12,7 @@ from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_CUT = 0.01  # of the values: what calibration leaves out is less
 _SHOWN = 6  # indices of parts
 _TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
 
@@ -37,23 +38,32 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
     ranking: all explanations, best first; held: whether the tolerances hold; comparison: the figures, None where the
     shapes differ.
     """
-    if comparison is not None and comparison.parts.frozen:
+    finding = _verdict(case, ranking, held)
+    if comparison is None:
+        return finding
+    if comparison.parts.frozen:
         whole = comparison.whole
         constant = whole is not None and whole.device_low == whole.device_high
         what = f"{whole.device_low:g} everywhere and for" if whole and constant else "the same values for"
-        why = f"The device gave {what} every frame, while the model's values change: it is frozen, or not written to."
-        return Finding("mismatch", None, why)
-    finding = _verdict(case, ranking, held)
-    if comparison is None or finding.fix is not None:
+        why = f"The device gave {what} every frame, while the model's values change"
+        if finding.fix is None:
+            return Finding("mismatch", None, f"{why}: it is frozen, or its buffer is not written to.")
+        return finding._replace(why=f"{finding.why} {why}.")
+    if finding.fix is not None:
         return finding
     odd = comparison.non_finite
     if odd:
         which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
         why = f"{which} values are NaN or infinite on one side alone."
         return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
+    finding = finding._replace(why=finding.why + _cut_words(comparison))
     unexplained = comparison.parts.unexplained()
     if unexplained and finding.verdict in ("match", "mismatch"):
         return Finding("mismatch", None, f"{_part_words(unexplained, case.channel_axis)} {finding.why}")
+    worst = comparison.parts.worst_frames() if finding.verdict == "mismatch" else []
+    if worst:
+        are = "are" if len(worst) > 1 else "is"
+        return finding._replace(why=f"{finding.why} {_which(worst, None)} {are} far worse than the others.")
     if finding.verdict != "match":
         return finding
     lost = [p for p in comparison.parts.lost() if p.span >= _TELLING]
@@ -77,7 +87,8 @@ def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
     evidence = f"Read as declared it explains {score:.1f} dB of what varies within the channels, and {tolerated}"
     if flat is not None:
         verdict = "mismatch" if flat == "the device's values" or not held else "ambiguous"
-        why = f"{flat[0].upper()}{flat[1:]} do not vary within the channels, so that every reading looks the same, and "
+        vary = "vary by less than a step" if case.steps else "do not vary"
+        why = f"{flat[0].upper()}{flat[1:]} {vary} within the channels, so that every reading looks the same, and "
         return Finding(verdict, None, f"{why}{tolerated}. Record frames that make the output vary.")
     doubts = [e for e in others if score >= LEAST and e.score >= score - MARGIN and _unsettled(e)]
     if doubts:
@@ -196,6 +207,11 @@ def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
         return f"{what.capitalize()} {parts[0].at} of {count}{where}"
     shown = ", ".join(str(p.at) for p in parts[:_SHOWN]) + (", ..." if len(parts) > _SHOWN else "")
     return f"{len(parts)} of {count} {what}s{where} ({shown})"
+
+
+def _cut_words(comparison: Comparison) -> str:
+    share = comparison.cut / comparison.values
+    return "" if share < _CUT else f" {100 * share:.1f} % of the model's values are cut off by the range of the dtype."
 
 
 def _lost_words(lost: Sequence[Part], channel_axis: int | None) -> str:

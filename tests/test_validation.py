@@ -386,6 +386,49 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
         assert output.verdict == "mismatch" and "are explained by nothing" in output.why
 
 
+def test_frames_that_fail_are_named(board: Board) -> None:
+    """The rest is as good as ever; two frames have the noise that breaks the tolerance."""
+    values, rng = [a["maps"] for a in board.answers], np.random.default_rng(0)
+    noisy = [v + (k in (2, 5)) * 0.6 * v.std() * rng.standard_normal(v.shape) for k, v in enumerate(values)]
+    outputs = [{"maps": board.spec.pack(v.astype(np.float32))} for v in noisy]
+    output = board.verdict(board.recording(None, outputs), min_snr_db=20)
+    assert output.verdict == "mismatch" and output.why.endswith("2 of 8 frames (2, 5) are far worse than the others.")
+
+
+def test_saturation_is_named(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    narrow = spec_as(board, "NCHW", quantization=nl.Quantization(float(q.scale) / 4, q.zero_point))
+    output = board.verdict(board.recording(narrow, board.packed(narrow)))
+    assert "% of the model's values are cut off by the range of the dtype" in output.why, output.why
+    assert "cut off" not in board.verdict(board.recording()).why
+
+
+@pytest.mark.parametrize("frames", [16, 32])
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int) -> None:
+    """The nearest of many predictions is as near as the noise is small: that proves nothing."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "all"
+    model.graph.node.append(helper.make_node("ReduceMean", ["all"], ["mean"], axes=[1, 2, 3]))
+    model.graph.node.append(helper.make_node("Reshape", ["mean", "shape"], ["maps"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1]), "shape"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, (1, 1)))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    many, spec = Board(frames), nl.TensorSpec((1, 1), "NC", "float32")
+    answers = [engine.infer(x)["maps"] for x in many.inputs]
+
+    def verdict(values: list[np.ndarray]) -> nl.OutputReport:
+        pairs = [({"image": x}, {"maps": spec.pack(y)}) for x, y in zip(many.inputs, values)]
+        return nl.validate(nl.Recording({"maps": spec}, pairs), engine).outputs["maps"]
+
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        noisy = [(a + noise * np.std(answers) * rng.standard_normal(a.shape)).astype(np.float32) for a in answers]
+        assert verdict(noisy).verdict == "match"
+    assert verdict([answers[k] for k in np.random.default_rng(0).permutation(frames)]).verdict == "wrong_input"
+
+
 def test_not_a_number(board: Board) -> None:
     spec = nl.TensorSpec(SHAPE, "NHWC", "float32")
     outputs = board.packed(spec)
