@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,37 @@ def quantizations(case: Case) -> Iterator[Found]:
             text = f"values are {slope:.6g} times the model's, plus {offset:.6g}: never dequantised?"
             left = case.codes - (slope * case.wanted + offset)
             yield Found("quantization", text, None, case.codes, left, False, case.spec)
+
+
+def activations(case: Case) -> Iterator[Found]:
+    """The activation at the end once more, or not at all."""
+    if not case.fits:
+        return
+    axis = case.channel_axis
+    low, high = float(case.wanted.min()), float(case.wanted.max())
+    made: dict[str, Callable[[np.ndarray], np.ndarray]] = {"a sigmoid more than the model has": _sigmoid}
+    if 0 <= low < high <= 1:
+        made["a sigmoid less than the model has"] = _logit
+    if axis is not None and case.references[0].shape[axis] > 1:
+        made["a softmax more than the model has"] = partial(_softmax, axis=axis)
+    for text, make in made.items():
+        wanted = np.stack([case.samples.of(make(np.nan_to_num(r.astype(np.float64)))) for r in case.references])
+        left = case.codes - case.predicted(wanted)
+        yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
+
+
+def _logit(x: np.ndarray) -> np.ndarray:
+    inside = np.clip(x, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return np.asarray(powers / powers.sum(axis, keepdims=True))
 
 
 def channel_orders(case: Case) -> Iterator[Found]:

@@ -16,6 +16,7 @@ _OFF = 0.5  # how far from 1 the slope of the device's values over the model's i
 _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
 _DIGITS = 1e-3  # of the largest value: what varies by less is left to the precision of floats
 _MANY = 8  # times the usual error is far above it
+_ENOUGH = 16  # values, for their largest to say how much they vary
 _ALIKE = 8  # neighbouring values err alike: so many count as one
 _SURE = 5.0  # deviations
 
@@ -74,8 +75,9 @@ class _Sums(NamedTuple):
         """What has to vary, to be told from rounding."""
         return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * self.peak) ** 2))
 
-    def unexplained(self, steps: Any, about: float = 1.0) -> np.ndarray:
-        """Indices. steps: of each part or of all; about: 0 where it is not the mean that counts for nothing."""
+    def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
+        """Indices. steps: of each part or of all; alike: whether the parts are noisy alike, and not by their largest
+        value; about: 0 where it is not the mean that counts for nothing."""
         mean = about * self.model / self.values
         power = self.squares / self.values - mean**2
         error = self.error / self.values
@@ -85,7 +87,10 @@ class _Sums(NamedTuple):
         if not good.any():
             return np.zeros(0, int)
         noise = np.median(error[good] / self.peak[good] ** 2) * self.peak**2
+        if alike:
+            noise = np.maximum(noise, np.median(error[good]))
         clear = power > np.maximum(least, noise * _most(self.values))
+        clear &= alike | (self.values >= _ENOUGH)
         return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
 
 
@@ -151,7 +156,7 @@ class Parts:
         if not self._frames:
             return found
         itself, changed = self._frame_sums(0), self._frame_sums(1)
-        for k in sorted({*itself.unexplained(self._step), *changed.unexplained(self._step, about=0.0)}):
+        for k in sorted({*itself.unexplained(self._step, True), *changed.unexplained(self._step, True, about=0.0)}):
             number, *_, again = self._frames[k]
             part = itself.part(None, k)._replace(at=number)
             found.append(part._replace(why=f"it repeats frame {self._frames[k - 1][0]}") if again else part)

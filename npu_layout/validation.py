@@ -313,6 +313,7 @@ def _judged(
             causes.declared(case),
             causes.quantizations(case),
             causes.readings(case),
+            causes.activations(case),
             causes.channel_orders(case),
             causes.other_outputs(case, other, {k: v for k, v in references.items() if k in pairs.values()}),
             causes.other_frames(case, numbers),
@@ -327,7 +328,7 @@ def _judged(
     finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
-        name, other, *finding, spec, figures, channels,
+        name, other, *finding[:3], spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
         dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip

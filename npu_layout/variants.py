@@ -18,6 +18,12 @@ from .tensor import TensorSpec
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
+# Mean and std that are taken for each other.
+_FAMOUS = {
+    "ImageNet's mean and std": ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
+    "mean and std 127.5": ((127.5,) * 3, (127.5,) * 3),
+}
 _FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 
 
@@ -129,6 +135,10 @@ def _every(
         yield Variant(text, fix, made)
         for what, (low, high) in ranges.items():
             yield Variant(f"{text}, cut to the range of {what}", fix, np.clip(made, low, high))
+    if affine is not None:
+        for text, (mean_, std_) in _exchanged(mean, std).items():
+            made = (pixels - mean_.reshape(along)) / std_.reshape(along)
+            yield Variant(text, {**base, "mean": plain(mean_), "std": plain(std_)}, made)
     letters = ("NCHW", "NHWC")[axis == 3]
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
@@ -138,6 +148,17 @@ def _every(
         yield Variant(f"{text}, after mean and std", fix, taken.unpack(written.pack(x)))
     if frame is not None:
         yield from _resized(x, letters, {**base, **known}, frame)
+
+
+def _exchanged(mean: np.ndarray, std: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Other models' mean and std, the channels' in the opposite order, and the range of video, 16 to 235."""
+    found = {"mean and std of the channels in the opposite order": (mean[::-1], std[::-1])}
+    video = 219 / 255
+    found["pixels of 16 to 235 taken for 0 to 255"] = (mean - 16) / video, std / video
+    found["pixels of 0 to 255 taken for 16 to 235"] = 16 + mean * video, std * video
+    if len(mean) == 3:
+        found.update({text: (np.array(values[0]), np.array(values[1])) for text, values in _FAMOUS.items()})
+    return found
 
 
 def _resized(x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray) -> Iterator[Variant]:

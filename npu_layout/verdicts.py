@@ -12,6 +12,7 @@ from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
 _CUT = 0.01  # of the values: what calibration leaves out is less
 _SHOWN = 6  # indices of parts
 _TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
@@ -25,11 +26,12 @@ _ADVICE = {
 
 
 class Finding(NamedTuple):
-    """A verdict with what mends it, and two sentences of evidence."""
+    """A verdict with what mends it, and two sentences of evidence; `named`: they speak of a cause."""
 
     verdict: str
     fix: Any
     why: str
+    named: bool = False
 
 
 def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Comparison | None) -> Finding:
@@ -38,7 +40,8 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
     ranking: all explanations, best first; held: whether the tolerances hold; comparison: the figures, None where the
     shapes differ.
     """
-    finding = _verdict(case, ranking, held)
+    unexplained = [] if comparison is None else comparison.parts.unexplained()
+    finding = _verdict(case, _possible(case, ranking, unexplained), held)
     if comparison is None:
         return finding
     if comparison.parts.frozen:
@@ -49,7 +52,7 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         if finding.fix is None:
             return Finding("mismatch", None, f"{why}: it is frozen, or its buffer is not written to.")
         return finding._replace(why=f"{finding.why} {why}.")
-    if finding.fix is not None:
+    if finding.named:
         return finding
     odd = comparison.non_finite
     if odd:
@@ -57,8 +60,7 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         why = f"{which} values are NaN or infinite on one side alone."
         return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
     finding = finding._replace(why=finding.why + _cut_words(comparison))
-    unexplained = comparison.parts.unexplained()
-    if unexplained and finding.verdict in ("match", "mismatch"):
+    if unexplained:
         return Finding("mismatch", None, f"{_part_words(unexplained, case.channel_axis)} {finding.why}")
     worst = comparison.parts.worst_frames() if finding.verdict == "mismatch" else []
     if worst:
@@ -70,6 +72,24 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
     return Finding("mismatch", None, f"{_lost_words(lost, case.channel_axis)} {finding.why}") if lost else finding
 
 
+def _possible(case: Case, ranking: Sequence[Explanation], unexplained: Sequence[Part]) -> list[Explanation]:
+    """Without the scales that gain only in channels of which they explain nothing either."""
+    lost = [p.at for p in unexplained if p.axis is not None and p.axis == case.channel_axis]
+    if not lost:
+        return list(ranking)
+    declared = next(f for f in case.found if f.cause == "match")
+    others = np.setdiff1d(np.arange(unexplained[0].among), lost)
+
+    def possible(e: Explanation) -> bool:
+        if e.cause != "quantization":
+            return True
+        f = case.found_as(e)
+        gain = case.score(f, only=others) - case.score(declared, only=others)
+        return gain >= MARGIN or case.score(f, only=np.array(lost)) >= LEAST
+
+    return [e for e in ranking if possible(e)]
+
+
 def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
     declared = next((e for e in ranking if e.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
@@ -77,7 +97,7 @@ def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
     if strong:
         return _named(case, strong, declared)
     tolerated = "the tolerances hold" if held else "the tolerances do not hold"
-    others = [e for e in ranking if e.cause not in ("match", "quantization")]
+    others = [e for e in ranking if e.cause not in ("match", "quantization", "mismatch")]
     next_best = f"the next best explanation, {others[0].text}, {others[0].score:.1f}" if others else "nothing else fits"
     if declared is None:
         shape = case.references[0].shape
@@ -108,6 +128,7 @@ _RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
+    "mismatch": "Record inputs whose outputs use more of their range.",
     "wrong_input": "Record frames that differ more from one to the next, and more of them.",
 }
 
@@ -131,17 +152,21 @@ def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | No
     text = (
         f"{best.text[0].upper()}{best.text[1:]} explains {best.score:.1f} dB of what varies within the channels{before}"
     )
+    if best.cause == "quantization" and case.bent(best) > _BENT:
+        why = "but what that leaves depends on the value: it is no scale, but an activation, or another function"
+        return Finding("mismatch", None, f"{text}, {why}.", True)
     rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN and not _beaten(case, best, e)), None)
     if rival is not None:
         why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
         if rival.cause != best.cause:
             why += f" {_RECORD[rival.cause]}"
-        return Finding("ambiguous", None, why)
+        return Finding("ambiguous", None, why, True)
     if not case.enough:
         frames = len(case.buffers)
         what = "one frame" if frames == 1 else f"{frames} frames with {case.samples.count} values a channel each"
-        return Finding("ambiguous", None, f"{text}. But {what} cannot prove it: record more frames, unlike each other.")
-    return Finding(best.cause, best.fix, f"{text}. {_advice(best)}")
+        why = f"{text}. But {what} cannot prove it: record more frames, unlike each other."
+        return Finding("ambiguous", None, why, True)
+    return Finding(best.cause, best.fix, f"{text}. {_advice(best)}", True)
 
 
 def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
@@ -155,6 +180,8 @@ def _advice(e: Explanation) -> str:
         if "target" in e.fix:
             return f"Give the accelerator the layout it expects: its input was given as {e.fix['target'].layout}."
         return "Make the input as declared, or declare it as the fix says: that is what was really done."
+    if e.cause == "mismatch":
+        return "Find out where the accelerator's model ends, or convert the values before they are recorded."
     if e.cause == "wrong_input":
         if e.fix is None:
             return "The pairs are in no constant order: keep each output with the input that made it."

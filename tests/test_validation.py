@@ -429,6 +429,44 @@ def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int
     assert verdict([answers[k] for k in np.random.default_rng(0).permutation(frames)]).verdict == "wrong_input"
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
+    """A line through a sigmoid explains 9 dB and more, with a scale of its own."""
+    values = [(1 / (1 + np.exp(-a["maps"]))).astype(np.float32) for a in board.answers]
+    spec = spec_as(board, dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
+    assert output.verdict == "mismatch" and output.why.startswith("A sigmoid more than the model has explains")
+    cubes = [np.cbrt(a["maps"]).astype(np.float32) for a in board.answers]
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v / 4)} for v in cubes]))
+    assert output.verdict == "mismatch" and "what that leaves depends on the value" in output.why, output.why
+
+
+def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
+    def copied(y: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(CHANNELS)[None, :, None, None] == 5, y[:, 6:7], y)
+
+    output = board.verdict(board.recording(None, board.changed(copied)))
+    assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 is explained by nothing."), (
+        output.why
+    )
+
+
+@pytest.mark.parametrize(
+    "mean, std, says",
+    [
+        ([127.5] * 3, [127.5] * 3, "mean and std 127.5"),
+        (PRE["mean"][::-1], PRE["std"][::-1], "mean and std of the channels in the opposite order"),
+        ([255 / 219 * (m - 16) for m in PRE["mean"]], [255 / 219 * s for s in PRE["std"]], "pixels of 16 to 235"),
+    ],
+)
+def test_another_models_mean_and_std(board: Board, mean: list[float], std: list[float], says: str) -> None:
+    other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, "mean": mean, "std": std})
+    values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
+    assert output.verdict == "preprocessing" and says in output.why.lower(), str(output)
+    assert np.allclose(output.fix["mean"], mean) and np.allclose(output.fix["std"], std)
+
+
 def test_not_a_number(board: Board) -> None:
     spec = nl.TensorSpec(SHAPE, "NHWC", "float32")
     outputs = board.packed(spec)
