@@ -231,15 +231,29 @@ def _cycles(permutation: np.ndarray) -> Iterator[np.ndarray]:
             yield np.asarray(cycle)
 
 
-def other_outputs(case: Case, name: str, references: Mapping[str, Sequence[np.ndarray]]) -> Iterator[Found]:
-    """The content of another output of the model."""
+def other_outputs(
+    case: Case, name: str, references: Mapping[str, Sequence[np.ndarray]], specs: Mapping[str, TensorSpec]
+) -> Iterator[Found]:
+    """The content of another output of the model, read by its own spec or by that one's, whichever explains more.
+
+    specs: of the outputs that were recorded; of the others only one that is better than what was declared counts.
+    """
     for other, tensors in references.items():
-        if other != name and tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) == tensors[0].shape:
-            there = case if case.fits else Case(case.spec, case.buffers, tensors)
-            left = there.codes - there.predicted(np.stack([there.samples.of(t) for t in tensors]))
+        if other == name or tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) != tensors[0].shape:
+            continue
+        there = case if case.fits else Case(case.spec, case.buffers, tensors)
+        wanted = np.stack([there.samples.of(t) for t in tensors])
+        found = []
+        for spec in (case.spec, specs.get(other)):
+            if spec is None or spec.dtype != case.spec.dtype or spec.size != case.spec.size:
+                continue
+            codes, left = there.read_as(spec, wanted)
             text = f"it holds the model's output {other!r}"
-            found = Found("output_order", text, other, there.codes, left, case.steps, case.spec)
-            yield found if case.fits else found._replace(places=there.samples.count)
+            one = Found("output_order", text, other, codes, left, case.steps, spec)
+            found.append(one if case.fits else one._replace(places=there.samples.count))
+        best = max(found, key=case.score)
+        if other in specs or not case.fits or case.score(best) >= case.score(next(declared(case))) + MARGIN:
+            yield best
 
 
 def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:

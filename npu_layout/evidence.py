@@ -198,6 +198,12 @@ class Case:
         scale, zero_point = arithmetic(self.spec, self.samples)
         return np.asarray(np.clip(wanted / scale + zero_point, *ends(self.spec)))
 
+    def read_as(self, spec: TensorSpec, wanted: Matrix) -> tuple[Matrix, Matrix]:
+        """What `spec`, of the same dtype and size, reads at the samples, and what of it `wanted` leaves."""
+        codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+        scale, zero_point = arithmetic(spec, self.samples)
+        return codes, codes - np.clip(wanted / scale + zero_point, *ends(spec))
+
     def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
         """(channels, samples) of (frames, places); `places`: of one channel, where they are not this case's."""
         count = places or self.samples.count

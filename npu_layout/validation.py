@@ -115,7 +115,7 @@ def validate(
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
     remade = _remade(engine, recording.meta, kept, progress)
     reports = {
-        name: _judged(name, other, specs[name], compared.get(name), kept, remade, asked, pairs)
+        name: _judged(name, other, specs, compared.get(name), kept, remade, asked, pairs)
         for name, other in pairs.items()
     }
     missing = [name for name in shapes if name not in pairs.values()]
@@ -295,14 +295,14 @@ def _remade(
 def _judged(
     name: str,
     other: str,
-    spec: TensorSpec,
+    specs: Mapping[str, TensorSpec],
     comparison: Comparison | None,
     kept: Sequence[_Kept],
     remade: Sequence[_Remade],
     asked: Mapping[str, Tolerance],
     pairs: Mapping[str, str],
 ) -> OutputReport:
-    references = {k: [x.references[k] for x in kept] for k in kept[0].references}
+    spec, references = specs[name], {k: [x.references[k] for x in kept] for k in kept[0].references}
     alike = [t for k, tensors in references.items() for t in tensors if k != other and t.shape == tensors[0].shape]
     alike = [t for t in alike if t.shape == references[other][0].shape]
     case = Case(spec, [k.outputs[name] for k in kept], references[other], alike)
@@ -315,7 +315,7 @@ def _judged(
             causes.readings(case),
             causes.activations(case),
             causes.channel_orders(case),
-            causes.other_outputs(case, other, {k: v for k, v in references.items() if k in pairs.values()}),
+            causes.other_outputs(case, other, references, {pairs[k]: s for k, s in specs.items()}),
             causes.other_frames(case, numbers),
             *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])]) for m in remade),
         )
@@ -403,6 +403,19 @@ def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Re
 
 
 def _exchanged(reports: Mapping[str, OutputReport]) -> dict[str, OutputReport]:
-    """With the whole exchange as the fix of every output that takes part in one."""
+    """With the whole exchange as the fix of every output that takes part in one; with none where another name holds the
+    same tensor, so that one of the two was never recorded."""
     names = {name: r.fix for name, r in reports.items() if r.verdict == "output_order"}
-    return {name: replace(r, fix=names) if name in names else r for name, r in reports.items()}
+    holds = {name: names.get(name, r.against) for name, r in reports.items()}
+    doubled = {name for name, held in holds.items() if list(holds.values()).count(held) > 1}
+
+    def finished(name: str, r: OutputReport) -> OutputReport:
+        if name not in doubled:
+            return replace(r, fix={k: v for k, v in names.items() if k not in doubled})
+        both = " and ".join(repr(k) for k in holds if holds[k] == holds[name])
+        why = (
+            f"{r.why.partition(' To mend it')[0]} {both} hold the same tensor: give each name the output that it says."
+        )
+        return replace(r, fix=None, why=why)
+
+    return {name: finished(name, r) if name in names else r for name, r in reports.items()}

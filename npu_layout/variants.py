@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,11 +167,16 @@ def _resized(x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarra
     asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
     kept = asked.pop("resize", "letterbox")
     target = TensorSpec(x.shape, Layout.plain(letters), "float32")
-    for resize in MODES:
+    color = asked.get("color", "RGB")
+    colors = {color: ""}
+    if color in _FLIPPED:
+        colors[_FLIPPED[color]] = f", and {_FLIPPED[color]} instead of {color}"
+    for (name, also), resize in product(colors.items(), MODES):
         if resize == kept:
             continue
+        how = {"color": name, "resize": resize} if also else {"resize": resize}
         try:
-            buffer, _ = Preprocessor(target, resize=resize, **asked)(frame)
+            buffer, _ = Preprocessor(target, **{**asked, **how})(frame)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-        yield Variant(f"{resize} instead of {kept}", {**base, "resize": resize}, buffer.astype(np.float64))
+        yield Variant(f"{resize} instead of {kept}{also}", {**base, **how}, buffer.astype(np.float64))

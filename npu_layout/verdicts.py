@@ -12,6 +12,7 @@ from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_GOOD = 15.0  # dB: so well the whole cause explains, and not a part of it
 _BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
 _CUT = 0.01  # of the values: what calibration leaves out is less
 _SHOWN = 6  # indices of parts
@@ -178,8 +179,10 @@ def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
 def _advice(e: Explanation) -> str:
     if e.cause == "preprocessing":
         if "target" in e.fix:
-            return f"Give the accelerator the layout it expects: its input was given as {e.fix['target'].layout}."
-        return "Make the input as declared, or declare it as the fix says: that is what was really done."
+            given = f"The accelerator's input was given as {e.fix['target'].layout}"
+            return f"{given}: give it the layout that it expects, or, where it has that, correct the input's spec."
+        done = "what was really done" if e.score >= _GOOD else "nearest to what was done, and may be a part of it"
+        return f"Make the input as declared, or record again with the arguments of the fix: that is {done}."
     if e.cause == "mismatch":
         return "Find out where the accelerator's model ends, or convert the values before they are recorded."
     if e.cause == "wrong_input":

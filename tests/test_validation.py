@@ -254,6 +254,48 @@ def test_outputs_exchanged() -> None:
     assert report and "b were not recorded" in report.note
 
 
+def test_a_name_that_holds_another_output() -> None:
+    two = Board(outputs=("a", "b"))
+    twice = [{"a": two.spec.pack(x["b"]), "b": two.spec.pack(x["b"])} for x in two.answers]
+    report = nl.validate(two.recording(None, twice), two.engine)
+    a, b = report.outputs["a"], report.outputs["b"]
+    assert a.verdict == "output_order" and a.fix is None and "'a' and 'b' hold the same tensor" in a.why, str(a)
+    assert b.verdict == "match" and "fix" not in str(a)
+    alone = [{"a": o["a"]} for o in twice]
+    report = nl.validate(two.recording({"a": two.spec}, alone), two.engine)
+    assert report.outputs["a"].verdict == "output_order" and report.outputs["a"].fix == {"a": "b"}, str(report)
+
+
+def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:
+    two = Board(outputs=("a", "b"))
+    q = two.spec.quantization
+    assert q is not None
+    tight = nl.TensorSpec(SHAPE, "NHWC16c", "int8", quantization=nl.Quantization(3 * float(q.scale), 3))
+    assert tight.size == two.spec.size
+    specs = {"a": two.spec, "b": tight}
+    outputs = [{"a": tight.pack(x["b"]), "b": two.spec.pack(x["a"])} for x in two.answers]
+    report = nl.validate(two.recording(specs, outputs), two.engine)
+    for name in "ab":
+        assert report.outputs[name].verdict == "output_order", str(report)
+        assert report.outputs[name].fix == {"a": "b", "b": "a"}
+    renamed = [{"a": o["b"], "b": o["a"]} for o in outputs]
+    assert nl.validate(two.recording(specs, renamed), two.engine)
+
+
+def test_colours_and_resizing_at_once(board: Board) -> None:
+    how = {**PRE, "color": "BGR", "resize": "stretch"}
+    other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how)
+    values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
+    assert output.verdict == "preprocessing" and output.fix == how and "really done" in output.why, str(output)
+    again = nl.Recording(
+        {"maps": board.spec},
+        [({"image": other(f)[0]}, {"maps": board.spec.pack(v)}) for f, v in zip(board.frames, values)],
+        {"preprocess": output.fix},
+    )
+    assert board.verdict(again).verdict == "match"
+
+
 def test_what_cannot_be_told(board: Board) -> None:
     flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
     assert flat.verdict == "mismatch" and "gave 0 everywhere and for every frame" in flat.why
