@@ -21,6 +21,7 @@ from .tensor import TensorSpec
 LEAST, MARGIN = 4.0, 3.0  # dB: what a cause has to explain, and by how much better than the others
 ENOUGH = 16  # samples a channel
 _SAMPLES = 8192  # places in each frame, when there are few channels
+_EXACT = 1e-4  # of the variance: what floats of 16 bits leave is less
 _BINS = 16  # of as many values each
 ROUNDING = 1 / 12  # variance of rounding to whole steps
 
@@ -192,6 +193,14 @@ class Case:
     def enough(self) -> bool:
         """Whether there are samples enough of every channel to name a cause."""
         return self.samples.count * len(self.buffers) >= ENOUGH and len(self.buffers) > 1
+
+    @property
+    def settled(self) -> bool:
+        """Whether what the declared reading leaves of every channel is rounding, so that nothing can explain more."""
+        if not self.fits:
+            return False
+        power, error = self._powers(Found("match", "", None, self.codes, self.left, self.steps))
+        return bool((error <= np.maximum(2 * ROUNDING if self.steps else 0.0, _EXACT * power)).all())
 
     def predicted(self, wanted: Matrix) -> Matrix:
         """What the device stores for the values `wanted`, under the declared quantization."""

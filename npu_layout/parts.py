@@ -83,7 +83,7 @@ class _Sums(NamedTuple):
         error = self.error / self.values
         rising = self.products / self.values - mean * self.device / self.values
         least = self.least(steps)
-        good = (error < _ALL * power) & (power > least)
+        good = (error < _ALL * power) & (power > least) & (self.peak > 0)
         if not good.any():
             return np.zeros(0, int)
         noise = np.median(error[good] / self.peak[good] ** 2) * self.peak**2

@@ -125,6 +125,7 @@ def _every(
         "not divided by 255": (mean, std / 255),
         "divided by 255 twice before mean and std": (mean * 255, std * 255),
         "not divided by 255 before mean and std": (mean / 255, std / 255),
+        **({} if affine is None else _exchanged(mean, std)),
     }
     uncut = [x]
     for text, (mean_, std_) in scaled.items():
@@ -136,10 +137,6 @@ def _every(
         yield Variant(text, fix, made)
         for what, (low, high) in ranges.items():
             yield Variant(f"{text}, cut to the range of {what}", fix, np.clip(made, low, high))
-    if affine is not None:
-        for text, (mean_, std_) in _exchanged(mean, std).items():
-            made = (pixels - mean_.reshape(along)) / std_.reshape(along)
-            yield Variant(text, {**base, "mean": plain(mean_), "std": plain(std_)}, made)
     letters = ("NCHW", "NHWC")[axis == 3]
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))

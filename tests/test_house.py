@@ -22,7 +22,7 @@ FLOORS = (
     "formats conversion frames engines specs recording_frames identify parts processes progress",
     "format_loss operators recording_files comparison",
     "channel_operators element_operators moving_operators peaks_operator recording track_report",
-    "resize_operator track",
+    "resize_operator track tolerances",
     "ops",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import cv2
@@ -155,6 +156,19 @@ def test_axes_of_one_may_be_left_out(board: Board) -> None:
     assert board.verdict(board.recording(declared)).verdict == "match"
 
 
+def test_a_model_whose_channels_are_last(board: Board) -> None:
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "first"
+    model.graph.node.append(helper.make_node("Transpose", ["first"], ["maps"], perm=[0, 2, 3, 1]))
+    shape = (1, *SHAPE[2:], CHANNELS)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, shape))
+    for layout in ("NHWC", "NHWC16c", "NCHW"):
+        spec = nl.TensorSpec(shape, layout, "int8", axes="NHWC", quantization=board.spec.quantization)
+        outputs = [{"maps": spec.pack(a["maps"].transpose(0, 2, 3, 1))} for a in board.answers]
+        output = nl.validate(board.recording(spec, outputs), model.SerializeToString()).outputs["maps"]
+        assert output.verdict == "match", str(output)
+
+
 def test_quantization(board: Board) -> None:
     q = board.spec.quantization
     assert q is not None
@@ -294,6 +308,15 @@ def test_colours_and_resizing_at_once(board: Board) -> None:
         {"preprocess": output.fix},
     )
     assert board.verdict(again).verdict == "match"
+
+
+def test_what_only_rounds_runs_the_model_once_a_frame(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    infer = board.engine.infer
+    monkeypatch.setattr(board.engine, "infer", lambda x: runs.append(x) or infer(x))
+    assert nl.validate(board.recording(), board.engine) and len(runs) == len(board.frames)
+    assert not nl.validate(board.recording(None, board.changed(lambda y: y[:, ::-1])), board.engine)
+    assert len(runs) > 10 * len(board.frames)
 
 
 def test_what_cannot_be_told(board: Board) -> None:
@@ -516,6 +539,10 @@ def test_not_a_number(board: Board) -> None:
     outputs[5]["maps"][18] = np.inf
     output = board.verdict(board.recording(spec, outputs))
     assert output.verdict == "mismatch" and "2 of 21888 values are NaN or infinite" in output.why
+    outputs[2]["maps"][:] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "2738 of 21888 values are NaN" in board.verdict(board.recording(spec, outputs)).why
     nothing = board.verdict(board.recording(spec, [{"maps": np.full_like(o["maps"], np.nan)} for o in outputs]))
     assert nothing.verdict == "mismatch" and nothing.why.startswith("All 21888 values are NaN"), nothing.why
 
@@ -580,3 +607,7 @@ def test_the_accelerators_own_input(board: Board) -> None:
     ]
     recording = nl.Recording({"maps": board.spec, "image": pixels}, frames, {"preprocess": PRE})
     assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
+    wrong = nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "uint8", name="image")
+    output = board.verdict(nl.Recording({"maps": board.spec, "image": wrong}, frames, {"preprocess": PRE}))
+    assert output.verdict == "preprocessing" and "correct the input's spec" in output.why, str(output)
+    assert output.fix["target"] == nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "uint8")
