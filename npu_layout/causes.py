@@ -18,6 +18,7 @@ from .scales import called, fitted, line, requantised, words
 from .tensor import TensorSpec
 
 _READINGS = 16  # of identify's best
+_MANY = 1000  # values, among which no choice is a coincidence
 
 
 def declared(case: Case) -> Iterator[Found]:
@@ -272,6 +273,8 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
         left = codes - np.stack([predicted[at[numbers[k] + shift]] for k in rows])
         text = f"the outputs of the frame {abs(shift)} {'before' if shift < 0 else 'after'}"
         found = Found("wrong_input", text, shift, codes, left, case.steps, case.spec, rows=rows)
+        if left.size < _MANY and not _worth(case, rows, left, np.log(2 * len(numbers))):
+            continue
         proven = max(proven, len(rows) if case.score(found) >= LEAST else 0)
         yield found
     chosen = [int(np.argmin([float(((c - p) ** 2).sum()) for p in predicted])) for c in case.codes]
@@ -279,7 +282,7 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 >= len(chosen) and most * 5 < 3 * len(chosen):
         left = case.codes - np.stack([predicted[j] for j in chosen])
-        if not _worth(case, left, len(chosen)):
+        if not _worth(case, range(len(chosen)), left, len(chosen) * np.log(len(chosen))):
             return
         pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
         yield Found(
@@ -287,21 +290,23 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
         )
 
 
-def _worth(case: Case, left: np.ndarray, frames: int) -> bool:
-    """Whether a choice among so many frames for each of them gains more than where there is noise alone: the nearest of
-    N fits better by log N for nothing."""
+def _worth(case: Case, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:
+    """Whether an explanation that was chosen gains more than where there is noise alone: the best of N fits better by
+    log N for nothing. `choice`: the logarithm of among how many it is."""
     floor = ROUNDING if case.steps else 0.0
-    before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (case.left, left))
-    return bool(0.5 * left.shape[1] * np.log(before / after) > 2 * np.log(frames))
+    before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (case.left[list(rows)], left))
+    return bool(0.5 * left.size * np.log(before / after) > 2 * choice)
 
 
 def other_inputs(
-    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]]
+    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]], choices: int
 ) -> Iterator[Found]:
-    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`)."""
+    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`), one
+    of so many `choices`."""
     if not case.fits:
         return
     codes = case.codes[list(rows)]
     for text, fix, tensors in made:
         left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors]))
-        yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)
+        if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
+            yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)

@@ -318,7 +318,7 @@ def _judged(
             causes.channel_orders(case),
             causes.other_outputs(case, other, references, {pairs[k]: s for k, s in specs.items()}),
             causes.other_frames(case, numbers),
-            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])]) for m in remade),
+            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])], len(remade)) for m in remade),
         )
         for found in cause
     )

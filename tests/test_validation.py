@@ -470,9 +470,9 @@ def test_saturation_is_named(board: Board) -> None:
 
 
 @pytest.mark.parametrize("frames", [16, 32])
-@pytest.mark.parametrize("noise", [0.03, 0.1])
+@pytest.mark.parametrize("noise", [0.03, 0.1, 0.18])
 def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int) -> None:
-    """The nearest of many predictions is as near as the noise is small: that proves nothing."""
+    """The nearest of many predictions is near because there are many: that proves nothing."""
     model = onnx.load_from_string(network())
     model.graph.node[-1].output[0] = "all"
     model.graph.node.append(helper.make_node("ReduceMean", ["all"], ["mean"], axes=[1, 2, 3]))
@@ -484,10 +484,11 @@ def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int
     answers = [engine.infer(x)["maps"] for x in many.inputs]
 
     def verdict(values: list[np.ndarray]) -> nl.OutputReport:
-        pairs = [({"image": x}, {"maps": spec.pack(y)}) for x, y in zip(many.inputs, values)]
-        return nl.validate(nl.Recording({"maps": spec}, pairs), engine).outputs["maps"]
+        rows = zip(many.inputs, many.frames, values)
+        pairs = [({"image": x, "frame": f}, {"maps": spec.pack(y)}) for x, f, y in rows]
+        return nl.validate(nl.Recording({"maps": spec}, pairs, {"preprocess": PRE}), engine).outputs["maps"]
 
-    for seed in range(3):
+    for seed in (0, 1, 13, 24):  # with 32 frames the last two were taken for other inputs
         rng = np.random.default_rng(seed)
         noisy = [(a + noise * np.std(answers) * rng.standard_normal(a.shape)).astype(np.float32) for a in answers]
         assert verdict(noisy).verdict == "match"
