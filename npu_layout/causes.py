@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .engines import axes_in_model
 from .errors import NpuLayoutError
-from .evidence import LEAST, MARGIN, Case, Found, arithmetic, ends, read, stored
+from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
 from .identify import identify
 from .quantization import Quantization
 from .scales import called, fitted, line, requantised, words
 from .tensor import TensorSpec
 
 _READINGS = 16  # of identify's best
+_MANY = 1000  # values, among which no choice is a coincidence
 
 
 def declared(case: Case) -> Iterator[Found]:
@@ -123,6 +125,37 @@ def quantizations(case: Case) -> Iterator[Found]:
             yield Found("quantization", text, None, case.codes, left, False, case.spec)
 
 
+def activations(case: Case) -> Iterator[Found]:
+    """The activation at the end once more, or not at all."""
+    if not case.fits:
+        return
+    axis = case.channel_axis
+    low, high = float(case.wanted.min()), float(case.wanted.max())
+    made: dict[str, Callable[[np.ndarray], np.ndarray]] = {"a sigmoid more than the model has": _sigmoid}
+    if 0 <= low < high <= 1:
+        made["a sigmoid less than the model has"] = _logit
+    if axis is not None and case.references[0].shape[axis] > 1:
+        made["a softmax more than the model has"] = partial(_softmax, axis=axis)
+    for text, make in made.items():
+        wanted = np.stack([case.samples.of(make(np.nan_to_num(r.astype(np.float64)))) for r in case.references])
+        left = case.codes - case.predicted(wanted)
+        yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
+
+
+def _logit(x: np.ndarray) -> np.ndarray:
+    inside = np.clip(x, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return np.asarray(powers / powers.sum(axis, keepdims=True))
+
+
 def channel_orders(case: Case) -> Iterator[Found]:
     """The channels in another order: each stored one stands for the model's channel that it is nearest to."""
     if not case.fits or case.channel_axis is None or case.references[0].shape[case.channel_axis] == 1:
@@ -155,7 +188,7 @@ def _assigned(case: Case) -> np.ndarray:
         free[best[k]] = False
     own = np.diagonal(cost)
     for cycle in _cycles(best):
-        if cost[cycle, best[cycle]].sum() > 0.25 * own[cycle].sum():
+        if cost[cycle, best[cycle]].sum() >= 0.25 * own[cycle].sum():
             best[cycle] = cycle
     return best
 
@@ -199,15 +232,29 @@ def _cycles(permutation: np.ndarray) -> Iterator[np.ndarray]:
             yield np.asarray(cycle)
 
 
-def other_outputs(case: Case, name: str, references: Mapping[str, Sequence[np.ndarray]]) -> Iterator[Found]:
-    """The content of another output of the model."""
+def other_outputs(
+    case: Case, name: str, references: Mapping[str, Sequence[np.ndarray]], specs: Mapping[str, TensorSpec]
+) -> Iterator[Found]:
+    """The content of another output of the model, read by its own spec or by that one's, whichever explains more.
+
+    specs: of the outputs that were recorded; of the others only one that is better than what was declared counts.
+    """
     for other, tensors in references.items():
-        if other != name and tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) == tensors[0].shape:
-            there = case if case.fits else Case(case.spec, case.buffers, tensors)
-            left = there.codes - there.predicted(np.stack([there.samples.of(t) for t in tensors]))
+        if other == name or tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) != tensors[0].shape:
+            continue
+        there = case if case.fits else Case(case.spec, case.buffers, tensors)
+        wanted = np.stack([there.samples.of(t) for t in tensors])
+        found = []
+        for spec in (case.spec, specs.get(other)):
+            if spec is None or spec.dtype != case.spec.dtype or spec.size != case.spec.size:
+                continue
+            codes, left = there.read_as(spec, wanted)
             text = f"it holds the model's output {other!r}"
-            found = Found("output_order", text, other, there.codes, left, case.steps, case.spec)
-            yield found if case.fits else found._replace(places=there.samples.count)
+            one = Found("output_order", text, other, codes, left, case.steps, spec)
+            found.append(one if case.fits else one._replace(places=there.samples.count))
+        best = max(found, key=case.score)
+        if other in specs or not case.fits or case.score(best) >= case.score(next(declared(case))) + MARGIN:
+            yield best
 
 
 def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
@@ -226,6 +273,8 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
         left = codes - np.stack([predicted[at[numbers[k] + shift]] for k in rows])
         text = f"the outputs of the frame {abs(shift)} {'before' if shift < 0 else 'after'}"
         found = Found("wrong_input", text, shift, codes, left, case.steps, case.spec, rows=rows)
+        if left.size < _MANY and not _worth(case, rows, left, np.log(2 * len(numbers))):
+            continue
         proven = max(proven, len(rows) if case.score(found) >= LEAST else 0)
         yield found
     chosen = [int(np.argmin([float(((c - p) ** 2).sum()) for p in predicted])) for c in case.codes]
@@ -233,19 +282,31 @@ def other_frames(case: Case, numbers: Sequence[int]) -> Iterator[Found]:
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 >= len(chosen) and most * 5 < 3 * len(chosen):
         left = case.codes - np.stack([predicted[j] for j in chosen])
+        if not _worth(case, range(len(chosen)), left, len(chosen) * np.log(len(chosen))):
+            return
         pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
         yield Found(
             "wrong_input", f"the outputs of other frames: {pairs}", None, case.codes, left, case.steps, case.spec
         )
 
 
+def _worth(case: Case, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:
+    """Whether an explanation that was chosen gains more than where there is noise alone: the best of N fits better by
+    log N for nothing. `choice`: the logarithm of among how many it is."""
+    floor = ROUNDING if case.steps else 0.0
+    before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (case.left[list(rows)], left))
+    return bool(0.5 * left.size * np.log(before / after) > 2 * choice)
+
+
 def other_inputs(
-    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]]
+    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]], choices: int
 ) -> Iterator[Found]:
-    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`)."""
+    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`), one
+    of so many `choices`."""
     if not case.fits:
         return
     codes = case.codes[list(rows)]
     for text, fix, tensors in made:
         left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors]))
-        yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)
+        if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
+            yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .parts import Parts
+
 MOST_DB = 200.0  # dB of values that are equal to the last bit
 
 
@@ -15,7 +17,8 @@ class Figures(NamedTuple):
 
     `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
     that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
-    the reference's largest channel is one of the device's largest (None where there is one channel). `low` and `high`
+    the reference's largest channel is one of the device's largest, and not because all are equal (None where there is
+    one channel). `low` and `high`
     are the reference's range, `device_low` and `device_high` the device's.
     """
 
@@ -49,22 +52,30 @@ class Comparison:
         The channels' axis in the model's order, or None: all is one channel.
     step
         Real size of a quantisation step: a number, an array along the channels, or None for floats.
+    ends
+        Lowest and highest value that the device can hold: numbers, or arrays along the channels.
     """
 
-    def __init__(self, channel_axis: int | None, step: Any = None) -> None:
+    def __init__(self, channel_axis: int | None, step: Any = None, ends: Any = (-np.inf, np.inf)) -> None:
+        self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
+        self.parts = Parts(channel_axis, 0.0 if self._step is None else self._step)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
         """device, reference: arrays of one shape, in the model's axes order. Where one of them is not finite and the
         other is not the same, it is counted as `non_finite`; such places are left out of every figure."""
-        d, r = (self._by_channel(np.asarray(x, np.float64)) for x in (device, reference))
+        d, r = (np.asarray(x, np.float64) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
+        self.values += r.size
         if not finite.all():
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
+        self.parts.add(frame, d, r)
+        d, r, finite = (self._by_channel(x) for x in (d, r, finite))
+        self.cut += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
         error = np.abs(d - r)
         if self._sums is None:
             self._start(len(d), reference.shape)
@@ -78,7 +89,9 @@ class Comparison:
             np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
             np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
         if len(d) > 1:
-            self._agreed += int((d[r.argmax(0), np.arange(d.shape[1])] == d.max(0)).sum())
+            most = d.max(0)
+            tells = (most > d.min(0)) | (r.max(0) == r.min(0))
+            self._agreed += int((tells & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())
             self._positions += d.shape[1]
         rest = [n for i, n in enumerate(reference.shape) if i != self.channel_axis]
         squares = (error * error).mean(0).reshape(rest or (1,))
@@ -148,11 +161,7 @@ class Comparison:
     @property
     def dead(self) -> tuple[int, ...]:
         """Channels that vary in the reference, but by less than half a step: the device cannot show it."""
-        steps = None if self._sums is None else self._steps()
-        if steps is None:
-            return ()
-        spread = self._high - self._low
-        return tuple(int(c) for c in np.flatnonzero((spread > 0) & (spread < steps / 2)))
+        return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
 
 
 def _finite(x: Any) -> float:

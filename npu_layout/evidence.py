@@ -21,6 +21,8 @@ from .tensor import TensorSpec
 LEAST, MARGIN = 4.0, 3.0  # dB: what a cause has to explain, and by how much better than the others
 ENOUGH = 16  # samples a channel
 _SAMPLES = 8192  # places in each frame, when there are few channels
+_EXACT = 1e-4  # of the variance: what floats of 16 bits leave is less
+_BINS = 16  # of as many values each
 ROUNDING = 1 / 12  # variance of rounding to whole steps
 
 Matrix = np.ndarray
@@ -192,10 +194,24 @@ class Case:
         """Whether there are samples enough of every channel to name a cause."""
         return self.samples.count * len(self.buffers) >= ENOUGH and len(self.buffers) > 1
 
+    @property
+    def settled(self) -> bool:
+        """Whether what the declared reading leaves of every channel is rounding, so that nothing can explain more."""
+        if not self.fits:
+            return False
+        power, error = self._powers(Found("match", "", None, self.codes, self.left, self.steps))
+        return bool((error <= np.maximum(2 * ROUNDING if self.steps else 0.0, _EXACT * power)).all())
+
     def predicted(self, wanted: Matrix) -> Matrix:
         """What the device stores for the values `wanted`, under the declared quantization."""
         scale, zero_point = arithmetic(self.spec, self.samples)
         return np.asarray(np.clip(wanted / scale + zero_point, *ends(self.spec)))
+
+    def read_as(self, spec: TensorSpec, wanted: Matrix) -> tuple[Matrix, Matrix]:
+        """What `spec`, of the same dtype and size, reads at the samples, and what of it `wanted` leaves."""
+        codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+        scale, zero_point = arithmetic(spec, self.samples)
+        return codes, codes - np.clip(wanted / scale + zero_point, *ends(spec))
 
     def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
         """(channels, samples) of (frames, places); `places`: of one channel, where they are not this case's."""
@@ -236,10 +252,26 @@ class Case:
         ranking = sorted((self._explanation(f) for f in every), key=lambda e: -e.score)
         return _distinct(ranking)
 
+    def found_as(self, e: Explanation) -> Found:
+        return next(f for f in self.found if (f.cause, f.text) == (e.cause, e.text))
+
+    def bent(self, e: Explanation) -> float:
+        """The share of what `e` leaves that the model's value tells: near 0 where it leaves noise and rounding."""
+        f = self.found_as(e)
+        low, high = ends(f.spec or self.spec)
+        wanted = self.wanted if f.rows is None else self.wanted[list(f.rows)]
+        inner = (f.codes > low) & (f.codes < high) & (f.codes - f.left > low) & (f.codes - f.left < high)
+        left = f.left[inner][np.argsort(wanted[inner], kind="stable")]
+        if len(left) < ENOUGH * _BINS:
+            return 0.0
+        left = left - left.mean()
+        told = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
+        return told / max(float((left * left).sum()), 1e-300)
+
     def sides(self, one: Explanation, other: Explanation) -> float | None:
         """As `Explanation.leans`, between any two: 0 at `one`, 1 at `other`; None where the data do not tell, or their
         stored values cannot be compared."""
-        a, b = (next(f for f in self.found if (f.cause, f.text) == (e.cause, e.text)) for e in (one, other))
+        a, b = self.found_as(one), self.found_as(other)
         everywhere = range(len(self.buffers))
         of_a, of_b = ({row: k for k, row in enumerate(everywhere if f.rows is None else f.rows)} for f in (a, b))
         common = sorted(of_a.keys() & of_b.keys())

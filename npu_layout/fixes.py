@@ -37,7 +37,7 @@ def _channel_order(fix: Sequence[int], spec: TensorSpec) -> str:
 def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec) -> str:
     lines = "".join(f"    {k!r}: {v!r},\n" for k, v in fix.items())
     uses = "from npu_layout import Quantization, TensorSpec\n\n" if "target" in fix else ""
-    return f"{uses}# What was really done to the frame, as arguments of Preprocessor:\nhow = {{\n{lines}}}"
+    return f"{uses}# What was done to the frame, as arguments of Preprocessor:\nhow = {{\n{lines}}}"
 
 
 def _output_order(fix: Mapping[str, str], spec: TensorSpec) -> str:

@@ -21,7 +21,8 @@ from .processes import ProcessDied, Processes
 from .progress import track
 from .recording import Recording
 from .report import Report
-from .validation import Tolerance, validate
+from .tolerances import Tolerance
+from .validation import validate
 
 PathLike = Union[str, "os.PathLike[str]"]
 Model = Union[str, bytes]

@@ -21,7 +21,8 @@ from .factories import engine_named
 from .recording import Recorder, Recording
 from .recording_frames import FRAME
 from .report import Report
-from .validation import Tolerance, validate
+from .tolerances import Tolerance
+from .validation import validate
 
 __all__ = ["Recordings", "assert_matches"]
 

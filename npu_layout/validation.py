@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import causes
-from .comparison import Comparison, Figures
+from . import causes, tolerances
+from .comparison import Comparison
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
-from .evidence import LEAST, Case, Explanation, arithmetic
+from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout
-from .model_side import model_input
+from .model_side import model_input, normalisation
 from .progress import track
 from .quantization import Quantization
 from .recorded_inputs import recorded_inputs
@@ -25,10 +24,9 @@ from .recording import Recording
 from .recording_frames import FRAME, Frame
 from .report import Exhibit, OutputReport, Report
 from .tensor import TensorSpec
+from .tolerances import Tolerance
 from .variants import channel_axis, variants
 from .verdicts import judge
-
-Tolerance = Union[None, float, Mapping[str, float]]
 
 _KEPT = 32  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways
@@ -57,8 +55,8 @@ def validate(
     model
         Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
     min_snr_db, min_cosine, max_abs, max_steps
-        Tolerances over all values of an output: a number, {output: number}, or None. max_steps counts quantisation
-        steps.
+        Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
+        keep the default. max_steps counts quantisation steps, which float outputs do not have.
     progress
         Whether to show a progress bar on stderr; None: on a terminal.
 
@@ -66,10 +64,11 @@ def validate(
     -------
     A Report, true where every output matches, and where an input that was recorded with the camera's frame is what
     ``meta["preprocess"]`` makes of it; see OutputReport and InputReport for verdicts and fixes. An output's "match"
-    means that reading it as declared is the best explanation of its values, that none other is as good, and that the
-    tolerances hold.
+    means that reading it as declared is the best explanation of its values, that none other is as good, that it
+    explains every channel, row, column and frame, and that the tolerances hold.
 
     Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
+    Where only rounding is left, the model runs once a frame; else up to six run again with inputs made in other ways.
 
     Raises
     ------
@@ -86,7 +85,7 @@ def validate(
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
-    _check_tolerances(asked, recording)
+    tolerances.check(asked, recording)
     count = len(recording.frames)
     if not count or not recording.outputs:
         what = "frames" if not count else "outputs"
@@ -114,9 +113,15 @@ def validate(
         if i in wanted:
             outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in frame.outputs.items()}
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
-    remade = _remade(engine, recording.meta, kept, progress)
+    for x in kept[0].inputs.values():
+        axis = channel_axis(x.shape)
+        if axis is not None:
+            normalisation(recording.meta, x.shape[axis])  # or it raises
+    cases = {name: _case(name, other, specs[name], kept) for name, other in pairs.items()}
+    settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
+    remade = [] if settled else _remade(engine, recording, kept, progress)
     reports = {
-        name: _judged(name, other, specs[name], compared.get(name), kept, remade, asked, pairs)
+        name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade, asked, pairs)
         for name, other in pairs.items()
     }
     missing = [name for name in shapes if name not in pairs.values()]
@@ -171,18 +176,6 @@ class _Feeds:
             raise RecordingError(f"frame {number}: {error}{hint}") from None
 
 
-def _check_tolerances(asked: Mapping[str, Tolerance], recording: Recording) -> None:
-    for what, given in asked.items():
-        values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
-        for name, value in values.items():
-            if name and name not in recording.outputs and len(recording.frames):
-                raise NpuLayoutError(
-                    f"{what}: the recording has no output {name!r}; it has {', '.join(recording.outputs) or 'none'}"
-                )
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
-
-
 def _bytes(frame: Frame) -> int:
     return sum(a.nbytes for side in frame for a in side.values())
 
@@ -214,8 +207,14 @@ def _paired(recording: Recording, references: Mapping[str, np.ndarray]) -> dict[
 
 
 def _as_model(spec: TensorSpec, reference: np.ndarray) -> TensorSpec:
-    """`spec` with the model's axes of one index that it leaves out, such as N, put in front."""
+    """`spec` with the model's axes of one index that it leaves out, such as N, put in front; in the letters that the
+    model's axes have here by their number, where it names axes of the model's shape otherwise."""
     wanted = Layout.of_rank(reference.ndim).axes
+    shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+    if spec.shape == reference.shape != shape and len(spec.axes) == len(wanted):
+        letters = str.maketrans(spec.axes + spec.axes.lower(), wanted + wanted.lower())
+        named = {"axes": wanted, "layout": spec.layout.tag.translate(letters)}
+        return TensorSpec.from_dict({**spec.to_dict(), **named})
     lacking = [a for a, n in zip(wanted, reference.shape) if a not in spec.axes and n == 1]
     if len(spec.axes) + len(lacking) != reference.ndim or not set(spec.axes) <= set(wanted):
         return spec
@@ -248,12 +247,14 @@ def _compare(
     if name not in compared:
         axes = Layout.of_rank(reference.ndim).axes
         step: Any = None
-        if spec.element.unpacked.kind in "iu":
-            step = 1.0 if spec.quantization is None else np.asarray(spec.quantization.scale, np.float64)
-            if spec.quantization is not None and spec.quantization.axis is not None:
-                along = spec.axes[spec.quantization.axis]
-                step = step if along == "C" and "C" in axes else float(np.max(step))
-        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step)
+        held: tuple[Any, ...] = (-np.inf, np.inf)
+        if tolerances.stepped(spec):
+            q = spec.quantization or Quantization(1.0)
+            scale, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
+            step, held = scale, tuple((end + by - zero_point) * scale for end, by in zip(ends(spec), (-0.5, 0.5)))
+            if q.axis is not None and not (spec.axes[q.axis] == "C" and "C" in axes):
+                step, held = step.max(), (held[0].min(), held[1].max())
+        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held)
     compared[name].add(number, device, reference)
 
 
@@ -267,7 +268,7 @@ class _Remade(NamedTuple):
 
 
 def _remade(
-    engine: OnnxRuntimeEngine, meta: Mapping[str, Any], kept: Sequence[_Kept], progress: bool | None
+    engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[_Kept], progress: bool | None
 ) -> list[_Remade]:
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     images = [name for name, x in kept[0].inputs.items() if channel_axis(x.shape) is not None]
@@ -278,30 +279,43 @@ def _remade(
     }
     for name, row in track(todo, len(todo), "looking for causes", progress):
         k = kept[row]
-        for variant in variants(k.inputs[name], meta, k.frame, limits[name]):
+        for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name]):
             text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
-            one = made.setdefault(text, _Remade(text, variant.fix, [], {other: [] for other in answer}))
+            fix = _stored_as(recording.specs.get(name), variant.fix)
+            one = made.setdefault(text, _Remade(text, fix, [], {other: [] for other in answer}))
             one.rows.append(row)
             for other, tensor in answer.items():
                 one.references[other].append(tensor)
     return [one for one in made.values() if 2 * len(one.rows) >= len(rows)]
 
 
+def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
+    """With the target, where there is one, in the dtype of the recorded input."""
+    if spec is None or "target" not in fix:
+        return fix
+    target = fix["target"]
+    return {**fix, "target": TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes)}
+
+
+def _case(name: str, other: str, spec: TensorSpec, kept: Sequence[_Kept]) -> Case:
+    references = [k.references[other] for k in kept]
+    alike = [t for k in kept for o, t in k.references.items() if o != other and t.shape == references[0].shape]
+    return Case(spec, [k.outputs[name] for k in kept], references, alike)
+
+
 def _judged(
     name: str,
     other: str,
-    spec: TensorSpec,
+    case: Case,
+    specs: Mapping[str, TensorSpec],
     comparison: Comparison | None,
     kept: Sequence[_Kept],
     remade: Sequence[_Remade],
     asked: Mapping[str, Tolerance],
     pairs: Mapping[str, str],
 ) -> OutputReport:
-    references = {k: [x.references[k] for x in kept] for k in kept[0].references}
-    alike = [t for k, tensors in references.items() for t in tensors if k != other and t.shape == tensors[0].shape]
-    alike = [t for t in alike if t.shape == references[other][0].shape]
-    case = Case(spec, [k.outputs[name] for k in kept], references[other], alike)
+    spec, references = specs[name], {k: [x.references[k] for x in kept] for k in kept[0].references}
     numbers = [k.number for k in kept]
     ranking = case.rank(
         found
@@ -309,58 +323,26 @@ def _judged(
             causes.declared(case),
             causes.quantizations(case),
             causes.readings(case),
+            causes.activations(case),
             causes.channel_orders(case),
-            causes.other_outputs(case, other, {k: v for k, v in references.items() if k in pairs.values()}),
+            causes.other_outputs(case, other, references, {pairs[k]: s for k, s in specs.items()}),
             causes.other_frames(case, numbers),
-            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])]) for m in remade),
+            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])], len(remade)) for m in remade),
         )
         for found in cause
     )
     figures = None if comparison is None else comparison.whole
     channels = [] if comparison is None else comparison.channels
-    held = _held(name, asked, figures)
+    held = tolerances.held(name, asked, figures)
     dead = () if comparison is None else comparison.dead
-    odd = 0 if comparison is None else comparison.non_finite
-    finding = judge(case, ranking, all(ok for _, _, ok in held.values()), dead, channels, odd)
+    finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
-        name, other, *finding, spec, figures, channels,
+        name, other, *finding[:3], spec, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
-        dead, held, _passing(figures), ranking, _exhibit(case, kept, name, comparison, remade, ranking, other),
+        dead, held, tolerances.passing(figures), ranking,
+        _exhibit(case, kept, name, comparison, remade, ranking, other),
     )  # fmt: skip
-
-
-def _held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
-    """{tolerance: (asked, found, held)}; what cannot be measured does not hold."""
-    found = _found(f)
-    held = {}
-    for what, given in asked.items():
-        value = given.get(name) if isinstance(given, Mapping) else given
-        if value is None or (f is not None and what not in found):
-            continue
-        least = what.startswith("min")
-        got = found.get(what, -np.inf if least else np.inf)
-        held[what] = (float(value), float(got), bool(got >= value if least else got <= value))
-    return held
-
-
-def _found(f: Figures | None) -> dict[str, float]:
-    if f is None:
-        return {}
-    values = {"min_snr_db": f.snr_db, "min_cosine": f.cosine, "max_abs": f.max_abs, "max_steps": f.max_steps}
-    return {k: v for k, v in values.items() if v is not None}
-
-
-def _passing(f: Figures | None) -> dict[str, float]:
-    """To 6 digits, rounded to the side that passes."""
-    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
-
-
-def _rounded(value: float, to: Callable[[float], int]) -> float:
-    if not value or not np.isfinite(value):
-        return value
-    digits = 5 - math.floor(math.log10(abs(value)))
-    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
 
 
 def _exhibit(
@@ -399,6 +381,19 @@ def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Re
 
 
 def _exchanged(reports: Mapping[str, OutputReport]) -> dict[str, OutputReport]:
-    """With the whole exchange as the fix of every output that takes part in one."""
+    """With the whole exchange as the fix of every output that takes part in one; with none where another name holds the
+    same tensor, so that one of the two was never recorded."""
     names = {name: r.fix for name, r in reports.items() if r.verdict == "output_order"}
-    return {name: replace(r, fix=names) if name in names else r for name, r in reports.items()}
+    holds = {name: names.get(name, r.against) for name, r in reports.items()}
+    doubled = {name for name, held in holds.items() if list(holds.values()).count(held) > 1}
+
+    def finished(name: str, r: OutputReport) -> OutputReport:
+        if name not in doubled:
+            return replace(r, fix={k: v for k, v in names.items() if k not in doubled})
+        both = " and ".join(repr(k) for k in holds if holds[k] == holds[name])
+        why = (
+            f"{r.why.partition(' To mend it')[0]} {both} hold the same tensor: give each name the output that it says."
+        )
+        return replace(r, fix=None, why=why)
+
+    return {name: finished(name, r) if name in names else r for name, r in reports.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,12 @@ _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
 _PADS = (0, 114)  # pixel values of the usual borders
+# Mean and std that are taken for each other.
+_FAMOUS = {
+    "ImageNet's mean and std": ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
+    "mean and std 127.5": ((127.5,) * 3, (127.5,) * 3),
+}
 _FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 
 
@@ -119,6 +126,7 @@ def _every(
         "not divided by 255": (mean, std / 255),
         "divided by 255 twice before mean and std": (mean * 255, std * 255),
         "not divided by 255 before mean and std": (mean / 255, std / 255),
+        **({} if affine is None else _exchanged(mean, std)),
     }
     uncut = [x]
     for text, (mean_, std_) in scaled.items():
@@ -141,6 +149,17 @@ def _every(
         yield from _resized(x, letters, {**base, **known}, frame, m, s)
 
 
+def _exchanged(mean: np.ndarray, std: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Other models' mean and std, the channels' in the opposite order, and the range of video, 16 to 235."""
+    found = {"mean and std of the channels in the opposite order": (mean[::-1], std[::-1])}
+    video = 219 / 255
+    found["pixels of 16 to 235 taken for 0 to 255"] = (mean - 16) / video, std / video
+    found["pixels of 0 to 255 taken for 16 to 235"] = 16 + mean * video, std * video
+    if len(mean) == 3:
+        found.update({text: (np.array(values[0]), np.array(values[1])) for text, values in _FAMOUS.items()})
+    return found
+
+
 def _resized(
     x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray, mean: np.ndarray, std: np.ndarray
 ) -> Iterator[Variant]:
@@ -148,12 +167,20 @@ def _resized(
     asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
     kept = {"resize": asked.get("resize", "letterbox"), "pad_value": asked.get("pad_value", 114)}
     target = TensorSpec(x.shape, Layout.plain(letters), "float32")
-    for key, value in (*(("resize", mode) for mode in MODES), *(("pad_value", pad) for pad in _PADS)):
-        if value == kept[key]:
-            continue
+    color = asked.get("color", "RGB")
+    colors = {color: ""}
+    if color in _FLIPPED:
+        colors[_FLIPPED[color]] = f", and {_FLIPPED[color]} instead of {color}"
+    ways: list[tuple[str, dict[str, Any]]] = [
+        (f"{mode} instead of {kept['resize']}{also}", {"color": name, "resize": mode} if also else {"resize": mode})
+        for (name, also), mode in product(colors.items(), MODES)
+        if mode != kept["resize"]
+    ]
+    pads = [pad for pad in _PADS if pad != kept["pad_value"]]
+    ways += [(f"a border of {pad} instead of {kept['pad_value']}", {"pad_value": pad}) for pad in pads]
+    for what, how in ways:
         try:
-            buffer, _ = Preprocessor(target, **{**asked, key: value})(frame)
+            buffer, _ = Preprocessor(target, **{**asked, **how})(frame)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-        what = f"{value} instead of {kept[key]}" if key == "resize" else f"a border of {value} instead of {kept[key]}"
-        yield Variant(what, {**base, key: value}, (buffer - mean) / std)
+        yield Variant(what, {**base, **how}, (buffer - mean) / std)

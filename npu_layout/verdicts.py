@@ -7,10 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .comparison import Figures
+from .comparison import Comparison
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
+from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_GOOD = 15.0  # dB: so well the whole cause explains, and not a part of it
+_BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
+_CUT = 0.01  # of the values: what calibration leaves out is less
+_SHOWN = 6  # indices of parts
 _TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
 
 _ADVICE = {
@@ -22,28 +27,68 @@ _ADVICE = {
 
 
 class Finding(NamedTuple):
-    """A verdict with what mends it, and two sentences of evidence."""
+    """A verdict with what mends it, and two sentences of evidence; `named`: they speak of a cause."""
 
     verdict: str
     fix: Any
     why: str
+    named: bool = False
 
 
-def judge(
-    case: Case, ranking: Sequence[Explanation], held: bool, dead: Sequence[int], channels: Sequence[Figures], odd: int
-) -> Finding:
+def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Comparison | None) -> Finding:
     """What is to be said of an output.
 
-    ranking: all explanations, best first; held: whether the tolerances hold; dead: channels that vary by less than half
-    a step; channels: the figures of each; odd: values that are NaN or infinite on one side alone.
+    ranking: all explanations, best first; held: whether the tolerances hold; comparison: the figures, None where the
+    shapes differ.
     """
-    finding = _verdict(case, ranking, held)
+    unexplained = [] if comparison is None else comparison.parts.unexplained()
+    finding = _verdict(case, _possible(case, ranking, unexplained), held)
+    if comparison is None:
+        return finding
+    if comparison.parts.frozen:
+        whole = comparison.whole
+        constant = whole is not None and whole.device_low == whole.device_high
+        what = f"{whole.device_low:g} everywhere and for" if whole and constant else "the same values for"
+        why = f"The device gave {what} every frame, while the model's values change"
+        if finding.fix is None:
+            return Finding("mismatch", None, f"{why}: it is frozen, or its buffer is not written to.")
+        return finding._replace(why=f"{finding.why} {why}.")
+    if finding.named:
+        return finding
+    odd = comparison.non_finite
+    if odd:
+        which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
+        why = f"{which} values are NaN or infinite on one side alone."
+        return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
+    finding = finding._replace(why=finding.why + _cut_words(comparison))
+    if unexplained:
+        return Finding("mismatch", None, f"{_part_words(unexplained, case.channel_axis)} {finding.why}")
+    worst = comparison.parts.worst_frames() if finding.verdict == "mismatch" else []
+    if worst:
+        are = "are" if len(worst) > 1 else "is"
+        return finding._replace(why=f"{finding.why} {_which(worst, None)} {are} far worse than the others.")
     if finding.verdict != "match":
         return finding
-    if odd:
-        return Finding("mismatch", None, f"{odd} values are NaN or infinite on one side alone. {finding.why}")
-    lost = [c for c in dead if channels[c].high - channels[c].low >= _TELLING]
-    return Finding("mismatch", None, f"{_lost_words(lost, channels)} {finding.why}") if lost else finding
+    lost = [p for p in comparison.parts.lost() if p.span >= _TELLING]
+    return Finding("mismatch", None, f"{_lost_words(lost, case.channel_axis)} {finding.why}") if lost else finding
+
+
+def _possible(case: Case, ranking: Sequence[Explanation], unexplained: Sequence[Part]) -> list[Explanation]:
+    """Without the scales that gain only in channels of which they explain nothing either."""
+    lost = [p.at for p in unexplained if p.axis is not None and p.axis == case.channel_axis]
+    if not lost:
+        return list(ranking)
+    declared = next(f for f in case.found if f.cause == "match")
+    others = np.setdiff1d(np.arange(unexplained[0].among), lost)
+
+    def possible(e: Explanation) -> bool:
+        if e.cause != "quantization":
+            return True
+        f = case.found_as(e)
+        gain = case.score(f, only=others) - case.score(declared, only=others)
+        return gain >= MARGIN or case.score(f, only=np.array(lost)) >= LEAST
+
+    return [e for e in ranking if possible(e)]
 
 
 def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
@@ -53,7 +98,7 @@ def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
     if strong:
         return _named(case, strong, declared)
     tolerated = "the tolerances hold" if held else "the tolerances do not hold"
-    others = [e for e in ranking if e.cause not in ("match", "quantization")]
+    others = [e for e in ranking if e.cause not in ("match", "quantization", "mismatch")]
     next_best = f"the next best explanation, {others[0].text}, {others[0].score:.1f}" if others else "nothing else fits"
     if declared is None:
         shape = case.references[0].shape
@@ -63,7 +108,8 @@ def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
     evidence = f"Read as declared it explains {score:.1f} dB of what varies within the channels, and {tolerated}"
     if flat is not None:
         verdict = "mismatch" if flat == "the device's values" or not held else "ambiguous"
-        why = f"{flat[0].upper()}{flat[1:]} do not vary within the channels, so that every reading looks the same, and "
+        vary = "vary by less than a step" if case.steps else "do not vary"
+        why = f"{flat[0].upper()}{flat[1:]} {vary} within the channels, so that every reading looks the same, and "
         return Finding(verdict, None, f"{why}{tolerated}. Record frames that make the output vary.")
     doubts = [e for e in others if score >= LEAST and e.score >= score - MARGIN and _unsettled(e)]
     if doubts:
@@ -83,6 +129,7 @@ _RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
+    "mismatch": "Record inputs whose outputs use more of their range.",
     "wrong_input": "Record frames that differ more from one to the next, and more of them.",
 }
 
@@ -106,17 +153,21 @@ def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | No
     text = (
         f"{best.text[0].upper()}{best.text[1:]} explains {best.score:.1f} dB of what varies within the channels{before}"
     )
+    if best.cause == "quantization" and case.bent(best) > _BENT:
+        why = "but what that leaves depends on the value: it is no scale, but an activation, or another function"
+        return Finding("mismatch", None, f"{text}, {why}.", True)
     rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN and not _beaten(case, best, e)), None)
     if rival is not None:
         why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
         if rival.cause != best.cause:
             why += f" {_RECORD[rival.cause]}"
-        return Finding("ambiguous", None, why)
+        return Finding("ambiguous", None, why, True)
     if not case.enough:
         frames = len(case.buffers)
         what = "one frame" if frames == 1 else f"{frames} frames with {case.samples.count} values a channel each"
-        return Finding("ambiguous", None, f"{text}. But {what} cannot prove it: record more frames, unlike each other.")
-    return Finding(best.cause, best.fix, f"{text}. {_advice(best)}")
+        why = f"{text}. But {what} cannot prove it: record more frames, unlike each other."
+        return Finding("ambiguous", None, why, True)
+    return Finding(best.cause, best.fix, f"{text}. {_advice(best)}", True)
 
 
 def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
@@ -128,8 +179,12 @@ def _beaten(case: Case, best: Explanation, e: Explanation) -> bool:
 def _advice(e: Explanation) -> str:
     if e.cause == "preprocessing":
         if "target" in e.fix:
-            return f"Give the accelerator the layout it expects: its input was given as {e.fix['target'].layout}."
-        return "Make the input as declared, or declare it as the fix says: that is what was really done."
+            given = f"The accelerator's input was given as {e.fix['target'].layout}"
+            return f"{given}: give it the layout that it expects, or, where it has that, correct the input's spec."
+        done = "what was really done" if e.score >= _GOOD else "nearest to what was done, and may be a part of it"
+        return f"Make the input as declared, or record again with the arguments of the fix: that is {done}."
+    if e.cause == "mismatch":
+        return "Find out where the accelerator's model ends, or convert the values before they are recorded."
     if e.cause == "wrong_input":
         if e.fix is None:
             return "The pairs are in no constant order: keep each output with the input that made it."
@@ -161,10 +216,39 @@ def _flat(case: Case) -> str | None:
     )
 
 
-def _lost_words(lost: Sequence[int], channels: Sequence[Figures]) -> str:
-    widest = max(channels[c].high - channels[c].low for c in lost)
-    which = f"Channel {lost[0]} is" if len(lost) == 1 else f"{len(lost)} channels, {lost[0]} to {lost[-1]}, are"
+def _part_words(parts: Sequence[Part], channel_axis: int | None) -> str:
+    """A sentence for each axis that has such parts."""
+    said = []
+    for axis in dict.fromkeys(p.axis for p in parts):
+        found = [p for p in parts if p.axis == axis]
+        whys = {p.why for p in found}
+        why = f": {whys.pop()}" if len(whys) == 1 and found[0].why else ""
+        are = "are" if len(found) > 1 else "is"
+        said.append(f"{_which(found, channel_axis)} {are} explained by nothing{why}.")
+    return " ".join(said)
+
+
+def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
+    """ "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)"."""
+    axis, count = parts[0].axis, parts[0].among
+    where = "" if axis in (None, channel_axis) else f" along axis {axis}"
+    what = "frame" if axis is None else "place" if where else "channel"
+    if len(parts) == 1:
+        return f"{what.capitalize()} {parts[0].at} of {count}{where}"
+    shown = ", ".join(str(p.at) for p in parts[:_SHOWN]) + (", ..." if len(parts) > _SHOWN else "")
+    return f"{len(parts)} of {count} {what}s{where} ({shown})"
+
+
+def _cut_words(comparison: Comparison) -> str:
+    share = comparison.cut / comparison.values
+    return "" if share < _CUT else f" {100 * share:.1f} % of the model's values are cut off by the range of the dtype."
+
+
+def _lost_words(lost: Sequence[Part], channel_axis: int | None) -> str:
+    are = "are" if len(lost) > 1 else "is"
+    span = max(p.span for p in lost)
     return (
-        f"{which} lost: the model's values vary by up to {widest:.3g} there, less than half a quantisation step; give "
-        f"them a scale of their own (one for each channel, or an output of their own)."
+        f"{_which(lost, channel_axis)} {are} lost: the model's values vary by up to {span:.3g} there, "
+        f"less than half a quantisation step; give them a scale of their own (one for each channel, or an output of "
+        f"their own)."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import cv2
@@ -155,6 +156,19 @@ def test_axes_of_one_may_be_left_out(board: Board) -> None:
     assert board.verdict(board.recording(declared)).verdict == "match"
 
 
+def test_a_model_whose_channels_are_last(board: Board) -> None:
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "first"
+    model.graph.node.append(helper.make_node("Transpose", ["first"], ["maps"], perm=[0, 2, 3, 1]))
+    shape = (1, *SHAPE[2:], CHANNELS)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, shape))
+    for layout in ("NHWC", "NHWC16c", "NCHW"):
+        spec = nl.TensorSpec(shape, layout, "int8", axes="NHWC", quantization=board.spec.quantization)
+        outputs = [{"maps": spec.pack(a["maps"].transpose(0, 2, 3, 1))} for a in board.answers]
+        output = nl.validate(board.recording(spec, outputs), model.SerializeToString()).outputs["maps"]
+        assert output.verdict == "match", str(output)
+
+
 def test_quantization(board: Board) -> None:
     q = board.spec.quantization
     assert q is not None
@@ -276,9 +290,64 @@ def test_outputs_exchanged() -> None:
     assert report and "b were not recorded" in report.note
 
 
+def test_a_name_that_holds_another_output() -> None:
+    two = Board(outputs=("a", "b"))
+    twice = [{"a": two.spec.pack(x["b"]), "b": two.spec.pack(x["b"])} for x in two.answers]
+    report = nl.validate(two.recording(None, twice), two.engine)
+    a, b = report.outputs["a"], report.outputs["b"]
+    assert a.verdict == "output_order" and a.fix is None and "'a' and 'b' hold the same tensor" in a.why, str(a)
+    assert b.verdict == "match" and "fix" not in str(a)
+    alone = [{"a": o["a"]} for o in twice]
+    report = nl.validate(two.recording({"a": two.spec}, alone), two.engine)
+    assert report.outputs["a"].verdict == "output_order" and report.outputs["a"].fix == {"a": "b"}, str(report)
+
+
+def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:
+    two = Board(outputs=("a", "b"))
+    q = two.spec.quantization
+    assert q is not None
+    tight = nl.TensorSpec(SHAPE, "NHWC16c", "int8", quantization=nl.Quantization(3 * float(q.scale), 3))
+    assert tight.size == two.spec.size
+    specs = {"a": two.spec, "b": tight}
+    outputs = [{"a": tight.pack(x["b"]), "b": two.spec.pack(x["a"])} for x in two.answers]
+    report = nl.validate(two.recording(specs, outputs), two.engine)
+    for name in "ab":
+        assert report.outputs[name].verdict == "output_order", str(report)
+        assert report.outputs[name].fix == {"a": "b", "b": "a"}
+    renamed = [{"a": o["b"], "b": o["a"]} for o in outputs]
+    assert nl.validate(two.recording(specs, renamed), two.engine)
+
+
+def test_colours_and_resizing_at_once(board: Board) -> None:
+    how = {**PRE, "color": "BGR", "resize": "stretch"}
+    other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how)
+    values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
+    assert output.verdict == "preprocessing" and output.fix == how and "really done" in output.why, str(output)
+    again = nl.Recording(
+        {"maps": board.spec},
+        [({"image": other(f)[0]}, {"maps": board.spec.pack(v)}) for f, v in zip(board.frames, values)],
+        {"preprocess": output.fix},
+    )
+    assert board.verdict(again).verdict == "match"
+
+
+def test_what_only_rounds_runs_the_model_once_a_frame(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    infer = board.engine.infer
+    monkeypatch.setattr(board.engine, "infer", lambda x: runs.append(x) or infer(x))
+    assert nl.validate(board.recording(), board.engine) and len(runs) == len(board.frames)
+    assert not nl.validate(board.recording(None, board.changed(lambda y: y[:, ::-1])), board.engine)
+    assert len(runs) > 10 * len(board.frames)
+
+
 def test_what_cannot_be_told(board: Board) -> None:
     flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
-    assert flat.verdict == "mismatch" and "do not vary" in flat.why
+    assert flat.verdict == "mismatch" and "gave 0 everywhere and for every frame" in flat.why
+    frozen = board.verdict(board.recording(None, board.packed(board.spec)[:1] * 8))
+    assert frozen.verdict == "mismatch" and "the same values for every frame" in frozen.why
+    repeated = nl.Recording({"maps": board.spec}, [({"image": board.inputs[0]}, board.packed(board.spec)[0])] * 3)
+    assert board.verdict(repeated).verdict == "match"
     other = Board(seed=7)
     unrelated = board.verdict(board.recording(None, other.packed(board.spec)))
     assert unrelated.verdict in ("mismatch", "ambiguous"), str(unrelated)
@@ -313,13 +382,218 @@ def test_nothing_compared_is_a_failure(board: Board) -> None:
     assert not report and report.frames == 0 and "nothing was compared" in str(report)
 
 
+def spoiled(what: str, values: np.ndarray) -> np.ndarray:
+    """`values` (frames, 1, channels, rows, columns) with one part that says nothing."""
+    values, rng = values.copy(), np.random.default_rng(0)
+    if what == "channel 0":
+        values[:, :, 5] = 0
+    if what == "channel random":
+        values[:, :, 5] = rng.permutation(values[:, :, 5].ravel()).reshape(values[:, :, 5].shape)
+    if what == "rows 0":
+        values[..., -2:, :] = 0
+    if what == "frame 0":
+        values[6] = 0
+    if what == "frame again":
+        values[6] = values[5]
+    return values
+
+
+@pytest.mark.parametrize(
+    "what, says",
+    [
+        ("channel 0", "Channel 5 of 19 is explained by nothing: the device's values there are always 0."),
+        ("channel random", "Channel 5 of 19 is explained by nothing. "),
+        (
+            "rows 0",
+            "2 of 12 places along axis 2 (10, 11) are explained by nothing: the device's values there are always 0.",
+        ),
+        ("frame 0", "Frame 6 of 8 is explained by nothing: the device's values there are always 0."),
+        ("frame again", "Frame 6 of 8 is explained by nothing: it repeats frame 5."),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_every_part_has_to_be_explained(board: Board, what: str, says: str, dtype: str) -> None:
+    values = spoiled(what, np.stack([a["maps"] for a in board.answers]))
+    spec = spec_as(board, dtype=dtype, quantization=None if dtype == "float32" else board.spec.quantization)
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
+    assert output.verdict == "mismatch" and output.why.startswith(says), output.why
+
+
+def test_what_is_hardly_more_than_noise_need_not_be_explained(board: Board) -> None:
+    """Noise of 12 dB, and a channel with a tenth of the others' deviation: there it is more than what varies."""
+    model = onnx.load_from_string(network())
+    weight = next(i for i in model.graph.initializer if i.name == "maps_w")
+    array = numpy_helper.to_array(weight).copy()
+    array[5] *= 0.1
+    weight.CopyFrom(numpy_helper.from_array(array, weight.name))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers, rng = [engine.infer(x)["maps"] for x in board.inputs], np.random.default_rng(0)
+    noise = np.std(answers, axis=(0, 1, 3, 4)).mean() / 4
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32")
+    outputs = [spec.pack((a + noise * rng.standard_normal(a.shape)).astype(np.float32)) for a in answers]
+    frames = [({"image": x}, {"maps": y}) for x, y in zip(board.inputs, outputs)]
+    output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+    assert output.channels[5].snr_db < 10 and output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("last", [False, True])
+def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
+    """Boxes in pixels are nearly all that varies: random scores are no match for that, before or behind them."""
+    model = onnx.load_from_string(network())
+    nodes, weights = model.graph.node, model.graph.initializer
+    factor = np.where(np.arange(CHANNELS) < 4, 640.0, 1.0).reshape(1, CHANNELS, 1, 1).astype(np.float32)
+    weights.extend([numpy_helper.from_array(factor, "f"), numpy_helper.from_array(np.array([1, CHANNELS, 144]), "s")])
+    nodes[-1].output[0] = "raw"
+    nodes.append(helper.make_node("Sigmoid", ["raw"], ["unit"]))
+    nodes.append(helper.make_node("Mul", ["unit", "f"], ["scaled"]))
+    nodes.append(helper.make_node("Reshape", ["scaled", "s"], ["flat"]))
+    nodes.append(helper.make_node("Transpose", ["flat"], ["maps"], perm=[0, 2, 1] if last else [0, 1, 2]))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, None))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers, rng = [engine.infer(x)["maps"] for x in board.inputs], np.random.default_rng(0)
+    spec = nl.TensorSpec(answers[0].shape, "NCW", dtype, quantization=nl.engines.calibrate(answers, dtype))
+
+    def verdict(change: Any) -> nl.OutputReport:
+        frames = []
+        for x, answer in zip(board.inputs, answers):
+            scores = (answer if last else answer.transpose(0, 2, 1)).copy()
+            scores[..., 4:] = change(scores[..., 4:])
+            frames.append(({"image": x}, {"maps": spec.pack(scores if last else scores.transpose(0, 2, 1))}))
+        return nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+
+    healthy = verdict(lambda y: y)
+    if dtype == "int8":  # a step is 2.5
+        which = "15 of 19 places along axis 2" if last else "15 of 19 channels"
+        assert healthy.verdict == "mismatch" and healthy.why.startswith(f"{which} (4, 5, 6, 7, 8, 9, ...) are lost")
+        return
+    assert healthy.verdict == "match"
+    for change in (lambda y: rng.random(y.shape), lambda y: 0 * y, lambda y: 1 / (1 + np.exp(-y))):  # sigmoid again
+        output = verdict(change)
+        assert output.verdict == "mismatch" and "are explained by nothing" in output.why
+
+
+def test_frames_that_fail_are_named(board: Board) -> None:
+    """The rest is as good as ever; two frames have the noise that breaks the tolerance."""
+    values, rng = [a["maps"] for a in board.answers], np.random.default_rng(0)
+    noisy = [v + (k in (2, 5)) * 0.6 * v.std() * rng.standard_normal(v.shape) for k, v in enumerate(values)]
+    outputs = [{"maps": board.spec.pack(v.astype(np.float32))} for v in noisy]
+    output = board.verdict(board.recording(None, outputs), min_snr_db=20)
+    assert output.verdict == "mismatch" and output.why.endswith("2 of 8 frames (2, 5) are far worse than the others.")
+
+
+def test_saturation_is_named(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    narrow = spec_as(board, "NCHW", quantization=nl.Quantization(float(q.scale) / 4, q.zero_point))
+    output = board.verdict(board.recording(narrow, board.packed(narrow)))
+    assert "% of the model's values are cut off by the range of the dtype" in output.why, output.why
+    assert "cut off" not in board.verdict(board.recording()).why
+
+
+@pytest.mark.parametrize("frames", [16, 32])
+@pytest.mark.parametrize("noise", [0.03, 0.1, 0.18])
+def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int) -> None:
+    """The nearest of many predictions is near because there are many: that proves nothing."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "all"
+    model.graph.node.append(helper.make_node("ReduceMean", ["all"], ["mean"], axes=[1, 2, 3]))
+    model.graph.node.append(helper.make_node("Reshape", ["mean", "shape"], ["maps"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1]), "shape"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, (1, 1)))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    many, spec = Board(frames), nl.TensorSpec((1, 1), "NC", "float32")
+    answers = [engine.infer(x)["maps"] for x in many.inputs]
+
+    def verdict(values: list[np.ndarray]) -> nl.OutputReport:
+        rows = zip(many.inputs, many.frames, values)
+        pairs = [({"image": x, "frame": f}, {"maps": spec.pack(y)}) for x, f, y in rows]
+        return nl.validate(nl.Recording({"maps": spec}, pairs, {"preprocess": PRE}), engine).outputs["maps"]
+
+    for seed in (0, 1, 13, 24):  # with 32 frames the last two were taken for other inputs
+        rng = np.random.default_rng(seed)
+        noisy = [(a + noise * np.std(answers) * rng.standard_normal(a.shape)).astype(np.float32) for a in answers]
+        assert verdict(noisy).verdict == "match"
+    assert verdict([answers[k] for k in np.random.default_rng(0).permutation(frames)]).verdict == "wrong_input"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
+    """A line through a sigmoid explains 9 dB and more, with a scale of its own."""
+    values = [(1 / (1 + np.exp(-a["maps"]))).astype(np.float32) for a in board.answers]
+    spec = spec_as(board, dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
+    assert output.verdict == "mismatch" and output.why.startswith("A sigmoid more than the model has explains")
+    cubes = [np.cbrt(a["maps"]).astype(np.float32) for a in board.answers]
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v / 4)} for v in cubes]))
+    assert output.verdict == "mismatch" and "what that leaves depends on the value" in output.why, output.why
+
+
+def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
+    def copied(y: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(CHANNELS)[None, :, None, None] == 5, y[:, 6:7], y)
+
+    output = board.verdict(board.recording(None, board.changed(copied)))
+    assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 is explained by nothing."), (
+        output.why
+    )
+
+
+@pytest.mark.parametrize(
+    "mean, std, says",
+    [
+        ([127.5] * 3, [127.5] * 3, "mean and std 127.5"),
+        (PRE["mean"][::-1], PRE["std"][::-1], "mean and std of the channels in the opposite order"),
+        ([255 / 219 * (m - 16) for m in PRE["mean"]], [255 / 219 * s for s in PRE["std"]], "pixels of 16 to 235"),
+    ],
+)
+def test_another_models_mean_and_std(board: Board, mean: list[float], std: list[float], says: str) -> None:
+    other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, "mean": mean, "std": std})
+    values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
+    assert output.verdict == "preprocessing" and says in output.why.lower(), str(output)
+    assert np.allclose(output.fix["mean"], mean) and np.allclose(output.fix["std"], std)
+
+
 def test_not_a_number(board: Board) -> None:
     spec = nl.TensorSpec(SHAPE, "NHWC", "float32")
     outputs = board.packed(spec)
     outputs[3]["maps"][17] = np.nan
     outputs[5]["maps"][18] = np.inf
     output = board.verdict(board.recording(spec, outputs))
-    assert output.verdict == "mismatch" and "2 values are NaN or infinite" in output.why, str(output)
+    assert output.verdict == "mismatch" and "2 of 21888 values are NaN or infinite" in output.why
+    outputs[2]["maps"][:] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "2738 of 21888 values are NaN" in board.verdict(board.recording(spec, outputs)).why
+    nothing = board.verdict(board.recording(spec, [{"maps": np.full_like(o["maps"], np.nan)} for o in outputs]))
+    assert nothing.verdict == "mismatch" and nothing.why.startswith("All 21888 values are NaN"), nothing.why
+
+
+def test_channels_that_are_always_0_are_in_order(board: Board) -> None:
+    zero = np.isin(np.arange(CHANNELS), (3, 6, 9))[None, :, None, None]
+    model = onnx.load_from_string(network())
+    model.graph.initializer.extend([numpy_helper.from_array((1 - zero).astype(np.float32), "keep")])
+    model.graph.node[-1].output[0] = "all"
+    model.graph.node.append(helper.make_node("Mul", ["all", "keep"], ["maps"]))
+    outputs = [{"maps": board.spec.pack(a["maps"] * (1 - zero))} for a in board.answers]
+    output = nl.validate(board.recording(None, outputs), model.SerializeToString()).outputs["maps"]
+    assert output.verdict == "match", str(output)
+
+
+def test_a_tolerance_of_one_output_leaves_the_others_theirs() -> None:
+    two = Board(outputs=("maps", "more"))
+    noise = np.random.default_rng(0).standard_normal(SHAPE) * np.std(two.answers[0]["more"])
+    outputs = [{k: two.spec.pack(y + (0.4 * noise if k == "more" else 0)) for k, y in a.items()} for a in two.answers]
+    report = nl.validate(two.recording(None, outputs), two.engine, min_snr_db={"maps": 20})
+    assert report.outputs["maps"].tolerances["min_snr_db"][0] == 20
+    asked, found, held = report.outputs["more"].tolerances["min_snr_db"]
+    assert asked == 10 and not held and found < 10 and report.outputs["more"].verdict == "mismatch"
+
+
+def test_all_equal_agrees_in_no_argmax(board: Board) -> None:
+    zero = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
+    assert zero.figures is not None and zero.figures.argmax_agreement == 0
 
 
 def test_bad_input(board: Board) -> None:
@@ -338,6 +612,10 @@ def test_bad_input(board: Board) -> None:
             nl.validate(recording, board.engine)
     with pytest.raises(nl.NpuLayoutError, match="no output 'heat'"):
         nl.validate(good, board.engine, min_cosine={"heat": 0.9})
+    float32 = spec_as(board, dtype="float32", quantization=None)
+    floats = board.recording(float32, board.packed(float32))
+    with pytest.raises(nl.NpuLayoutError, match="output 'maps' is stored as float32, which has no quantisation steps"):
+        nl.validate(floats, board.engine, max_steps=1)
     with pytest.raises(nl.NpuLayoutError, match="finite number"):
         nl.validate(good, board.engine, min_snr_db=float("nan"))
 
@@ -352,6 +630,10 @@ def test_the_accelerators_own_input(board: Board) -> None:
     ]
     recording = nl.Recording({"maps": board.spec, "image": pixels}, frames, {"preprocess": PRE})
     assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
+    wrong = nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "uint8", name="image")
+    output = board.verdict(nl.Recording({"maps": board.spec, "image": wrong}, frames, {"preprocess": PRE}))
+    assert output.verdict == "preprocessing" and "correct the input's spec" in output.why, str(output)
+    assert output.fix["target"] == nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "uint8")
 
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 0), ("int8", -128)])

@@ -47,7 +47,7 @@ def test_every_verdict_has_its_words() -> None:
     from npu_layout import fixes, page, report, verdicts
 
     causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
-    assert set(verdicts._RECORD) == causes, "verdicts._RECORD: what to record where this cannot be told"
+    assert set(verdicts._RECORD) == causes | {"mismatch"}, "verdicts._RECORD: what to record where this cannot be told"
     assert set(verdicts._ADVICE) | {"preprocessing", "wrong_input"} == causes, "verdicts._ADVICE: what to do"
     assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
     assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"

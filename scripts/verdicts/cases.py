@@ -253,6 +253,8 @@ def build(case: Case) -> Planted:
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
         values = [y[holds] if moved is None else y[holds][:, moved] for y in device]
+        if fault.device in faults.SPOILED:
+            values = list(faults.SPOILED[fault.device](rng, np.stack(values)))
         buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
         truths[name] = _truth(scene, name, holds, times, planted, true, specs[name], moved, buffers)
     frames = []

@@ -69,7 +69,7 @@ class Fault(NamedTuple):
     shift
         What wrong_input's fix should be.
     device
-        "other" weights, "random" codes, "noisy", "dead", or frames that are "unrelated".
+        "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED`.
     accept
         Verdicts that are right as well.
     """
@@ -272,6 +272,16 @@ def _bytes_as(p: dict[str, Any], layout: str) -> dict[str, Any]:
     return {**p, "target": layout}
 
 
+def _famous(mean: Sequence[float], std: Sequence[float], p: dict[str, Any]) -> dict[str, Any]:
+    if p["color"] == "GRAY" or np.allclose(p["std"], std, rtol=0.02):
+        raise NotApplicable("one channel, or nearly the same")
+    return _arithmetic(lambda m, s: np.array(mean), lambda m, s: np.array(std), False, p)
+
+
+def _opposite(p: dict[str, Any]) -> dict[str, Any]:
+    return _arithmetic(lambda m, s: m[::-1], lambda m, s: s[::-1], False, p)
+
+
 ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "bgr": partial(_arithmetic, _mean, _std, True),
     "bgr_after": partial(_arithmetic, lambda m, s: m[::-1], lambda m, s: s[::-1], True),
@@ -284,6 +294,9 @@ ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "doubled_unit": _doubled_unit,
     "mean_forgotten": partial(_arithmetic, lambda m, s: 0 * m, _std, False),
     "std_forgotten": partial(_arithmetic, _mean, lambda m, s: 0 * s + 1, False),
+    "clips_mean_and_std": partial(_famous, (122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
+    "mean_std_opposite": _opposite,
+    "video_range": partial(_arithmetic, lambda m, s: (m - 16) * 255 / 219, lambda m, s: s * 255 / 219, False),
 }
 
 
@@ -333,6 +346,52 @@ def _mixed(rng: Rng, count: int) -> Sequence[int]:
 def _stuck(rng: Rng, count: int) -> Sequence[int]:
     return [-1] * count
 
+
+# Of (frames, N, channels, ...) one part spoiled, which is a small share of the whole.
+
+
+def _dead_channel(rng: Rng, values: np.ndarray) -> np.ndarray:
+    values[:, :, _widest(values, 2)] = 0
+    return values
+
+
+def _random_channel(rng: Rng, values: np.ndarray) -> np.ndarray:
+    part = values[:, :, _widest(values, 2)]
+    part[...] = rng.permutation(part.ravel()).reshape(part.shape)
+    return values
+
+
+def _again(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if len(values) < 6:
+        raise NotApplicable("a frame is much of the whole")
+    values[3] = values[2]
+    return values
+
+
+def _cut_rows(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if values.ndim < 5 or values.shape[-2] < 8:
+        raise NotApplicable("no rows")
+    values[..., -2:, :] = 0
+    return values
+
+
+def _sigmoid(rng: Rng, values: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-values)), np.float32)
+
+
+def _widest(values: np.ndarray, axis: int) -> int:
+    if values.shape[axis] < 2:
+        raise NotApplicable("one channel")
+    return int(np.argmax(np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1).var(1)))
+
+
+SPOILED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
+    "dead_channel": _dead_channel,
+    "random_channel": _random_channel,
+    "frame_again": _again,
+    "rows_cut": _cut_rows,
+    "sigmoid_more": _sigmoid,
+}
 
 FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
 _LAYOUTS = {
@@ -410,6 +469,7 @@ FAULTS: tuple[Fault, ...] = (
         weight=4,
     ),
     Fault("dead_outputs", "mismatch", device="dead", accept=REFUSALS),
+    *(Fault(name, "mismatch", device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
     Fault(
         "constant_maps",
         "match",

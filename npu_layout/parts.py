@@ -1,0 +1,179 @@
+"""Parts: whether every channel, row, column and frame of an output is explained, and not only all of it together.
+
+A part is explained by nothing where the error is as large as what varies in it, and that is more than rounding and the
+noise of the explained parts can be. Noise alone would leave the device's values rising with the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_ALL = 0.8  # of what varies, as error: a constant leaves all of it, random values and another frame's leave more
+_OFF = 0.5  # how far from 1 the slope of the device's values over the model's is where there is more than noise
+_STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
+_DIGITS = 1e-3  # of the largest value: what varies by less is left to the precision of floats
+_MANY = 8  # times the usual error is far above it
+_ENOUGH = 16  # values, for their largest to say how much they vary
+_ALIKE = 8  # neighbouring values err alike: so many count as one
+_SURE = 5.0  # deviations
+
+
+class Part(NamedTuple):
+    """Index `at` among so many along `axis` of the model's output, or of the frames (None). `span`: how far apart the
+    model's values are there; `why` says what the device's are, where that is plain."""
+
+    axis: int | None
+    at: int
+    among: int
+    span: float
+    why: str = ""
+
+
+class _Sums(NamedTuple):
+    """Of parts, an array each. `model` to `error`: sums; `low` and `high` are the model's ends."""
+
+    values: np.ndarray
+    model: np.ndarray
+    device: np.ndarray
+    squares: np.ndarray
+    products: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    device_low: np.ndarray
+    device_high: np.ndarray
+
+    @classmethod
+    def of(cls, products: Sequence[np.ndarray], axis: int | None) -> _Sums:
+        """Of what lies at each index of `axis`; None: of everything as one part."""
+        model, device = products[:2]
+        along = tuple(i for i in range(model.ndim) if i != axis)
+        sums = [np.atleast_1d(x.sum(along)) for x in products]
+        ends = (model.min(along), model.max(along), device.min(along), device.max(along))
+        values = np.full(len(sums[0]), model.size / len(sums[0]))
+        return cls(values, *sums, *map(np.atleast_1d, ends))
+
+    def plus(self, other: _Sums) -> _Sums:
+        merged = [a + b for a, b in zip(self[:6], other[:6])]
+        for a, b, further in zip(self[6:], other[6:], 2 * (np.minimum, np.maximum)):
+            merged.append(further(a, b))
+        return _Sums(*merged)
+
+    @property
+    def peak(self) -> np.ndarray:
+        return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
+
+    def part(self, axis: int | None, i: int) -> Part:
+        constant = self.device_low[i] == self.device_high[i]
+        why = f"the device's values there are always {self.device_low[i]:g}" if constant else ""
+        return Part(axis, i, len(self.values), float(self.high[i] - self.low[i]), why)
+
+    def least(self, steps: Any) -> np.ndarray:
+        """What has to vary, to be told from rounding."""
+        return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * self.peak) ** 2))
+
+    def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
+        """Indices. steps: of each part or of all; alike: whether the parts are noisy alike, and not by their largest
+        value; about: 0 where it is not the mean that counts for nothing."""
+        mean = about * self.model / self.values
+        power = self.squares / self.values - mean**2
+        error = self.error / self.values
+        rising = self.products / self.values - mean * self.device / self.values
+        least = self.least(steps)
+        good = (error < _ALL * power) & (power > least) & (self.peak > 0)
+        if not good.any():
+            return np.zeros(0, int)
+        noise = np.median(error[good] / self.peak[good] ** 2) * self.peak**2
+        if alike:
+            noise = np.maximum(noise, np.median(error[good]))
+        clear = power > np.maximum(least, noise * _most(self.values))
+        clear &= alike | (self.values >= _ENOUGH)
+        return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
+
+
+def _products(device: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, ...]:
+    return model, device, model * model, model * device, (device - model) ** 2
+
+
+def _most(values: np.ndarray) -> Any:
+    """How many times its expectation the mean square of so many values of noise may be (Wilson and Hilferty)."""
+    spread = 2 / (9 * np.maximum(values / _ALIKE, 1))
+    return (1 - spread + _SURE * np.sqrt(spread)) ** 3
+
+
+class Parts:
+    """Gathers them frame by frame; memory grows by a few numbers a frame.
+
+    Parameters
+    ----------
+    channel_axis, steps
+        Of the output in the model's order, as Comparison has them; steps 0 for floats.
+    """
+
+    def __init__(self, channel_axis: int | None, steps: Any) -> None:
+        self._channel_axis, self._steps = channel_axis, steps
+        self._step = float(np.sqrt(np.mean(np.square(steps))))
+        self._axes: dict[int, _Sums] = {}
+        self._frames: list[tuple[int, _Sums, _Sums, bool]] = []  # number, itself, what changed, whether it repeats
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> None:
+        """device, model: finite float64 arrays of one shape, in the model's axes order."""
+        products = _products(device, model)
+        for axis, count in enumerate(model.shape):
+            if count > 1 or axis == self._channel_axis:
+                sums = _Sums.of(products, axis)
+                self._axes[axis] = self._axes[axis].plus(sums) if axis in self._axes else sums
+        before, basis = self._last or (device, model)
+        itself, changed = (_Sums.of(p, None) for p in (products, _products(device - basis, model - basis)))
+        again = self._last is not None and np.array_equal(device, before)
+        self._frames.append((frame, itself, changed._replace(low=itself.low, high=itself.high), again))
+        self._last = device, model
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the device gave the same values for every frame, while the model's changed."""
+        later = self._frames[1:]
+        if not later or not all(again for *_, again in later):
+            return False
+        changed = self._frame_sums(1)
+        return bool((changed.squares / changed.values > changed.least(self._step)).any())
+
+    def _frame_sums(self, which: int) -> _Sums:
+        rows = [row[1 + which] for row in self._frames]
+        return _Sums(*(np.concatenate(column) for column in zip(*rows)))
+
+    def unexplained(self) -> list[Part]:
+        """Channels first, then other axes, then frames by their number."""
+        found: list[Part] = []
+        for axis in sorted(self._axes, key=lambda a: (a != self._channel_axis, a)):
+            sums = self._axes[axis]
+            steps = self._steps if axis == self._channel_axis else self._step
+            found += [sums.part(axis, int(i)) for i in sums.unexplained(steps)]
+        if not self._frames:
+            return found
+        itself, changed = self._frame_sums(0), self._frame_sums(1)
+        for k in sorted({*itself.unexplained(self._step, True), *changed.unexplained(self._step, True, about=0.0)}):
+            number, *_, again = self._frames[k]
+            part = itself.part(None, k)._replace(at=number)
+            found.append(part._replace(why=f"it repeats frame {self._frames[k - 1][0]}") if again else part)
+        return found
+
+    def lost(self) -> list[Part]:
+        """Where the model's values vary by less than half a step, so that the device cannot show it; along other axes
+        than the channels' where they are less than a step too."""
+        found: list[Part] = []
+        for axis, sums in self._axes.items():
+            steps = self._steps if axis == self._channel_axis else np.where(sums.peak < self._step, self._step, 0.0)
+            span = sums.high - sums.low
+            found += [sums.part(axis, int(i)) for i in np.flatnonzero((span > 0) & (span < steps / 2))]
+        return found
+
+    def worst_frames(self) -> list[Part]:
+        """Frames whose error is far above the usual one."""
+        itself = self._frame_sums(0)
+        worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
+        return [itself.part(None, int(k))._replace(at=self._frames[k][0]) for k in worst]

@@ -1,0 +1,72 @@
+"""Tolerances: what is asked of an output's figures, and whether they hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Union
+
+import numpy as np
+
+from .comparison import Figures
+from .errors import NpuLayoutError
+from .recording import Recording
+from .tensor import TensorSpec
+
+Tolerance = Union[None, float, Mapping[str, float]]
+_DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # what holds for outputs that a tolerance does not name
+
+
+def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
+    for what, given in asked.items():
+        values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
+        for name, value in values.items():
+            if name and name not in recording.outputs and len(recording.frames):
+                raise NpuLayoutError(
+                    f"{what}: the recording has no output {name!r}; it has {', '.join(recording.outputs) or 'none'}"
+                )
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
+            floats = [k for k in ([name] if name else recording.outputs) if not stepped(recording.specs.get(k))]
+            if what == "max_steps" and floats and len(recording.frames):
+                raise NpuLayoutError(
+                    f"{what}: output {floats[0]!r} is stored as {recording.specs[floats[0]].dtype}, which has no "
+                    f"quantisation steps; give max_abs for it, or {{output: number}} for those that have"
+                )
+
+
+def stepped(spec: TensorSpec | None) -> bool:
+    return spec is not None and spec.element.unpacked.kind in "iu"
+
+
+def held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
+    """{tolerance: (asked, found, held)}; what cannot be measured does not hold."""
+    found = _found(f)
+    kept = {}
+    for what, given in asked.items():
+        value = given.get(name, _DEFAULTS.get(what)) if isinstance(given, Mapping) else given
+        if value is None:
+            continue
+        least = what.startswith("min")
+        got = found.get(what, -np.inf if least else np.inf)
+        kept[what] = (float(value), float(got), bool(got >= value if least else got <= value))
+    return kept
+
+
+def _found(f: Figures | None) -> dict[str, float]:
+    if f is None:
+        return {}
+    values = {"min_snr_db": f.snr_db, "min_cosine": f.cosine, "max_abs": f.max_abs, "max_steps": f.max_steps}
+    return {k: v for k, v in values.items() if v is not None}
+
+
+def passing(f: Figures | None) -> dict[str, float]:
+    """To 6 digits, rounded to the side that passes."""
+    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
+
+
+def _rounded(value: float, to: Callable[[float], int]) -> float:
+    if not value or not np.isfinite(value):
+        return value
+    digits = 5 - math.floor(math.log10(abs(value)))
+    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
