@@ -51,7 +51,8 @@ class Comparison:
     channel_axis
         The channels' axis in the model's order, or None: all is one channel.
     step
-        Real size of a quantisation step: a number, an array along the channels, or None for floats.
+        Real size of a quantisation step: a number, an array along the channels, one that is broadcast to the outputs'
+        shape, or None for floats.
     ends
         Lowest and highest value that the device can hold: numbers, or arrays along the channels.
     """
@@ -61,7 +62,9 @@ class Comparison:
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
         self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
-        self.parts = Parts(channel_axis, 0.0 if self._step is None else self._step)
+        self._varies = self._step is not None and self._step.ndim > 1  # within a channel
+        coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
+        self.parts = Parts(channel_axis, coarsest)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
@@ -85,6 +88,9 @@ class Comparison:
         largest = error[np.arange(len(error)), worst]
         for c in np.flatnonzero(largest > self._largest):
             self._largest[c], self._at[c] = largest[c], (frame, *self._place(int(c), int(worst[c]), reference.shape))
+        if self._varies and self._step is not None:
+            step = self._by_channel(np.broadcast_to(self._step, reference.shape))
+            np.maximum(self._most_steps, (error / step).max(1), out=self._most_steps)
         for low, high, x in ((self._low, self._high, r), (self._device_low, self._device_high, d)):
             np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
             np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
@@ -107,6 +113,7 @@ class Comparison:
     def _start(self, channels: int, shape: tuple[int, ...]) -> None:
         self._sums = np.zeros((5, channels))
         self._largest, self._at = np.full(channels, -1.0), [(0, *(0 for _ in shape))] * channels
+        self._most_steps = np.zeros(channels)
         self._low, self._device_low = np.full((2, channels), np.inf)
         self._high, self._device_high = np.full((2, channels), -np.inf)
         rest = [n for i, n in enumerate(shape) if i != self.channel_axis] or [1]
@@ -119,20 +126,20 @@ class Comparison:
             place.insert(self.channel_axis, channel)
         return tuple(place)
 
-    def _steps(self) -> np.ndarray | None:
-        assert self._sums is not None
-        return None if self._step is None else np.broadcast_to(self._step, (self._sums.shape[1],))
+    def _in_steps(self) -> np.ndarray | None:
+        """Each channel's largest error in steps."""
+        if self._step is None or self._varies:
+            return None if self._step is None else self._most_steps
+        return np.maximum(self._largest / self._step, 0.0)
 
     @property
     def channels(self) -> list[Figures]:
         """The figures of each channel."""
         if self._sums is None:
             return []
-        steps = self._steps()
+        steps = self._in_steps()
         return [
-            self._figures(
-                slice(c, c + 1), None if steps is None else max(0.0, float(self._largest[c] / steps[c])), None
-            )
+            self._figures(slice(c, c + 1), None if steps is None else float(steps[c]), None)
             for c in range(self._sums.shape[1])
         ]
 
@@ -141,8 +148,8 @@ class Comparison:
         """The figures of all channels; None where nothing was added."""
         if self._sums is None or not self._sums[0].any():
             return None
-        steps = self._steps()
-        most = None if steps is None else max(0.0, float((self._largest / steps).max()))
+        steps = self._in_steps()
+        most = None if steps is None else float(steps.max())
         return self._figures(slice(None), most, self._agreed / self._positions if self._positions else None)
 
     def _figures(self, part: slice, steps: float | None, agreement: float | None) -> Figures:
@@ -151,7 +158,7 @@ class Comparison:
         worst = int(self._largest[part].argmax()) + (part.start or 0)
         frame, *place = self._at[worst]
         both = math.sqrt(rr) * math.sqrt(dd)
-        cosine = min(1.0, rd / both) if both else float(rr == dd)
+        cosine = 1.0 if not ee else min(1.0, rd / both) if both else 0.0
         return Figures(
             int(count), max(0.0, float(self._largest[worst])), tuple(place), frame, cosine, decibels(rr, ee), steps,
             agreement, *(_finite(f(x[part])) for f, x in ((np.min, self._low), (np.max, self._high))),

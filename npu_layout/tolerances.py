@@ -69,4 +69,6 @@ def _rounded(value: float, to: Callable[[float], int]) -> float:
     if not value or not np.isfinite(value):
         return value
     digits = 5 - math.floor(math.log10(abs(value)))
+    if digits > 300:  # 10**digits has to be a float
+        return value
     return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")

@@ -253,7 +253,9 @@ def _compare(
             scale, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
             step, held = scale, tuple((end + by - zero_point) * scale for end, by in zip(ends(spec), (-0.5, 0.5)))
             if q.axis is not None and not (spec.axes[q.axis] == "C" and "C" in axes):
-                step, held = step.max(), (held[0].min(), held[1].max())
+                along = np.ones(reference.ndim, int)
+                along[axes_in_model(spec.axes).index(q.axis % len(spec.axes))] = -1
+                step, held = step.reshape(along), (held[0].min(), held[1].max())
         compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held)
     compared[name].add(number, device, reference)
 

@@ -13,6 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
+from npu_layout.comparison import Comparison
+from npu_layout.tolerances import passing
 
 PRE = {"color": "RGB", "mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0], "resize": "letterbox"}
 SIDE, CHANNELS = 48, 19
@@ -663,3 +665,46 @@ def test_a_model_that_takes_integers(dtype: str, zero_point: int) -> None:
     says = "values 30[0-9] to 99[0-9]; .* takes int8" if dtype == "int8" else "expects dtype uint8, got int64"
     with pytest.raises(nl.RecordingError, match=says):
         nl.validate(nl.Recording({"y": y}, wide), model)
+
+
+def test_steps_are_those_of_each_place() -> None:
+    """Scales along H: an error of 400 small steps is not half a large one."""
+    shape = (1, 4, 8, 8)
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "same",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+    )
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    scales = nl.Quantization([1e-3] * 4 + [1.0] * 4, axis=2)
+    rng = np.random.default_rng(3)
+    for axes in ("NCHW", "NHWC"):
+        q = scales if axes == "NCHW" else nl.Quantization(scales.scale, axis=-3)
+        extents = [shape["NCHW".index(k)] for k in axes]
+        spec = nl.TensorSpec(extents, axes, "int16", axes=axes, quantization=q, name="y")
+        frames = []
+        for _ in range(6):
+            x = rng.uniform(-20, 20, shape).astype(np.float32)
+            wrong = x.copy()
+            wrong[0, 1, 0, 3] += 0.4
+            order = ["NCHW".index(k) for k in axes]
+            frames.append(({"x": x}, {"y": spec.pack(wrong.transpose(order))}))
+        report = nl.validate(nl.Recording({"y": spec}, frames), model, max_steps=1.0, min_snr_db=None)
+        figures = report.outputs["y"].figures
+        assert 399 < figures.max_steps < 401 and not report, str(report)
+        assert 399 < report.outputs["y"].channels[1].max_steps < 401 > 1 > report.outputs["y"].channels[0].max_steps
+
+
+def test_equal_values_have_a_cosine_of_one() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        compared = Comparison(1)
+        for number in range(3):
+            x = rng.standard_normal((1, 3, 5, 7)) * 10 ** rng.uniform(-3, 3)
+            compared.add(number, x, x.copy())
+        assert compared.whole is not None and compared.whole.cosine == 1.0
+    compared = Comparison(1)
+    compared.add(0, np.full((1, 1, 2), 1e-310), np.array([[[1e-310, 2e-310]]]))
+    assert passing(compared.whole)["max_abs"] == 1e-310
