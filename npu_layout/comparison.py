@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .labels import Labels
 from .parts import Parts
 
 MOST_DB = 200.0  # dB of values that are equal to the last bit
@@ -17,8 +18,8 @@ class Figures(NamedTuple):
 
     `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
     that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
-    the reference's largest channel is one of the device's largest, and not because all are equal (None where there is
-    one channel). `low` and `high`
+    the reference's largest channel is one of the device's largest, and not because all are equal, or, of labels, where
+    they are the same (None where there is one channel). `low` and `high`
     are the reference's range, `device_low` and `device_high` the device's.
     """
 
@@ -55,9 +56,14 @@ class Comparison:
         shape, or None for floats.
     ends
         Lowest and highest value that the device can hold: numbers, or arrays along the channels.
+    labels
+        Whether the values are class numbers.
     """
 
-    def __init__(self, channel_axis: int | None, step: Any = None, ends: Any = (-np.inf, np.inf)) -> None:
+    def __init__(
+        self, channel_axis: int | None, step: Any = None, ends: Any = (-np.inf, np.inf), labels: bool = False
+    ) -> None:
+        self.labels = Labels() if labels else None
         self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
         self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
@@ -94,7 +100,10 @@ class Comparison:
         for low, high, x in ((self._low, self._high, r), (self._device_low, self._device_high, d)):
             np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
             np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
-        if len(d) > 1:
+        if self.labels is not None:
+            self.labels.add(d, r)
+            self._agreed, self._positions = self.labels.equal, self.labels.places
+        elif len(d) > 1:
             most = d.max(0)
             tells = (most > d.min(0)) | (r.max(0) == r.min(0))
             self._agreed += int((tells & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())

@@ -256,7 +256,8 @@ def _compare(
                 along = np.ones(reference.ndim, int)
                 along[axes_in_model(spec.axes).index(q.axis % len(spec.axes))] = -1
                 step, held = step.reshape(along), (held[0].min(), held[1].max())
-        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held)
+        labels = reference.dtype.kind in "iu" and spec.quantization is None and tolerances.stepped(spec)
+        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held, labels)
     compared[name].add(number, device, reference)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .comparison import Comparison
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
+from .labels import Confused
 from .parts import Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
@@ -61,6 +62,9 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         why = f"{which} values are NaN or infinite on one side alone."
         return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
     finding = finding._replace(why=finding.why + _cut_words(comparison))
+    confused = [] if comparison.labels is None else comparison.labels.confused()
+    if confused:
+        return Finding("mismatch", None, f"{_confused_words(confused)} {finding.why}")
     if unexplained:
         return Finding("mismatch", None, f"{_part_words(unexplained, case.channel_axis)} {finding.why}")
     worst = comparison.parts.worst_frames() if finding.verdict == "mismatch" else []
@@ -237,6 +241,12 @@ def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
         return f"{what.capitalize()} {parts[0].at} of {count}{where}"
     shown = ", ".join(str(p.at) for p in parts[:_SHOWN]) + (", ..." if len(parts) > _SHOWN else "")
     return f"{len(parts)} of {count} {what}s{where} ({shown})"
+
+
+def _confused_words(confused: Sequence[Confused]) -> str:
+    shown = ", ".join(f"{c.label} as {c.given} ({100 * c.share:.0f} %)" for c in confused[:_SHOWN])
+    more = ", ..." if len(confused) > _SHOWN else ""
+    return f"Labels are given as others in most of their places: {shown}{more}."
 
 
 def _cut_words(comparison: Comparison) -> str:

@@ -708,3 +708,29 @@ def test_equal_values_have_a_cosine_of_one() -> None:
     compared = Comparison(1)
     compared.add(0, np.full((1, 1, 2), 1e-310), np.array([[[1e-310, 2e-310]]]))
     assert passing(compared.whole)["max_abs"] == 1e-310
+
+
+def test_labels_are_no_quantities() -> None:
+    """Two classes exchanged are a fault, however near their numbers; a few others at borders are none."""
+    shape = (1, 1, 24, 32)
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT64)],
+        "labels",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, shape)],
+    )
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    spec = nl.TensorSpec(shape, "NHWC", "uint8", name="y")
+    rng = np.random.default_rng(4)
+    maps = [rng.integers(0, 21, shape) for _ in range(12)]
+
+    def judged(device: Any) -> Any:
+        frames = [({"x": m.astype(np.float32)}, {"y": spec.pack(device(m))}) for m in maps]
+        return nl.validate(nl.Recording({"y": spec}, frames), model).outputs["y"]
+
+    healthy = judged(lambda m: np.where(rng.random(shape) < 0.02, rng.integers(0, 21, shape), m))
+    assert healthy.verdict == "match" and 0.97 < healthy.figures.argmax_agreement < 0.99, str(healthy)
+    swapped = judged(lambda m: np.select([m == 7, m == 8], [8, 7], m))
+    assert swapped.verdict == "mismatch" and "7 as 8 (100 %), 8 as 7 (100 %)." in swapped.why, str(swapped)
+    assert f"argmax agrees at {100 * np.mean([(m != 7) & (m != 8) for m in maps]):.1f} %" in str(swapped)
