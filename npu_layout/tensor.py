@@ -457,8 +457,8 @@ def check_shape(spec: TensorSpec, shape: Shape, what: str) -> None:
     if not same_order(spec.storage, shape, 2 if spec.element.nibbles else 1):
         raise LayoutError(
             f"{what} has shape {shape}, {order_words(spec.storage, shape)}; "
-            f"{spec.describe()} is stored as {spec.storage_shape}. If its memory is in that order all the same, give "
-            f"{what}.reshape(-1)"
+            f"{spec.describe()} is stored as {spec.storage_shape}. If its memory is in the order of {spec.layout} "
+            f"all the same, give {what}.reshape(-1)"
         )
     known.add(shape)
 

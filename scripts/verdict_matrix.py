@@ -2,7 +2,7 @@
 """How often is `npu_layout.validate` right? One fault at a time is planted in simulated recordings.
 
     scripts/verdict_matrix.py                                   # all faults and models, 1,000 faultless recordings
-    scripts/verdict_matrix.py --quick                           # a minute
+    scripts/verdict_matrix.py --quick                           # seven minutes on one core
     scripts/verdict_matrix.py --only bgr/segmentation           # shell patterns: FAULT/MODEL/DTYPE/NOISE/SEED
     scripts/verdict_matrix.py --only 'bgr/segmentation/int8/qdq/3'  # one case again
 
