@@ -140,6 +140,8 @@ def ends(spec: TensorSpec) -> tuple[float, float]:
     if kind.unpacked.kind == "f":
         most = float(np.finfo(kind.unpacked).max)
         return -most, most
+    if kind.unpacked.kind == "b":
+        return 0, 1
     info = np.iinfo(kind.unpacked)
     return (info.min / 16, info.max // 16) if kind.nibbles else (info.min, info.max)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
+_FIRST, _COUNT = -1, 1024  # labels that are counted; the device's others are one
 _MOST = 256  # different ones: what has more is a number, or an index
 _ENOUGH = 16  # places of a label
 
@@ -24,23 +24,32 @@ class Labels:
 
     def __init__(self) -> None:
         self.equal = self.places = 0
-        self._seen: Counter[tuple[int, int]] | None = Counter()
+        self._seen: np.ndarray | None = np.zeros((_COUNT, _COUNT + 1), np.int64)  # the model's, the device's
 
     def add(self, device: np.ndarray, model: np.ndarray) -> None:
         """device, model: whole numbers, arrays of one shape."""
         self.equal += int((device == model).sum())
         self.places += model.size
-        if self._seen is None:
+        if self._seen is None or not model.size:
             return
-        pairs, counts = np.unique(np.stack([model.ravel(), device.ravel()]), axis=1, return_counts=True)
-        self._seen.update({(int(m), int(d)): int(n) for m, d, n in zip(*pairs, counts)})
-        if len({label for label, _ in self._seen}) > _MOST:
+        if model.min() < _FIRST or model.max() >= _FIRST + _COUNT:
             self._seen = None
+            return
+        known = (device >= _FIRST) & (device < _FIRST + _COUNT)
+        given = np.where(known, device - _FIRST, _COUNT)
+        codes = (model - _FIRST) * (_COUNT + 1) + given
+        self._seen += np.bincount(codes.ravel().astype(np.int64), minlength=self._seen.size).reshape(self._seen.shape)
 
     def confused(self) -> list[Confused]:
         """By the model's label; nothing where there are so many that they are none."""
-        seen, places = self._seen or Counter(), Counter[int]()
-        for (label, _), n in seen.items():
-            places[label] += n
-        found = [Confused(label, given, n / places[label]) for (label, given), n in seen.items() if label != given]
-        return sorted(c for c in found if 2 * c.share > 1 and places[c.label] >= _ENOUGH)
+        if self._seen is None:
+            return []
+        places = self._seen.sum(1)
+        labels = np.flatnonzero(places)
+        if len(labels) > _MOST:
+            return []
+        most = self._seen.argmax(1)
+        shares = self._seen.max(1) / np.maximum(places, 1)
+        found = [Confused(int(k) + _FIRST, int(most[k]) + _FIRST, float(shares[k])) for k in labels]
+        numbered = [c for c in found if c.label != c.given and c.given < _FIRST + _COUNT]
+        return [c for c in numbered if 2 * c.share > 1 and places[c.label - _FIRST] >= _ENOUGH]

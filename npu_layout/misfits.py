@@ -28,7 +28,7 @@ def order_words(storage: Storage, shape: Shape) -> str:
     for order in itertools.permutations(storage.layout.axes):
         if [extents[letter] for letter in order if extents[letter] > 1] == asked:
             return f"axes in the order {''.join(order)}"
-    return "of another order"
+    return "which neither divides nor merges its dimensions"
 
 
 def size_words(storage: Storage, kind: Element, nbytes: int) -> str:

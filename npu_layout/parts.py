@@ -1,7 +1,9 @@
 """Parts: whether every channel, row, column and frame of an output is explained, and not only all of it together.
 
 A part is explained by nothing where the error is as large as what varies in it, and that is more than rounding and the
-noise of the explained parts can be. Noise alone would leave the device's values rising with the model's.
+noise of the explained parts can be. Rows and frames are noisy alike. Channels, which may lie along the last axis, are
+quantities of different units, and their noise grows with their values; still a faint one is nothing to tell where its
+error is the others' own.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ _MANY = 8  # times the usual error is far above it
 _ENOUGH = 16  # values, for their largest to say how much they vary
 _ALIKE = 8  # neighbouring values err alike: so many count as one
 _SURE = 5.0  # deviations
+_NEAR = 4.0  # times: an error so near that of the other parts is their noise
+TELLING = 0.1  # a range that is worth telling beside larger ones: what networks put out is of the order of one
 
 
 class Part(NamedTuple):
@@ -77,7 +81,7 @@ class _Sums(NamedTuple):
 
     def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
         """Indices. steps: of each part or of all; alike: whether the parts are noisy alike, and not by their largest
-        value; about: 0 where it is not the mean that counts for nothing."""
+        value alone; about: 0 where it is not the mean that counts for nothing."""
         mean = about * self.model / self.values
         power = self.squares / self.values - mean**2
         error = self.error / self.values
@@ -86,11 +90,13 @@ class _Sums(NamedTuple):
         good = (error < _ALL * power) & (power > least) & (self.peak > 0)
         if not good.any():
             return np.zeros(0, int)
-        noise = np.median(error[good] / self.peak[good] ** 2) * self.peak**2
+        noise, usual = np.median(error[good] / self.peak[good] ** 2) * self.peak**2, np.median(error[good])
         if alike:
-            noise = np.maximum(noise, np.median(error[good]))
+            noise = np.maximum(noise, usual)
         clear = power > np.maximum(least, noise * _most(self.values))
-        clear &= alike | (self.values >= _ENOUGH)
+        if not alike:
+            other = (error * _NEAR < usual) | (error > usual * _NEAR)
+            clear &= (self.values >= _ENOUGH) & ((power > usual) | (other & (self.high - self.low >= TELLING)))
         return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
 
 
@@ -117,12 +123,14 @@ class Parts:
         self._channel_axis, self._steps = channel_axis, steps
         self._step = float(np.sqrt(np.mean(np.square(steps))))
         self._axes: dict[int, _Sums] = {}
-        self._frames: list[tuple[int, _Sums, _Sums, bool]] = []  # number, itself, what changed, whether it repeats
+        self._frames: list[tuple[int, np.ndarray, bool]] = []  # number, its sums and of what changed, whether again
+        self._last_axis = -1
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> None:
         """device, model: finite float64 arrays of one shape, in the model's axes order."""
         products = _products(device, model)
+        self._last_axis = model.ndim - 1
         for axis, count in enumerate(model.shape):
             if count > 1 or axis == self._channel_axis:
                 sums = _Sums.of(products, axis)
@@ -130,7 +138,8 @@ class Parts:
         before, basis = self._last or (device, model)
         itself, changed = (_Sums.of(p, None) for p in (products, _products(device - basis, model - basis)))
         again = self._last is not None and np.array_equal(device, before)
-        self._frames.append((frame, itself, changed._replace(low=itself.low, high=itself.high), again))
+        both = np.concatenate([*itself, *changed._replace(low=itself.low, high=itself.high)])
+        self._frames.append((frame, both, again))
         self._last = device, model
 
     @property
@@ -143,8 +152,9 @@ class Parts:
         return bool((changed.squares / changed.values > changed.least(self._step)).any())
 
     def _frame_sums(self, which: int) -> _Sums:
-        rows = [row[1 + which] for row in self._frames]
-        return _Sums(*(np.concatenate(column) for column in zip(*rows)))
+        columns = np.stack([sums for _, sums, _ in self._frames], axis=1)
+        count = len(_Sums._fields)
+        return _Sums(*columns[which * count : (which + 1) * count])
 
     def unexplained(self) -> list[Part]:
         """Channels first, then other axes, then frames by their number."""
@@ -152,7 +162,8 @@ class Parts:
         for axis in sorted(self._axes, key=lambda a: (a != self._channel_axis, a)):
             sums = self._axes[axis]
             steps = self._steps if axis == self._channel_axis else self._step
-            found += [sums.part(axis, int(i)) for i in sums.unexplained(steps)]
+            channels = axis in (self._channel_axis, self._last_axis)
+            found += [sums.part(axis, int(i)) for i in sums.unexplained(steps, not channels)]
         if not self._frames:
             return found
         itself, changed = self._frame_sums(0), self._frame_sums(1)

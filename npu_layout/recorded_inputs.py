@@ -20,6 +20,7 @@ from .tensor import TensorSpec
 from .variants import channel_axis
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
+_EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 _FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 _PADS = (0, 114, 127, 255)
@@ -173,14 +174,15 @@ def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> _Found |
     if pairs[0].takes_pixels or {"mean", "std"} & how.keys():
         return _judged(pairs, how, numbers)
     usually = (
-        _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers) for m, s in usual(how.get("color", "RGB"))
+        _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers, scaled=False)
+        for m, s in usual(how.get("color", "RGB"))
     )
     explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
     return min(explained, key=lambda found: found.verdict != "match", default=None)
 
 
-def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int]) -> _Found:
-    """`base`: what was declared, mean and std with it."""
+def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> _Found:
+    """`base`: what was declared, mean and std with it; scaled: whether those were said, so that others are wrong."""
 
     def off(given: How) -> float:
         return max(pair.off(given) for pair in pairs)
@@ -191,20 +193,21 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int]) -> _Found
     frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
     if declared <= _SAME:
         return _Found("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
-    changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0])]
+    changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0], scaled)]
     offs = [off(change.arguments) for change in changes]
     made = [pair.made(base) for pair in pairs]
     formulas = [change.arguments for change in changes if change.is_formula]
     spread = max([_SAME, *(max(p.off(f, m) for p, m in zip(pairs, made)) for f in formulas)])
     best = min(range(len(changes)), key=offs.__getitem__)
-    if offs[best] > _SAME:  # the frame was resized by a formula of the user's own
+    if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by a formula of the user's own
         best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
     off_by = f"{pixels(base, declared)} pixel values"
     if offs[best] <= max(_SAME, min(spread, declared / 2)):
         arguments, words, _ = changes[best]
         by = f"{pixels(arguments, offs[best])} pixel values off in {frames}, and {off_by} from what was declared"
         return _Found("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
-    if declared <= spread:
+    nearest = min(off for off, change in zip(offs, changes) if change.is_formula)
+    if declared <= spread or nearest <= _SAME:
         most = f"other interpolations by up to {pixels(base, spread)}"
         why = "It is what preprocess= makes of the frame, but for the formula that resizes: it differs by"
         return _Found("match", None, f"{why} {off_by}, {most} ({frames}).")
@@ -213,21 +216,21 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int]) -> _Found
     return _Found("preprocessing", None, f"{why} ({frames} made anew).")
 
 
-def _changes(how: How, pair: _Pair) -> Iterator[_Change]:
-    """What is often done instead, the commonest first."""
+def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
+    """What is often done instead, the commonest first; scaled: to mean and std, too."""
     color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
     mean, std = (np.ravel(values) for values in pair.arithmetic(how))
     swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
     if color in _FLIPPED:
         other = {"color": _FLIPPED[color]}
         yield _Change(other, f"color={other['color']!r}")
-        if len({*zip(mean, std)}) > 1:
+        if scaled and len({*zip(mean, std)}) > 1:
             yield _Change(swapped, _words(mean[::-1], std[::-1]))
             yield _Change({**other, **swapped}, f"color={other['color']!r}, {_words(mean[::-1], std[::-1])}")
     for mode in MODES:
         if mode != resize:
             yield _Change({"resize": mode}, f"resize={mode!r}")
-    if not pair.takes_pixels:
+    if scaled and not pair.takes_pixels:
         for what, (m, s) in _scalings(mean, std, color).items():
             yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({what})")
     for pad in (*_PADS, np.clip(mean, 0, 255).tolist()):

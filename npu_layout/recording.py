@@ -203,17 +203,15 @@ class Recorder:
         """The engine's answer to `inputs` (an array, or {name: array}), after both were recorded, with the camera's
         `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
         whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
-        has no spec or does not fit it."""
+        has no spec, or where an array does not fit its spec, in size, dtype or by the order that its shape says."""
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
-        # Copies: an engine may work in place.
-        seen = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        seen = given if frame is None else {**given, FRAME: frame}
+        # A copy: an engine may work in place.
+        went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}
         outputs = self.engine.infer(inputs)
-        recorded = frame_of(
-            seen if frame is None else {**seen, FRAME: frame}, self._named(outputs, where), self._specs, where
-        )
-        check_frame(recorded, self._specs, where)
-        write_frame(self.folder, self._name, self.count, recorded)
+        recorded = Frame(went_in, frame_of({}, self._named(outputs, where), self._specs, where).outputs)
+        write_frame(self.folder, self._name, self.count, check_frame(recorded, self._specs, where, shaped=True))
         self.count += 1
         return outputs
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .errors import NpuLayoutError, RecordingError
+from .errors import LayoutError, NpuLayoutError, RecordingError
 from .tensor import TensorSpec
 
 FRAME = "frame"  # the camera's frame, beside the model's inputs
@@ -43,9 +43,7 @@ class FramesOnDisk(Sequence[Frame]):
         i = index + self._count if index < 0 else index
         if not 0 <= i < self._count:
             raise IndexError(f"frame {index} of {self._count}")
-        frame = self._read(i)
-        check_frame(frame, self._specs, self.where(i))
-        return frame
+        return check_frame(self._read(i), self._specs, self.where(i))
 
 
 def checked_specs(specs: Any) -> dict[str, TensorSpec]:
@@ -93,8 +91,7 @@ def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Se
             where, frame = frames.where(i), given
         else:
             where = f"frame {i}"
-            frame = _frame(given, specs, where)
-            check_frame(frame, specs, where)
+            frame = check_frame(_frame(given, specs, where), specs, where)
             held.append(frame)
         first = first or frame
         if any(one.keys() != other.keys() for one, other in zip(frame, first)):
@@ -149,18 +146,37 @@ def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
     return f"inputs {', '.join(sorted(inputs)) or 'none'} and outputs {', '.join(sorted(outputs)) or 'none'}"
 
 
-def check_frame(frame: Frame, specs: Mapping[str, TensorSpec], where: str) -> None:
-    for kind, arrays in zip(("input", "output"), frame):
-        for name, array in arrays.items():
-            what = f"{where}: {kind} {name!r}"
-            if array.dtype.kind not in "biuf":
-                raise RecordingError(f"{what}: expected numbers, got dtype {array.dtype}")
-            spec = specs.get(name)
-            if spec is None:
-                if kind == "output":
-                    raise RecordingError(f"{what} has no spec; there are specs of {', '.join(specs) or 'nothing'}")
-                continue
-            try:
-                spec.flat(array)
-            except NpuLayoutError as error:
-                raise RecordingError(f"{what}: {error}") from None
+def check_frame(frame: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:
+    """The frame, RecordingError where arrays do not fit their specs. shaped: whether their shapes have to, too, as of
+    what a runtime just gave; what was recorded before may be of another order than was thought, and is 1-D then."""
+    return Frame(*(_side(kind, arrays, specs, where, shaped) for kind, arrays in zip(("input", "output"), frame)))
+
+
+def _side(
+    kind: str, arrays: Mapping[str, np.ndarray], specs: Mapping[str, TensorSpec], where: str, shaped: bool
+) -> dict[str, np.ndarray]:
+    checked = {}
+    for name, array in arrays.items():
+        what, spec = f"{where}: {kind} {name!r}", specs.get(name)
+        if array.dtype.kind not in "biuf":
+            raise RecordingError(f"{what}: expected numbers, got dtype {array.dtype}")
+        if spec is None:
+            if kind == "output":
+                raise RecordingError(f"{what} has no spec; there are specs of {', '.join(specs) or 'nothing'}")
+            checked[name] = array
+            continue
+        try:
+            checked[name] = _fitting(spec, array, shaped)
+        except NpuLayoutError as error:
+            raise RecordingError(f"{what}: {error}") from None
+    return checked
+
+
+def _fitting(spec: TensorSpec, array: np.ndarray, shaped: bool) -> np.ndarray:
+    try:
+        spec.flat(array)
+    except LayoutError:
+        if shaped:
+            raise
+        return spec.flat(array.reshape(-1))
+    return array

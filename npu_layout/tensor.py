@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .errors import BufferSizeError, LayoutError, NpuLayoutError
-from .layout import Layout, Shape
+from .layout import Layout, Shape, c_strides
 from .misfits import order_words, same_order, size_words
 from .quantization import Quantization
 from .repack import Affine, LayoutLike, Plan, apart, as_layout, check_distinct, check_out, plan
@@ -201,7 +201,7 @@ class TensorSpec:
                 )
             if buffer.size == self.element.buffer_size(self.size):
                 check_shape(self, buffer.shape, "buffer")
-            array = np.asarray(buffer).reshape(-1)
+            array = plain_array(buffer).reshape(-1)
         else:
             try:
                 array = np.frombuffer(buffer, np.uint8)
@@ -455,10 +455,12 @@ def check_shape(spec: TensorSpec, shape: Shape, what: str) -> None:
     if shape in known:
         return
     if not same_order(spec.storage, shape, 2 if spec.element.nibbles else 1):
+        plain = spec.storage_strides == c_strides(spec.storage_shape)
+        strides = "" if plain else f" of strides {spec.storage_strides}"
         raise LayoutError(
             f"{what} has shape {shape}, {order_words(spec.storage, shape)}; "
-            f"{spec.describe()} is stored as {spec.storage_shape}. If its memory is in the order of {spec.layout} "
-            f"all the same, give {what}.reshape(-1)"
+            f"{spec.describe()} is stored as {spec.storage_shape}{strides}. If its memory is in the order of "
+            f"{spec.layout} all the same, give {what}.reshape(-1)"
         )
     known.add(shape)
 

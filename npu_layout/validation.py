@@ -109,7 +109,7 @@ def validate(
                     f"frame {i}: the model's output {other!r} has shape {references[other].shape}, "
                     f"{shapes[other]} in frame 0; expected one shape for all"
                 )
-            _compare(compared, name, specs[name], i, frame.outputs[name], references[other])
+            _compare(compared, name, specs[name], i, frame.outputs[name].reshape(-1), references[other])
         if i in wanted:
             outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in frame.outputs.items()}
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))

@@ -10,14 +10,13 @@ import numpy as np
 from .comparison import Comparison
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 from .labels import Confused
-from .parts import Part
+from .parts import TELLING, Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
 _GOOD = 15.0  # dB: so well the whole cause explains, and not a part of it
 _BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
 _CUT = 0.01  # of the values: what calibration leaves out is less
 _SHOWN = 6  # indices of parts
-_TELLING = 0.1  # a dead channel's range that is a loss: what networks put out is of the order of one
 
 _ADVICE = {
     "layout": "read it with the fix",
@@ -61,6 +60,8 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
         why = f"{which} values are NaN or infinite on one side alone."
         return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
+    if comparison.labels is not None and comparison.labels.equal == comparison.labels.places:
+        return Finding("match", None, f"All {comparison.labels.places} labels are the model's.")
     finding = finding._replace(why=finding.why + _cut_words(comparison))
     confused = [] if comparison.labels is None else comparison.labels.confused()
     if confused:
@@ -73,7 +74,7 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
         return finding._replace(why=f"{finding.why} {_which(worst, None)} {are} far worse than the others.")
     if finding.verdict != "match":
         return finding
-    lost = [p for p in comparison.parts.lost() if p.span >= _TELLING]
+    lost = [p for p in comparison.parts.lost() if p.span >= TELLING]
     return Finding("mismatch", None, f"{_lost_words(lost, case.channel_axis)} {finding.why}") if lost else finding
 
 

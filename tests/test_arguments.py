@@ -36,6 +36,7 @@ NONE: Any = []
         (lambda: nl.plan(NONE, SPEC), "two TensorSpecs"),
         (lambda: SPEC.pack(RAGGED), "expected an array"),
         (lambda: SPEC.pack(MASKED), "mask would be lost"),
+        (lambda: SPEC.unpack(MASKED), "mask would be lost"),
         (lambda: nl.Quantization(1.0).quantize(RAGGED, "int8"), "expected an array"),
         (lambda: nl.Quantization(1.0).dequantize(RAGGED), "expected an array"),
         (lambda: nl.identify(X, RAGGED), "expected an array"),

@@ -216,3 +216,19 @@ def test_the_report_is_false_and_says_so_everywhere(
     assert failure is not None and says in str(failure.get("message"))
     say_reports(reports)
     assert "input image" in (out := capsys.readouterr().out) and says in out
+
+
+def test_where_mean_and_std_are_not_said_others_than_the_usual_are_no_fault() -> None:
+    unsaid = {"color": "RGB", "resize": "letterbox"}
+    for mean, std in (([103.939, 116.779, 123.68], 1), (128, 1), (0, 127.5), (0, STD)):
+        assert judged(scaled(np.broadcast_to(mean, 3), np.broadcast_to(std, 3)), unsaid) is None
+
+
+def test_an_antialiased_resize_of_smooth_frames_is_one_of_ones_own() -> None:
+    """It is near cv2's area, but not to the pixel."""
+    smooth = [cv2.GaussianBlur(frame, (0, 0), 9) for frame in FRAMES]
+    small = own(lambda x: cv2.resize(cv2.GaussianBlur(x, (0, 0), 5), (48, 36), interpolation=cv2.INTER_LINEAR))
+    found = judged(small, frames=smooth)
+    assert found.verdict == "match" and "but for the formula that resizes" in found.why, found
+    area = judged(by(interpolation="area"), frames=smooth)
+    assert area.fix is not None and area.fix["interpolation"] == "area", area

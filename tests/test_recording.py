@@ -105,6 +105,44 @@ def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path)
     np.testing.assert_array_equal(frame.inputs["image"], np.arange(1, 13))
 
 
+def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> None:
+    class InPlace(Engine):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            outputs = super().infer(inputs)
+            inputs["image"] *= 0
+            return outputs
+
+    camera = np.arange(1, 13, dtype=np.float32)
+    with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
+        recorder.infer({"image": camera}, frame=camera)
+    (frame,) = nl.Recording.load(tmp_path / "r")
+    for name in ("image", "frame"):
+        np.testing.assert_array_equal(frame.inputs[name], np.arange(1, 13))
+
+
+def test_a_shape_of_another_order_is_refused_now_and_memory_later(tmp_path: Path) -> None:
+    """What a runtime gives has to be what its spec says; what lies on disk may be read in another way."""
+    spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", name="y")
+    array = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
+
+    class Other:
+        output_specs = (spec,)
+
+        def infer(self, inputs: object) -> dict[str, np.ndarray]:
+            return {"y": array}
+
+    with (
+        nl.Recorder(Other(), tmp_path / "r") as recorder,
+        pytest.raises(nl.RecordingError, match="axes in the order NCHW"),
+    ):
+        recorder.infer(np.zeros(3))
+    recording = nl.Recording({"y": spec}, [({}, {"y": array})])
+    np.testing.assert_array_equal(recording.frames[0].outputs["y"], array.ravel())
+    right = nl.TensorSpec((1, 3, 4, 5), name="y")
+    assert right.unpack(recording.frames[0].outputs["y"]).tobytes() == array.tobytes()
+    assert nl.Recording({"y": right}, recording.frames).frames[0].outputs["y"].size == 60
+
+
 def test_in_memory_and_saved(tmp_path: Path) -> None:
     specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8"), "x": nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")}
     frames = [

@@ -62,7 +62,7 @@ def test_every_kind_of_buffer() -> None:
         (values.astype(">f4"), ">f4"),
         (np.zeros(120, np.float32)[::2], "C-contiguous"),
         (values.reshape(1, 4, 5, 3), r"\(1, 4, 5, 3\), .* order NHWC; layout NCHW of \(1,3,4,5\) .*reshape"),
-        (values.reshape(6, 10), r"shape \(6, 10\), of another order"),
+        (values.reshape(6, 10), r"shape \(6, 10\), which neither divides nor merges"),
         ("text", "str"),
         (None, "NoneType"),
         ([1.0] * 60, "list"),
@@ -98,10 +98,10 @@ def test_a_shape_that_says_another_order_is_refused() -> None:
         buffer = np.zeros(spec.nbytes, np.uint8).view(spec.stored)
         np.testing.assert_array_equal(spec.unpack(buffer.reshape(good)), spec.unpack(buffer))
         for _ in range(2):
-            with pytest.raises(nl.LayoutError, match="order"):
+            with pytest.raises(nl.LayoutError, match=r"reshape\(-1\)"):
                 spec.unpack(buffer.reshape(bad))
             out = np.zeros(spec.shape, spec.unpack(buffer).dtype)
-            with pytest.raises(nl.LayoutError, match="order"):
+            with pytest.raises(nl.LayoutError, match=r"reshape\(-1\)"):
                 spec.unpack(buffer.reshape(bad), out=out)
 
 

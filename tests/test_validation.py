@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout.comparison import Comparison
+from npu_layout.labels import Labels
+from npu_layout.parts import Parts
 from npu_layout.tolerances import passing
 
 PRE = {"color": "RGB", "mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0], "resize": "letterbox"}
@@ -729,8 +731,42 @@ def test_labels_are_no_quantities() -> None:
         frames = [({"x": m.astype(np.float32)}, {"y": spec.pack(device(m))}) for m in maps]
         return nl.validate(nl.Recording({"y": spec}, frames), model).outputs["y"]
 
+    same = judged(lambda m: m)
+    assert same.verdict == "match" and same.why == f"All {12 * maps[0].size} labels are the model's.", str(same)
     healthy = judged(lambda m: np.where(rng.random(shape) < 0.02, rng.integers(0, 21, shape), m))
     assert healthy.verdict == "match" and 0.97 < healthy.figures.argmax_agreement < 0.99, str(healthy)
     swapped = judged(lambda m: np.select([m == 7, m == 8], [8, 7], m))
     assert swapped.verdict == "mismatch" and "7 as 8 (100 %), 8 as 7 (100 %)." in swapped.why, str(swapped)
     assert f"argmax agrees at {100 * np.mean([(m != 7) & (m != 8) for m in maps]):.1f} %" in str(swapped)
+
+
+def test_labels_of_any_size() -> None:
+    """Others of the device's than are counted are one; where the model's are many they are numbers."""
+    labels = Labels()
+    few, many = np.zeros((4, 100), int), np.arange(400).reshape(4, 100)
+    labels.add(np.full((4, 100), 2**40), few)
+    assert labels.confused() == [] and labels.equal == 0
+    labels.add(np.full((4, 300), 7), np.zeros((4, 300), int))
+    assert labels.confused() == [(0, 7, 0.75)]
+    labels.add(many, many)
+    assert labels.confused() == [] and labels.equal == 400
+    labels.add(few, few + 2**40)
+    assert labels.confused() == [] and labels.places == 2400
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_faint_parts_are_no_fault_of_even_noise(axis: int) -> None:
+    """But where they are dead, and large enough to be told."""
+    rng = np.random.default_rng(11)
+    shape = (1, 8, 24, 20)
+    part = tuple([slice(None)] * axis + [-1])
+    for faint, accused in ((0.001, False), (0.01, False), (1.0, True)):
+        parts = Parts(1, 0.0)
+        for number in range(8):
+            model = rng.standard_normal(shape)
+            model[part] *= faint
+            device = model + 0.06 * rng.standard_normal(shape)
+            if accused:
+                device[part] = 0
+            parts.add(number, device, model)
+        assert [(p.axis, p.at) for p in parts.unexplained()] == ([(axis, shape[axis] - 1)] if accused else [])
