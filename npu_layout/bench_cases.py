@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .pixel_units import IMAGENET
 from .quantization import Quantization
 from .tensor import TensorSpec
 
-MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, in pixel units
+MEAN, STD = IMAGENET
 REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")
 TOP = 5  # values that top_k finds
 _OUTPUT, _INPUT, _NEXT = Quantization(0.05, 3), Quantization(0.02, -3), Quantization(0.033, -3)

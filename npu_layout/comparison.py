@@ -19,8 +19,8 @@ class Figures(NamedTuple):
     `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
     that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
     the reference's largest channel is one of the device's largest, and not because all are equal, or, of labels, where
-    they are the same (None where there is one channel). `low` and `high`
-    are the reference's range, `device_low` and `device_high` the device's.
+    they are the same (None where there is one channel). `low` and `high` are the reference's range, `device_low` and
+    `device_high` the device's.
     """
 
     values: int

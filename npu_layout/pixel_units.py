@@ -10,12 +10,13 @@ import numpy as np
 from .errors import NpuLayoutError
 from .quantization import Quantization
 
+IMAGENET = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 # What models usually are trained with, as mean and std of red, green and blue.
 _USUAL = (
     (0.0, 1.0),
     (0.0, 255.0),
     (127.5, 127.5),
-    ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),  # ImageNet
+    IMAGENET,
 )
 _CUT = 0.5  # share of the pixel values that no calibration cuts off
 _NEAR = 0.25  # share of what a target holds that a usual range may be off by

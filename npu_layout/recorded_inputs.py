@@ -17,13 +17,11 @@ from .pixel_units import said, usual
 from .recording import Recording
 from .recording_frames import FRAME
 from .tensor import TensorSpec
-from .variants import channel_axis
+from .variants import FLIPPED, PADS, channel_axis
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
-_FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
-_PADS = (0, 114, 127, 255)
 
 How = dict[str, Any]
 
@@ -221,8 +219,8 @@ def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
     color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
     mean, std = (np.ravel(values) for values in pair.arithmetic(how))
     swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
-    if color in _FLIPPED:
-        other = {"color": _FLIPPED[color]}
+    if color in FLIPPED:
+        other = {"color": FLIPPED[color]}
         yield _Change(other, f"color={other['color']!r}")
         if scaled and len({*zip(mean, std)}) > 1:
             yield _Change(swapped, _words(mean[::-1], std[::-1]))
@@ -233,7 +231,7 @@ def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
     if scaled and not pair.takes_pixels:
         for what, (m, s) in _scalings(mean, std, color).items():
             yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({what})")
-    for pad in (*_PADS, np.clip(mean, 0, 255).tolist()):
+    for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
         yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
     for interpolation in INTERPOLATIONS:
         if interpolation != how.get("interpolation", "linear"):

@@ -13,20 +13,21 @@ from .frames import Preprocessor
 from .geometry import MODES
 from .layout import Layout
 from .model_side import normalisation
+from .pixel_units import IMAGENET
 from .recording_frames import FRAME
 from .tensor import TensorSpec
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
-_PADS = (0, 114)  # pixel values of the usual borders
+PADS = (0, 114)  # pixel values of the usual borders
 # Mean and std that are taken for each other.
 _FAMOUS = {
-    "ImageNet's mean and std": ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "ImageNet's mean and std": IMAGENET,
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
     "mean and std 127.5": ((127.5,) * 3, (127.5,) * 3),
 }
-_FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
+FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 
 
 class Variant(NamedTuple):
@@ -101,8 +102,8 @@ def _every(
         ends = np.stack([(0 - mean) / std, (255 - mean) / std])
         ranges["all pixels"] = float(ends.min()), float(ends.max())
     known = {} if affine is None else {"mean": plain(mean), "std": plain(std)}
-    if channels == 3 and color in _FLIPPED:
-        other = _FLIPPED[color]
+    if channels == 3 and color in FLIPPED:
+        other = FLIPPED[color]
         if affine is not None:
             fix = {**base, **known, "color": other}
             yield Variant(f"{other} instead of {color}", fix, (np.flip(pixels, axis) - m) / s)
@@ -169,14 +170,14 @@ def _resized(
     target = TensorSpec(x.shape, Layout.plain(letters), "float32")
     color = asked.get("color", "RGB")
     colors = {color: ""}
-    if color in _FLIPPED:
-        colors[_FLIPPED[color]] = f", and {_FLIPPED[color]} instead of {color}"
+    if color in FLIPPED:
+        colors[FLIPPED[color]] = f", and {FLIPPED[color]} instead of {color}"
     ways: list[tuple[str, dict[str, Any]]] = [
         (f"{mode} instead of {kept['resize']}{also}", {"color": name, "resize": mode} if also else {"resize": mode})
         for (name, also), mode in product(colors.items(), MODES)
         if mode != kept["resize"]
     ]
-    pads = [pad for pad in _PADS if pad != kept["pad_value"]]
+    pads = [pad for pad in PADS if pad != kept["pad_value"]]
     ways += [(f"a border of {pad} instead of {kept['pad_value']}", {"pad_value": pad}) for pad in pads]
     for what, how in ways:
         try:
