@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import RecordingError
+from .engines import OnnxRuntimeEngine, transposed
+from .errors import NpuLayoutError, RecordingError
 from .recording import Recording
-from .recording_frames import Arrays, Frame
+from .recording_frames import FRAME, Arrays, Frame
 from .tensor import TensorSpec
 
 
@@ -39,6 +40,45 @@ def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.nd
     along = [channels if letter == "C" else 1 for letter in spec.axes]
     mean, std = (value.astype(np.float32).reshape(along) for value in normalisation(meta, channels))
     return np.asarray((tensor.astype(np.float32) - mean) / std)
+
+
+class Feeds:
+    """A recorded frame -> what the model takes."""
+
+    def __init__(self, engine: OnnxRuntimeEngine, recording: Recording) -> None:
+        self._ports = {port.name: port for port in engine._inputs}
+        self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
+
+    def __call__(self, frame: Frame, number: int) -> dict[str, np.ndarray]:
+        return {name: self._input(name, frame, number) for name in self._ports}
+
+    def _input(self, name: str, frame: Frame, number: int) -> np.ndarray:
+        port, recorded = self._ports[name], frame.inputs
+        others = [k for k in recorded if k != FRAME]
+        source = name if name in recorded else others[0] if len(others) == len(self._ports) == 1 else ""
+        if not source:
+            raise RecordingError(
+                f"frame {number} has the inputs {', '.join(recorded) or 'none'}; {self._model} needs {name!r}"
+            )
+        array, spec = recorded[source], self._specs.get(source)
+        if spec is not None:
+            floats = port.dtype is not None and port.dtype.kind == "f"
+            # A model that takes integers takes the stored ones.
+            array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
+            array = transposed(array, spec.axes, False)
+        if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
+            cast = array.astype(port.dtype, copy=False)
+            if port.dtype.kind != "f" and not np.array_equal(cast, array):
+                raise RecordingError(
+                    f"frame {number}: input {name!r} has values {array.min()} to {array.max()}; {self._model} takes "
+                    f"{port.dtype}"
+                )
+            array = cast
+        try:
+            return port.check(array)
+        except NpuLayoutError as error:
+            hint = "" if spec is not None else f"; where the accelerator took {name!r} in another form, give its spec"
+            raise RecordingError(f"frame {number}: {error}{hint}") from None
 
 
 def _preprocess(meta: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout
-from .model_side import model_input, normalisation
+from .model_side import Feeds, normalisation
 from .progress import track
 from .quantization import Quantization
 from .recorded_inputs import recorded_inputs
@@ -90,7 +90,7 @@ def validate(
     if not count or not recording.outputs:
         what = "frames" if not count else "outputs"
         return Report({}, 0, engine.model, f"nothing was compared: the recording has no {what}", recording.meta)
-    feeds = _Feeds(engine, recording)
+    feeds = Feeds(engine, recording)
     compared: dict[str, Comparison] = {}
     kept: list[_Kept] = []
     wanted: set[int] = set()
@@ -98,6 +98,7 @@ def validate(
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
         inputs = feeds(frame, i)
         references = engine.infer(inputs)
+        memory = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # its spec may be another one now
         if not i:
             pairs = _paired(recording, references)
             wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
@@ -109,9 +110,9 @@ def validate(
                     f"frame {i}: the model's output {other!r} has shape {references[other].shape}, "
                     f"{shapes[other]} in frame 0; expected one shape for all"
                 )
-            _compare(compared, name, specs[name], i, frame.outputs[name].reshape(-1), references[other])
+            _compare(compared, name, specs[name], i, memory[name], references[other])
         if i in wanted:
-            outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in frame.outputs.items()}
+            outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in memory.items()}
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
     for x in kept[0].inputs.values():
         axis = channel_axis(x.shape)
@@ -135,45 +136,6 @@ class _Kept(NamedTuple):
     frame: np.ndarray | None
     outputs: dict[str, np.ndarray]
     references: dict[str, np.ndarray]
-
-
-class _Feeds:
-    """A recorded frame -> what the model takes."""
-
-    def __init__(self, engine: OnnxRuntimeEngine, recording: Recording) -> None:
-        self._ports = {port.name: port for port in engine._inputs}
-        self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
-
-    def __call__(self, frame: Frame, number: int) -> dict[str, np.ndarray]:
-        return {name: self._input(name, frame, number) for name in self._ports}
-
-    def _input(self, name: str, frame: Frame, number: int) -> np.ndarray:
-        port, recorded = self._ports[name], frame.inputs
-        others = [k for k in recorded if k != FRAME]
-        source = name if name in recorded else others[0] if len(others) == len(self._ports) == 1 else ""
-        if not source:
-            raise RecordingError(
-                f"frame {number} has the inputs {', '.join(recorded) or 'none'}; {self._model} needs {name!r}"
-            )
-        array, spec = recorded[source], self._specs.get(source)
-        if spec is not None:
-            floats = port.dtype is not None and port.dtype.kind == "f"
-            # A model that takes integers takes the stored ones.
-            array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
-            array = transposed(array, spec.axes, False)
-        if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
-            cast = array.astype(port.dtype, copy=False)
-            if port.dtype.kind != "f" and not np.array_equal(cast, array):
-                raise RecordingError(
-                    f"frame {number}: input {name!r} has values {array.min()} to {array.max()}; {self._model} takes "
-                    f"{port.dtype}"
-                )
-            array = cast
-        try:
-            return port.check(array)
-        except NpuLayoutError as error:
-            hint = "" if spec is not None else f"; where the accelerator took {name!r} in another form, give its spec"
-            raise RecordingError(f"frame {number}: {error}{hint}") from None
 
 
 def _bytes(frame: Frame) -> int:

@@ -770,3 +770,16 @@ def test_faint_parts_are_no_fault_of_even_noise(axis: int) -> None:
                 device[part] = 0
             parts.add(number, device, model)
         assert [(p.axis, p.at) for p in parts.unexplained()] == ([(axis, shape[axis] - 1)] if accused else [])
+
+
+def test_a_fix_in_the_place_of_a_spec(board: Board) -> None:
+    """Also where the arrays have the shape of the spec that was wrong."""
+    wrong, right = nl.TensorSpec(SHAPE, "NHWC", name="maps"), nl.TensorSpec(SHAPE, name="maps")
+    frames = [
+        ({"image": x}, {"maps": a["maps"].reshape(wrong.storage_shape)}) for x, a in zip(board.inputs, board.answers)
+    ]
+    recording = nl.Recording({"maps": wrong}, frames)
+    found = nl.validate(recording, board.engine).outputs["maps"]
+    assert found.verdict == "layout" and found.fix == right, str(found)
+    recording.specs["maps"] = found.fix
+    assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
