@@ -122,7 +122,15 @@ def test_a_plain_run_writes_nothing(project: pytest.Pytester, board: Board) -> N
     assert contents(project.path / "recordings") == before
 
 
-def test_the_failure_is_the_verdict(project: pytest.Pytester, board: Board) -> None:
+@pytest.mark.parametrize("ci", [None, "true"], ids=["a person's", "CI"])
+def test_the_failure_is_the_verdict(
+    project: pytest.Pytester, board: Board, monkeypatch: pytest.MonkeyPatch, ci: str | None
+) -> None:
+    monkeypatch.delenv("BUILD_NUMBER", raising=False)
+    if ci is None:
+        monkeypatch.delenv("CI", raising=False)
+    else:
+        monkeypatch.setenv("CI", ci)  # pytest's summary repeats messages whole there
     nhwc = nl.TensorSpec(board.spec.shape, "NHWC", "int8", quantization=board.spec.quantization)
     nchw = nl.TensorSpec(board.spec.shape, "NCHW", "int8", quantization=board.spec.quantization)
     board.recording(nchw, board.packed(nhwc)).save(project.path / "recordings" / "heat")
@@ -147,7 +155,10 @@ def test_the_failure_is_the_verdict(project: pytest.Pytester, board: Board) -> N
         ]
     )
     shown = result.stdout.str()
-    assert "array(" not in shown and "pytest_plugin.py" not in shown and len(shown.splitlines()) < 40
+    assert "array(" not in shown and "pytest_plugin.py" not in shown
+    failure, summary = shown.split("= FAILURES =")[1].split("= short test summary info =")
+    assert len(failure.splitlines()) < 25, failure
+    assert len(summary.splitlines()) < (5 if ci is None else 20), summary
 
 
 def test_other_errors_are_short_too(project: pytest.Pytester, board: Board) -> None:
