@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,29 @@ from .quantization import Quantization
 
 IMAGENET = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 # What models usually are trained with, as mean and std of red, green and blue.
-_USUAL = (
-    (0.0, 1.0),
-    (0.0, 255.0),
-    (127.5, 127.5),
-    IMAGENET,
-)
+_USUAL: Mapping[str, tuple[Any, Any]] = {
+    "pixels as they are": (0.0, 1.0),
+    "pixels divided by 255": (0.0, 255.0),
+    "mean and std 127.5": (127.5, 127.5),
+    "ImageNet's mean and std": IMAGENET,
+    "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
+}
 _CUT = 0.5  # share of the pixel values that no calibration cuts off
 _NEAR = 0.25  # share of what a target holds that a usual range may be off by
 
 Values = tuple[float, ...]
 
 
-def usual(color: str) -> Iterator[tuple[Values, Values]]:
-    """The usual (mean, std) of models that take `color`, one for each channel in its order, plain pixels first."""
-    channels = 1 if color == "GRAY" else 3
-    for mean, std in _USUAL:
-        if np.size(mean) in (1, channels):
-            both = (np.broadcast_to(v, channels)[:: -1 if color == "BGR" else 1] for v in (mean, std))
-            first, second = (tuple(v.tolist()) for v in both)
-            yield first, second
+def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
+    """{what it is: the usual (mean, std) of models that take `color`}, one for each channel in its order, plain pixels
+    first."""
+    step = -1 if color == "BGR" else 1
+
+    def ordered(values: Any) -> Values:
+        return tuple(np.broadcast_to(values, channels)[::step].tolist())
+
+    fitting = ((what, both) for what, both in _USUAL.items() if np.size(both[0]) in (1, channels))
+    return {what: (ordered(mean), ordered(std)) for what, (mean, std) in fitting}
 
 
 def check_units(mean: Values, std: Values) -> None:
@@ -73,7 +76,7 @@ def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
         mean, std = map(np.asarray, given)
         return float(((abs(low + mean / std) + abs(high - (255 - mean) / std)) / (high - low)).max())
 
-    best = min(usual(color), key=off)
+    best = min(usual(color, len(low)).values(), key=off)
     return f"; mean={said(best[0])}, std={said(best[1])} would fit" if off(best) <= _NEAR else ""
 
 

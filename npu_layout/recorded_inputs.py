@@ -16,6 +16,7 @@ from .model_side import normalisation
 from .pixel_units import said, usual
 from .recording import Recording
 from .recording_frames import FRAME
+from .scalings import scalings
 from .tensor import TensorSpec
 from .variants import FLIPPED, PADS, channel_axis
 
@@ -116,16 +117,16 @@ class _Pair:
 
     def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
         self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
+        self.channels = spec.shape[spec.axes.index("C")]
         # What takes integers that mean nothing else takes the pixels: mean and std are the compiled model's.
         self.takes_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last: a list of changes keeps most arguments
 
     def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
         """mean and std, to be broadcast over the input."""
-        channels = self.spec.shape[self.spec.axes.index("C")]
-        along = [channels if letter == "C" else 1 for letter in self.spec.axes]
+        along = [self.channels if letter == "C" else 1 for letter in self.spec.axes]
         stated = {} if self.takes_pixels else {"preprocess": how}
-        mean, std = (values.reshape(along) for values in normalisation(stated, channels))
+        mean, std = (values.reshape(along) for values in normalisation(stated, self.channels))
         return mean, std
 
     def made(self, how: How) -> np.ndarray:
@@ -173,7 +174,7 @@ def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> _Found |
         return _judged(pairs, how, numbers)
     usually = (
         _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers, scaled=False)
-        for m, s in usual(how.get("color", "RGB"))
+        for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values()
     )
     explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
     return min(explained, key=lambda found: found.verdict != "match", default=None)
@@ -229,7 +230,7 @@ def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
         if mode != resize:
             yield _Change({"resize": mode}, f"resize={mode!r}")
     if scaled and not pair.takes_pixels:
-        for what, (m, s) in _scalings(mean, std, color).items():
+        for what, (m, s) in scalings(mean, std, color).items():
             yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({what})")
     for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
         yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
@@ -240,22 +241,3 @@ def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
 
 def _words(mean: Any, std: Any) -> str:
     return f"mean={said(mean)}, std={said(std)}"
-
-
-def _scalings(mean: np.ndarray, std: np.ndarray, color: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """{what was done: the mean and std that come to the same}"""
-    zero, one = 0 * mean, np.ones_like(std)
-    named = {
-        "mean and std forgotten": (zero, one),
-        "divided by 255 alone": (zero, 255 * one),
-        "units of 0 to 1 on pixels of 0 to 255": (mean / 255, std / 255),
-        "divided by 255 before": (mean * 255, std * 255),
-        "mean and std applied twice": (mean + mean * std, std * std),
-        "mean and std applied twice, in units of 0 to 1": (mean + mean * std / 255, std * std / 255),
-        "mean forgotten": (zero, std),
-        "std forgotten": (mean, one),
-        "std forgotten, divided by 255 all the same": (mean, 255 * one),
-    }
-    for m, s in usual(color):
-        named.setdefault(f"as many models, {_words(m, s)}", (np.array(m), np.array(s)))
-    return named

@@ -13,20 +13,14 @@ from .frames import Preprocessor
 from .geometry import MODES
 from .layout import Layout
 from .model_side import normalisation
-from .pixel_units import IMAGENET
 from .recording_frames import FRAME
+from .scalings import scalings
 from .tensor import TensorSpec
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
 # Range of a normalised image -> the mean and std that usually make it.
 _USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
 PADS = (0, 114)  # pixel values of the usual borders
-# Mean and std that are taken for each other.
-_FAMOUS = {
-    "ImageNet's mean and std": IMAGENET,
-    "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
-    "mean and std 127.5": ((127.5,) * 3, (127.5,) * 3),
-}
 FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
 
 
@@ -111,26 +105,8 @@ def _every(
         if known:
             fix.update(mean=plain(mean[::-1]), std=plain(std[::-1]))
         yield Variant(f"{other} instead of {color}, swapped after mean and std", fix, np.flip(x, axis))
-    zero, one = np.zeros(channels), np.ones(channels)
-    forgotten = {
-        "mean and std forgotten": (zero, one),
-        "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
-        "mean forgotten": (zero, std),
-        "std forgotten": (mean, one),
-        "std forgotten, divided by 255 all the same": (mean, one * 255),
-        "mean and std applied twice": (mean + mean * std, std * std),
-        "mean and std applied twice, in units of 255": (mean + mean * std / 255, std * std / 255),
-    }
-    scaled = {  # the usual mistakes first: of two that come to the same the first is named
-        **({} if affine is None else forgotten),
-        "divided by 255 once more than declared": (mean, std * 255),
-        "not divided by 255": (mean, std / 255),
-        "divided by 255 twice before mean and std": (mean * 255, std * 255),
-        "not divided by 255 before mean and std": (mean / 255, std / 255),
-        **({} if affine is None else _exchanged(mean, std)),
-    }
     uncut = [x]
-    for text, (mean_, std_) in scaled.items():
+    for text, (mean_, std_) in scalings(mean, std, color, known=affine is not None).items():
         m_, s_ = mean_.reshape(along), std_.reshape(along)
         made, fix = (pixels - m_) / s_, {**base, "mean": plain(mean_), "std": plain(std_)}
         if any(_alike(made, other, 0.02) for other in uncut):
@@ -148,17 +124,6 @@ def _every(
         yield Variant(f"{text}, after mean and std", fix, taken.unpack(written.pack(x)))
     if frame is not None:
         yield from _resized(x, letters, {**base, **known}, frame, m, s)
-
-
-def _exchanged(mean: np.ndarray, std: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Other models' mean and std, the channels' in the opposite order, and the range of video, 16 to 235."""
-    found = {"mean and std of the channels in the opposite order": (mean[::-1], std[::-1])}
-    video = 219 / 255
-    found["pixels of 16 to 235 taken for 0 to 255"] = (mean - 16) / video, std / video
-    found["pixels of 0 to 255 taken for 16 to 235"] = 16 + mean * video, std * video
-    if len(mean) == 3:
-        found.update({text: (np.array(values[0]), np.array(values[1])) for text, values in _FAMOUS.items()})
-    return found
 
 
 def _resized(
