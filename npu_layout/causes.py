@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .channels import channel_axis, listed
 from .engines import axes_in_model
 from .errors import NpuLayoutError
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
@@ -126,20 +127,34 @@ def quantizations(case: Case) -> Iterator[Found]:
 
 
 def activations(case: Case) -> Iterator[Found]:
-    """The activation at the end once more, or not at all."""
+    """The activation at the end once more, or not at all, in all channels or in those that it explains better."""
     if not case.fits:
         return
     axis = case.channel_axis
-    low, high = float(case.wanted.min()), float(case.wanted.max())
-    made: dict[str, Callable[[np.ndarray], np.ndarray]] = {"a sigmoid more than the model has": _sigmoid}
-    if 0 <= low < high <= 1:
-        made["a sigmoid less than the model has"] = _logit
-    if axis is not None and case.references[0].shape[axis] > 1:
-        made["a softmax more than the model has"] = partial(_softmax, axis=axis)
-    for text, make in made.items():
+    values = case.by_channel(case.wanted)
+    varied = case.by_channel(case.codes).var(1)
+    unit = (values.min(1) >= 0) & (values.max(1) <= 1) & (values.max(1) > values.min(1))
+    every = np.ones(len(values), bool)
+    made: list[tuple[str, Callable[[np.ndarray], np.ndarray], np.ndarray]] = [
+        ("a sigmoid more than the model has", _sigmoid, every),
+        ("a sigmoid less than the model has", _logit, unit),
+    ]
+    if len(values) > 1:
+        made.append(("a softmax more than the model has", partial(_softmax, axis=axis or 0), every))
+    for text, make, possible in made:
+        if not possible.any():
+            continue
         wanted = np.stack([case.samples.of(make(np.nan_to_num(r.astype(np.float64)))) for r in case.references])
         left = case.codes - case.predicted(wanted)
-        yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
+        if possible.all():
+            yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
+        before, after = ((case.by_channel(x) ** 2).mean(1) for x in (case.left, left))
+        better = possible & (after * 10 ** (LEAST / 10) < np.minimum(before, varied))
+        if better.any() and not better.all():
+            where = better[case.samples.channel]
+            text += f", in {better.sum()} of {len(better)} channels ({listed(np.flatnonzero(better))})"
+            mixed = np.where(where, left, case.left)
+            yield Found("mismatch", text, None, case.codes, mixed, case.steps, case.spec)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
@@ -167,10 +182,9 @@ def channel_orders(case: Case) -> Iterator[Found]:
     wanted = np.stack([case.samples.of(r, stands_for) for r in case.references])
     left = case.codes - np.clip(wanted / scale + zero_point, *ends(case.spec))
     order = np.argsort(stands_for)
-    shown = ", ".join(map(str, order[:12])) + (" ..." if len(order) > 12 else "")
     fix = tuple(int(c) for c in order)
     moved = int((stands_for != np.arange(len(order))).sum())
-    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {shown}"
+    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {listed(order, 12)}"
     yield Found("channel_order", text, fix, case.codes, left, case.steps, case.spec, fix)
 
 
@@ -242,7 +256,7 @@ def other_outputs(
     for other, tensors in references.items():
         if other == name or tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) != tensors[0].shape:
             continue
-        there = case if case.fits else Case(case.spec, case.buffers, tensors)
+        there = case if case.fits else Case(case.spec, case.buffers, tensors, (), channel_axis(tensors[0]))
         wanted = np.stack([there.samples.of(t) for t in tensors])
         found = []
         for spec in (case.spec, specs.get(other)):

@@ -33,7 +33,7 @@ class Tile(NamedTuple):
 def contact_sheet(o: Any) -> Html:
     """o: an OutputReport with an exhibit."""
     reference = o.exhibit.reference
-    sheet = Sheet(reference)
+    sheet = Sheet(reference, o.channel_axis)
     tiles = [Tile("The model", "as onnxruntime runs it: what the device should say", reference), *tiles_of(o)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "

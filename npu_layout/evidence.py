@@ -168,6 +168,8 @@ class Case:
         Of each kept frame, in order: what the device gave, and the model's output.
     also
         Further tensors whose far values are worth sampling: what the buffer might hold instead.
+    channel_axis
+        The channels' axis in the model's order, or None: all is one channel.
     """
 
     def __init__(
@@ -175,12 +177,13 @@ class Case:
         spec: TensorSpec,
         buffers: Sequence[Any],
         references: Sequence[np.ndarray],
-        also: Sequence[np.ndarray] = (),
+        also: Sequence[np.ndarray],
+        channel_axis: int | None,
     ) -> None:
         self.spec, self.buffers, self.references = spec, list(buffers), list(references)
         shape = references[0].shape
         self.letters = Layout.of_rank(len(shape)).axes
-        self.channel_axis = self.letters.index("C") if "C" in self.letters else None
+        self.channel_axis = channel_axis
         self.samples = Samples([*references, *also], self.channel_axis)
         self.wanted = np.stack([self.samples.of(r) for r in references])
         self.elements = [stored(spec, b) for b in buffers]

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .engines import axes_in_model
 from .tensor import TensorSpec
 
 
-def code(verdict: str, fix: Any, spec: TensorSpec) -> str | None:
-    """Python for the `fix` of an output that is declared as `spec`; None where there is none. `buffer`, `inputs` and
-    `outputs` are the reader's: one frame's flat output, all frames' inputs, an output dict or all frames' outputs.
+def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None = 1) -> str | None:
+    """Python for the `fix` of an output that is declared as `spec`, with its channels along an axis of the model's;
+    None where there is none. `buffer`, `inputs` and `outputs` are the reader's: one frame's flat output, all frames'
+    inputs, an output dict or all frames' outputs.
 
     >>> print(code("wrong_input", -1, TensorSpec((1, 3, 4, 4))))
     shift = -1
     pairs = [(inputs[k + shift], outputs[k]) for k in range(len(outputs)) if 0 <= k + shift < len(inputs)]
     """
     make = _CODE.get(verdict)
-    return None if fix is None or make is None else make(fix, spec)
+    return None if fix is None or make is None else make(fix, spec, channel_axis)
 
 
-def _spec(fix: TensorSpec, spec: TensorSpec) -> str:
+def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
     uses, text = "TensorSpec", repr(fix)
     if fix.quantization is not None:
         uses = "Quantization, TensorSpec"
@@ -29,28 +31,29 @@ def _spec(fix: TensorSpec, spec: TensorSpec) -> str:
     return f"from npu_layout import {uses}\n\nspec = {text}\ntensor = spec.unpack(buffer)"
 
 
-def _channel_order(fix: Sequence[int], spec: TensorSpec) -> str:
-    taken = f".take(order, axis={spec.axes.index('C')})"
-    return f"{_spec(spec, spec)}{taken}".replace("\nspec = ", f"\norder = {[int(c) for c in fix]}\nspec = ", 1)
+def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | None) -> str:
+    order = f"\norder = {[int(c) for c in fix]}\nspec = "
+    taken = f".take(order, axis={axes_in_model(spec.axes)[channel_axis or 0]})"
+    return _spec(spec, spec, channel_axis).replace("\nspec = ", order, 1) + taken
 
 
-def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec) -> str:
+def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int | None) -> str:
     lines = "".join(f"    {k!r}: {v!r},\n" for k, v in fix.items())
     uses = "from npu_layout import Quantization, TensorSpec\n\n" if "target" in fix else ""
     return f"{uses}# What was done to the frame, as arguments of Preprocessor:\nhow = {{\n{lines}}}"
 
 
-def _output_order(fix: Mapping[str, str], spec: TensorSpec) -> str:
+def _output_order(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | None) -> str:
     lines = "".join(f"    {k!r}: {v!r},\n" for k, v in fix.items())
     return f"names = {{\n{lines}}}\noutputs = {{names.get(name, name): value for name, value in outputs.items()}}"
 
 
-def _wrong_input(fix: int, spec: TensorSpec) -> str:
+def _wrong_input(fix: int, spec: TensorSpec, channel_axis: int | None) -> str:
     pairs = "(inputs[k + shift], outputs[k]) for k in range(len(outputs)) if 0 <= k + shift < len(inputs)"
     return f"shift = {int(fix)}\npairs = [{pairs}]"
 
 
-_CODE: Mapping[str, Callable[[Any, TensorSpec], str]] = {
+_CODE: Mapping[str, Callable[..., str]] = {
     "layout": _spec,
     "quantization": _spec,
     "channel_order": _channel_order,

@@ -139,7 +139,7 @@ def _contents(outputs: Sequence[Any]) -> Html:
 def _output(place: int, o: Any) -> Html:
     against = "" if o.against == o.name else f", compared with the model's {o.against}"
     heading = el("h2", o.name or "(no name)", id=f"output-{place}-name")
-    code = fixes.code(o.verdict, o.fix, o.spec)
+    code = fixes.code(o.verdict, o.fix, o.spec, o.channel_axis)
     return el(
         "section",
         el("div", heading, _badge(o.verdict), class_="title"),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .evidence import by_channel
-from .layout import Layout
 from .markup import Html, el
 
 _SHOWN = 4  # channels of maps
@@ -58,6 +57,8 @@ class Sheet:
     ----------
     reference
         The model's output, in the model's axes order.
+    channel_axis
+        The axis of its channels, or None: all is one channel.
 
     Attributes
     ----------
@@ -69,11 +70,11 @@ class Sheet:
         Whether a picture is long and low: best put one under another.
     """
 
-    def __init__(self, reference: np.ndarray) -> None:
-        tags = Layout.of_rank(reference.ndim).axes
-        self._axis = tags.index("C") if "C" in tags else None
+    def __init__(self, reference: np.ndarray, channel_axis: int | None) -> None:
+        self._axis = channel_axis
         self._rank = reference.ndim
-        self.strips = not (reference.ndim >= 4 and min(reference.shape[-2:]) >= 4)
+        rest = [n for i, n in enumerate(reference.shape) if i != channel_axis]
+        self.strips = not (reference.ndim >= 4 and min(rest[-2:]) >= 4)
         clean = np.nan_to_num(reference.astype(np.float64), posinf=0.0, neginf=0.0)
         shown = self._matrix_of(clean) if self.strips else self._maps_of(clean)
         each = self.strips and self._each
@@ -111,7 +112,7 @@ class Sheet:
     def _planes(self, tensor: np.ndarray) -> np.ndarray:
         """(channels, items, H, W)"""
         first = tensor[None] if self._axis is None else np.moveaxis(tensor, self._axis, 0)
-        return np.asarray(first.reshape(first.shape[0], -1, *tensor.shape[-2:]))
+        return np.asarray(first.reshape(first.shape[0], -1, *first.shape[-2:]))
 
     def _chosen(self, tensor: np.ndarray) -> np.ndarray:
         planes = self._planes(tensor)

@@ -18,7 +18,7 @@ from .recording import Recording
 from .recording_frames import FRAME
 from .scalings import scalings
 from .tensor import TensorSpec
-from .variants import FLIPPED, PADS, channel_axis
+from .variants import FLIPPED, PADS, image_channels
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
@@ -101,7 +101,7 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
     """The spec of an input that a Preprocessor can make of one frame; None for others."""
     if spec is None:
-        axis = channel_axis(array.shape)
+        axis = image_channels(array.shape)
         if axis is None or array.dtype.kind not in "fu":
             return None
         spec = TensorSpec(array.shape, Layout.plain(("NCHW", "NHWC")[axis == 3]), array.dtype)

@@ -14,6 +14,7 @@ import numpy as np
 import npu_layout
 
 from . import kernels, page
+from .channels import listed
 from .comparison import Figures
 from .evidence import Explanation
 from .recorded_inputs import InputReport
@@ -60,13 +61,17 @@ class OutputReport:
         "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None where no spec can say it); channel_order: indices that put
-        the unpacked channels into the model's order (``tensor[:, fix]``); preprocessing: the Preprocessor's arguments
-        that describe what was really done to the frame; output_order: {recorded name: model's name} of all outputs
-        that were exchanged; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
+        the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
+        Preprocessor's arguments that describe what was really done to the frame; output_order: {recorded name: model's
+        name} of all outputs that were exchanged; wrong_input: the outputs' frame minus the inputs' frame, or None. Else
+        None.
     why
         The evidence, in two sentences.
     spec
         The TensorSpec as declared.
+    channel_axis
+        The axis whose places are channels, in the model's order: 1 (C), or the last where a head has boxes and scores
+        beside each other there, as (1, 8400, 85) and (1, 80, 80, 255); None: all is one channel.
     figures, channels
         Figures over all channels (None where nothing could be compared), and of each channel.
     worst_channel
@@ -90,6 +95,7 @@ class OutputReport:
     fix: Any
     why: str
     spec: TensorSpec
+    channel_axis: int | None = None
     figures: Figures | None = None
     channels: Sequence[Figures] = ()
     worst_channel: int | None = None
@@ -140,6 +146,7 @@ class OutputReport:
             "fix": plain(self.fix),
             "why": self.why,
             "spec": self.spec.to_dict(),
+            "channel_axis": self.channel_axis,
             "figures": None if self.figures is None else self.figures._asdict(),
             "channels": [c._asdict() for c in self.channels],
             "worst_channel": self.worst_channel,
@@ -157,7 +164,7 @@ class OutputReport:
 
 
 def _channel_words(channels: Sequence[int]) -> str:
-    shown = ", ".join(map(str, channels[:8])) + (" ..." if len(channels) > 8 else "")
+    shown = listed(channels, 8)
     return f"channel {shown} varies by" if len(channels) == 1 else f"{len(channels)} channels ({shown}) vary by"
 
 

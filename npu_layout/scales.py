@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .engines import axes_in_model
 from .evidence import ENOUGH, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends
 from .quantization import Quantization
 from .tensor import TensorSpec
@@ -115,7 +116,7 @@ def _each(
     """A scale for each channel, with the declared zero point for all or one for each; and how far the scales lie apart.
     None without channels or samples enough. It always explains a little more than one scale for all, because a
     network's rounding errors are biased."""
-    if "C" not in spec.axes or case.channel_axis is None or not case.enough:
+    if case.channel_axis is None or not case.enough:
         return None
     x, y, within = (case.by_channel(a) for a in (case.wanted, codes, inner))
     if len(x) == 1:
@@ -136,7 +137,7 @@ def _each(
         scales.append(1 / slope)
         zero_points.append(round(offset))
         through.append((good and _through(xc[w], yc[w] - declared[0])) or 1 / slope)
-    axis = spec.axes.index("C")
+    axis = axes_in_model(spec.axes)[case.channel_axis]
     options = [_with(case, spec, codes, cause, np.asarray(scales, np.float32), zero_points, axis)]
     if len(declared) == 1:
         zero = [declared[0].item()] * len(through)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .channels import listed
 from .comparison import MOST_DB, Figures
 from .evidence import LEAST, MARGIN
 from .markup import Html, el, join
@@ -92,9 +93,8 @@ def passes(name: str, value: float) -> str:
 def _dead(channels: Sequence[int]) -> Html | None:
     if not channels:
         return None
-    which = ", ".join(map(str, channels[:40])) + (" ..." if len(channels) > 40 else "")
-    text = f"Dead channels ({len(channels)}): {which}. The model's values vary there by less than half a quantisation "
-    return el("p", text + "step, so that the device cannot show it.", class_="alarm")
+    text = f"Dead channels ({len(channels)}): {listed(channels, 40)}. The model's values vary there by less than half "
+    return el("p", text + "a quantisation step, so that the device cannot show it.", class_="alarm")
 
 
 def explanations(o: Any) -> Html | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import causes, tolerances
+from .channels import channel_axis
 from .comparison import Comparison
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
@@ -25,7 +26,7 @@ from .recording_frames import FRAME, Frame
 from .report import Exhibit, OutputReport, Report
 from .tensor import TensorSpec
 from .tolerances import Tolerance
-from .variants import channel_axis, variants
+from .variants import image_channels, variants
 from .verdicts import judge
 
 _KEPT = 32  # frames that causes are looked for in, at most
@@ -104,21 +105,22 @@ def validate(
             wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
             shapes = {k: r.shape for k, r in references.items()}
             specs = {k: _as_model(recording.specs[k], references[other]) for k, other in pairs.items()}
+            channels = {k: _channels(recording.specs[k], references[other]) for k, other in pairs.items()}
         for name, other in pairs.items():
             if references[other].shape != shapes[other]:
                 raise RecordingError(
                     f"frame {i}: the model's output {other!r} has shape {references[other].shape}, "
                     f"{shapes[other]} in frame 0; expected one shape for all"
                 )
-            _compare(compared, name, specs[name], i, memory[name], references[other])
+            _compare(compared, name, specs[name], channels[name], i, memory[name], references[other])
         if i in wanted:
             outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in memory.items()}
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
     for x in kept[0].inputs.values():
-        axis = channel_axis(x.shape)
+        axis = image_channels(x.shape)
         if axis is not None:
             normalisation(recording.meta, x.shape[axis])  # or it raises
-    cases = {name: _case(name, other, specs[name], kept) for name, other in pairs.items()}
+    cases = {name: _case(name, other, specs[name], channels[name], kept) for name, other in pairs.items()}
     settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
     remade = [] if settled else _remade(engine, recording, kept, progress)
     reports = {
@@ -200,26 +202,38 @@ def _as_model(spec: TensorSpec, reference: np.ndarray) -> TensorSpec:
     )
 
 
+def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
+    """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that."""
+    renamed = spec.shape == reference.shape and spec.axes != Layout.of_rank(reference.ndim).axes
+    return spec.axes.index("C") if renamed and "C" in spec.axes else channel_axis(reference)
+
+
 def _compare(
-    compared: dict[str, Comparison], name: str, spec: TensorSpec, number: int, buffer: Any, reference: np.ndarray
+    compared: dict[str, Comparison],
+    name: str,
+    spec: TensorSpec,
+    channels: int | None,
+    number: int,
+    buffer: Any,
+    reference: np.ndarray,
 ) -> None:
     device = transposed(spec.unpack(buffer), spec.axes, False)
     if device.shape != reference.shape:
         return
     if name not in compared:
-        axes = Layout.of_rank(reference.ndim).axes
         step: Any = None
         held: tuple[Any, ...] = (-np.inf, np.inf)
         if tolerances.stepped(spec):
             q = spec.quantization or Quantization(1.0)
             scale, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
             step, held = scale, tuple((end + by - zero_point) * scale for end, by in zip(ends(spec), (-0.5, 0.5)))
-            if q.axis is not None and not (spec.axes[q.axis] == "C" and "C" in axes):
+            axis = None if q.axis is None else axes_in_model(spec.axes).index(q.axis % len(spec.axes))
+            if axis is not None and axis != channels:
                 along = np.ones(reference.ndim, int)
-                along[axes_in_model(spec.axes).index(q.axis % len(spec.axes))] = -1
+                along[axis] = -1
                 step, held = step.reshape(along), (held[0].min(), held[1].max())
         labels = reference.dtype.kind in "iu" and spec.quantization is None and tolerances.stepped(spec)
-        compared[name] = Comparison(axes.index("C") if "C" in axes else None, step, held, labels)
+        compared[name] = Comparison(channels, step, held, labels)
     compared[name].add(number, device, reference)
 
 
@@ -236,7 +250,7 @@ def _remade(
     engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[_Kept], progress: bool | None
 ) -> list[_Remade]:
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
-    images = [name for name, x in kept[0].inputs.items() if channel_axis(x.shape) is not None]
+    images = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
     made: dict[str, _Remade] = {}
     todo = [(name, row) for name in images for row in rows]
     limits = {
@@ -263,10 +277,10 @@ def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
     return {**fix, "target": TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes)}
 
 
-def _case(name: str, other: str, spec: TensorSpec, kept: Sequence[_Kept]) -> Case:
+def _case(name: str, other: str, spec: TensorSpec, channels: int | None, kept: Sequence[_Kept]) -> Case:
     references = [k.references[other] for k in kept]
     alike = [t for k in kept for o, t in k.references.items() if o != other and t.shape == references[0].shape]
-    return Case(spec, [k.outputs[name] for k in kept], references, alike)
+    return Case(spec, [k.outputs[name] for k in kept], references, alike, channels)
 
 
 def _judged(
@@ -303,7 +317,7 @@ def _judged(
     finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
-        name, other, *finding[:3], spec, figures, channels,
+        name, other, *finding[:3], spec, case.channel_axis, figures, channels,
         min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None,
         dead, held, tolerances.passing(figures), ranking,
         _exhibit(case, kept, name, comparison, remade, ranking, other),

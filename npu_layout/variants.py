@@ -44,7 +44,7 @@ def _known(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.nd
     return None
 
 
-def channel_axis(shape: tuple[int, ...]) -> int | None:
+def image_channels(shape: tuple[int, ...]) -> int | None:
     """Where an image input has its channels; None for what is no image."""
     if len(shape) != 4 or min(shape) < 1:
         return None
@@ -60,7 +60,7 @@ def variants(
     uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs.
     Nothing for inputs that are no images.
     """
-    axis = channel_axis(x.shape)
+    axis = image_channels(x.shape)
     if axis is None:
         return
     seen = [np.asarray(x, np.float64)]

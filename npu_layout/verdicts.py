@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .channels import listed
 from .comparison import Comparison
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
 from .labels import Confused
@@ -16,7 +17,6 @@ _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scal
 _GOOD = 15.0  # dB: so well the whole cause explains, and not a part of it
 _BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
 _CUT = 0.01  # of the values: what calibration leaves out is less
-_SHOWN = 6  # indices of parts
 
 _ADVICE = {
     "layout": "read it with the fix",
@@ -240,14 +240,12 @@ def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
     what = "frame" if axis is None else "place" if where else "channel"
     if len(parts) == 1:
         return f"{what.capitalize()} {parts[0].at} of {count}{where}"
-    shown = ", ".join(str(p.at) for p in parts[:_SHOWN]) + (", ..." if len(parts) > _SHOWN else "")
-    return f"{len(parts)} of {count} {what}s{where} ({shown})"
+    return f"{len(parts)} of {count} {what}s{where} ({listed(p.at for p in parts)})"
 
 
 def _confused_words(confused: Sequence[Confused]) -> str:
-    shown = ", ".join(f"{c.label} as {c.given} ({100 * c.share:.0f} %)" for c in confused[:_SHOWN])
-    more = ", ..." if len(confused) > _SHOWN else ""
-    return f"Labels are given as others in most of their places: {shown}{more}."
+    shown = listed(f"{c.label} as {c.given} ({100 * c.share:.0f} %)" for c in confused)
+    return f"Labels are given as others in most of their places: {shown}."
 
 
 def _cut_words(comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ FLOORS = (
     "repack",
     "gray quantization strided",
     "tensor array_tensor reshaping pixel_units",
-    "formats conversion frames engines specs recording_frames identify parts labels processes progress",
+    "formats conversion frames engines specs recording_frames identify parts labels channels processes progress",
     "format_loss operators recording_files comparison",
     "channel_operators element_operators moving_operators peaks_operator recording track_report",
     "resize_operator track tolerances",

@@ -360,9 +360,9 @@ def test_pictures() -> None:
     _, low, high = histogram(np.array([]), np.array([1.0, 3.0, np.inf]))
     assert (low, high) == (1.0, 3.0)
     assert histogram(np.array([]), np.array([]))[1:] == (0.0, 0.0)
-    assert Sheet(np.zeros((1, 3, 8, 8), np.float32)).picture(np.zeros((1, 2, 8, 8))) is not None
-    assert Sheet(np.zeros((1, 3, 8, 8), np.float32)).picture(np.zeros((3, 8, 8))) is None
-    constant = Sheet(np.full((1, 3, 8, 8), 2.5, np.float32))
+    assert Sheet(np.zeros((1, 3, 8, 8), np.float32), 1).picture(np.zeros((1, 2, 8, 8))) is not None
+    assert Sheet(np.zeros((1, 3, 8, 8), np.float32), 1).picture(np.zeros((3, 8, 8))) is None
+    constant = Sheet(np.full((1, 3, 8, 8), 2.5, np.float32), 1)
     assert constant.scale == (0.0, 5.0) and constant.picture(np.full((1, 3, 8, 8), 2.5)) is not None
 
 

@@ -13,6 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
+from npu_layout import fixes
+from npu_layout.channels import channel_axis
 from npu_layout.comparison import Comparison
 from npu_layout.labels import Labels
 from npu_layout.parts import Parts
@@ -468,13 +470,68 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
 
     healthy = verdict(lambda y: y)
     if dtype == "int8":  # a step is 2.5
-        which = "15 of 19 places along axis 2" if last else "15 of 19 channels"
-        assert healthy.verdict == "mismatch" and healthy.why.startswith(f"{which} (4, 5, 6, 7, 8, 9, ...) are lost")
+        assert healthy.verdict == "mismatch" and healthy.dead == tuple(range(4, 19))
+        assert healthy.why.startswith("15 of 19 channels (4, 5, 6, 7, 8, 9, ...) are lost")
         return
-    assert healthy.verdict == "match"
-    for change in (lambda y: rng.random(y.shape), lambda y: 0 * y, lambda y: 1 / (1 + np.exp(-y))):  # sigmoid again
+    assert healthy.verdict == "match" and healthy.channel_axis == (2 if last else 1)
+    for change in (lambda y: rng.random(y.shape), lambda y: 0 * y):
         output = verdict(change)
         assert output.verdict == "mismatch" and "are explained by nothing" in output.why
+    for change, text in ((lambda y: 1 / (1 + np.exp(-y)), "more"), (lambda y: np.log(y / (1 - y)), "less")):
+        output = verdict(change)
+        named = f"A sigmoid {text} than the model has, in 15 of 19 channels (4, 5, 6, 7, 8, 9, ...) explains"
+        assert output.verdict == "mismatch" and output.why.startswith(named), output.why
+    output = verdict(lambda y: np.roll(y, 1, 2))
+    assert output.verdict == "channel_order" and output.fix == (0, 1, 2, 3, *range(5, 19), 4)
+    given = answers[0].take(np.argsort(output.fix), output.channel_axis)
+    names: dict[str, Any] = {"buffer": spec.pack(given)}
+    exec(fixes.code(output.verdict, output.fix, output.spec, output.channel_axis) or "", names)
+    assert np.array_equal(names["tensor"], answers[0])
+
+
+def test_where_channels_lie() -> None:
+    rng = np.random.default_rng(0)
+    boxes = rng.random((1, 300, 85)) * np.where(np.arange(85) < 4, 640, 1)
+    scores = rng.normal(size=(1, 24, 97)) + 8 * (np.arange(97) == 96)  # of text, letter by letter
+    heat = np.zeros((1, 17, 96))
+    for joint, at in enumerate(rng.integers(40, 56, 17)):  # all near the middle
+        heat[0, joint] = np.exp(-(((np.arange(96) - at) / 2) ** 2))
+    for x, axis in (
+        (np.zeros(()), None),
+        (np.zeros(7), None),
+        (rng.random((2, 7)), 1),
+        (boxes, 2),
+        (boxes.transpose(0, 2, 1), 1),
+        (scores, 2),
+        (heat, 1),
+        (rng.random((1, 300, 85)), 1),
+        (np.zeros((1, 300, 85)), 1),
+        (np.full((1, 300, 85), np.nan), 1),
+        (rng.integers(0, 9, (1, 1, 85)), 1),
+        (np.zeros((1, 20, 20, 255)), 3),
+        (np.zeros((1, 255, 20, 20)), 1),
+        (np.zeros((1, 255, 20, 30)), 1),
+        (np.zeros((1, 20, 20, 20)), 1),
+        (np.zeros((1, 3, 20, 20, 85)), 4),
+        (np.zeros((1, 3, 8, 20, 20)), 1),
+    ):
+        assert channel_axis(np.asarray(x)) == axis, x.shape
+
+
+def test_a_spec_says_where_channels_lie(board: Board) -> None:
+    """Of a model whose output has them last: nothing else would tell here."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "raw"
+    model.graph.node.append(helper.make_node("Transpose", ["raw"], ["maps"], perm=[0, 2, 3, 1]))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, None))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers = [engine.infer(x)["maps"] for x in board.inputs]
+    shape = answers[0].shape
+    for axes in ("NHWC", "NCHW", "NWHC"):
+        spec = nl.TensorSpec(shape, nl.Layout.plain(axes), "float32")
+        frames = [({"image": x}, {"maps": spec.pack(a)}) for x, a in zip(board.inputs, answers)]
+        output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+        assert output and output.channel_axis == 3 and len(output.channels) == CHANNELS, str(output)
 
 
 def test_frames_that_fail_are_named(board: Board) -> None:
