@@ -27,6 +27,11 @@ def scalings(mean: np.ndarray, std: np.ndarray, color: str, known: bool = True) 
     if not known:
         return factors
     black, luma = _VIDEO
+    others = {
+        what if order == color else f"{what}, for {order}": (np.array(m), np.array(s))
+        for order in dict.fromkeys((color, "RGB"))  # which they are usually written in
+        for what, (m, s) in usual(order, len(mean)).items()
+    }
     return {
         "mean and std forgotten": (zero, one),
         "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
@@ -39,5 +44,5 @@ def scalings(mean: np.ndarray, std: np.ndarray, color: str, known: bool = True) 
         "mean and std of the channels in the opposite order": (mean[::-1], std[::-1]),
         "pixels of 16 to 235 taken for 0 to 255": ((mean - black) / luma, std / luma),
         "pixels of 0 to 255 taken for 16 to 235": (black + mean * luma, std * luma),
-        **{what: (np.array(m), np.array(s)) for what, (m, s) in usual(color, len(mean)).items()},
+        **others,
     }
