@@ -94,7 +94,8 @@ def _yolo(net: Network) -> None:
         net.output(name)
 
 
-def _yolo8(net: Network) -> None:
+def _joined(net: Network, name: str) -> str:
+    """(1, 84, positions): boxes in pixels before scores."""
     x, heads, side = _stem(net), [], net.shape[2] // 8
     for width in (24, 32, 32):
         x = net.conv(x, width, stride=1 if not heads else 2)
@@ -106,7 +107,15 @@ def _yolo8(net: Network) -> None:
         for start, end in ((0, 4), (4, 84))
     )
     boxes = net.node("Add", [net.node("Mul", [raw, net.constant(24.0)]), net.constant(64.0)])
-    net.output(net.node("Concat", [boxes, net.node("Sigmoid", [logits])], "output0", axis=1))
+    return net.node("Concat", [boxes, net.node("Sigmoid", [logits])], name, axis=1)
+
+
+def _yolo8(net: Network) -> None:
+    net.output(_joined(net, "output0"))
+
+
+def _yolo5(net: Network) -> None:
+    net.output(net.node("Transpose", [_joined(net, "joined")], "output0", perm=[0, 2, 1]))
 
 
 def _segmentation(net: Network) -> None:
@@ -181,6 +190,7 @@ KINDS = {
     "pose": Kind((1, 3, 368, 368), HALF, _maps, wide=True),
     "symmetric": Kind((1, 3, 128, 128), HALF, _symmetric, special=True),
     "constant": Kind((1, 3, 128, 128), HALF, _constant, special=True),
+    "yolo5": Kind((1, 3, 128, 128), UNIT, _yolo5, apart=("joined", "output0")),
 }
 NAMES = tuple(name for name, kind in KINDS.items() if not kind.special)
 
