@@ -261,11 +261,14 @@ class Case:
         return next(f for f in self.found if (f.cause, f.text) == (e.cause, e.text))
 
     def bent(self, e: Explanation) -> float:
-        """The share of what `e` leaves that the model's value tells: near 0 where it leaves noise and rounding."""
+        """The share of what `e` leaves that the model's value tells: near 0 where it leaves noise and rounding. Of the
+        channels that anything explains, as what is less than a step is rounded in one way for each value."""
         f = self.found_as(e)
         low, high = ends(f.spec or self.spec)
         wanted = self.wanted if f.rows is None else self.wanted[list(f.rows)]
         inner = (f.codes > low) & (f.codes < high) & (f.codes - f.left > low) & (f.codes - f.left < high)
+        if self.informative is not None:
+            inner &= self.informative[self.samples.channel]
         left = f.left[inner][np.argsort(wanted[inner], kind="stable")]
         if len(left) < ENOUGH * _BINS:
             return 0.0

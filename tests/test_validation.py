@@ -472,6 +472,13 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
     if dtype == "int8":  # a step is 2.5
         assert healthy.verdict == "mismatch" and healthy.dead == tuple(range(4, 19))
         assert healthy.why.startswith("15 of 19 channels (4, 5, 6, 7, 8, 9, ...) are lost")
+        q = spec.quantization
+        assert q is not None
+        half = nl.Quantization(float(q.scale) / 2, q.zero_point)
+        halved = nl.TensorSpec(spec.shape, "NCW", dtype, quantization=half)
+        frames = [({"image": x}, {"maps": spec.pack(answer)}) for x, answer in zip(board.inputs, answers)]
+        output = nl.validate(nl.Recording({"maps": halved}, frames), engine).outputs["maps"]
+        assert output.verdict == "quantization" and output.fix.quantization.scale == pytest.approx(q.scale, rel=0.02)
         return
     assert healthy.verdict == "match" and healthy.channel_axis == (2 if last else 1)
     for change in (lambda y: rng.random(y.shape), lambda y: 0 * y):

@@ -216,7 +216,7 @@ def _applicable(scene: _Scene, planted: str) -> list[int] | None:
     if fault.channels is None:
         return None
     shape = model.outputs[planted]
-    if len(shape) == 3 and shape[1] > shape[2]:
+    if faults.anchors_first(shape):
         raise NotApplicable("axis 1 are anchors")
     order = list(fault.channels(scene.rng, shape[1]))
     if order == sorted(order):

@@ -21,6 +21,11 @@ class NotApplicable(Exception):
     """This fault changes nothing here, or cannot be planted."""
 
 
+def anchors_first(shape: tuple[int, ...]) -> bool:
+    """Whether axis 1 has no channels, but the places of a detector."""
+    return len(shape) == 3 and shape[1] > shape[2]
+
+
 class Port(NamedTuple):
     """An output, and lowest and highest value of each of its channels."""
 
@@ -36,9 +41,9 @@ class Port(NamedTuple):
         return bool((ranges * 32 < ranges.max()).any())
 
     def quantization(self, dtype: str, each: bool = False) -> nl.Quantization | None:
-        """As a converter would choose it, for the tensor or for `each` channel; None for floats."""
+        """As a converter would choose it, for the tensor or `each` channel, where axis 1 has some; None for floats."""
         whole = calibrate([self.low, self.high], dtype)
-        if whole is None or not (each or (self.uneven and dtype in ("int8", "uint8"))):
+        if whole is None or anchors_first(self.shape) or not (each or (self.uneven and dtype in ("int8", "uint8"))):
             return whole
         parts = [calibrate([low, high], dtype) for low, high in zip(self.low, self.high)]
         return nl.Quantization([p.scale for p in parts], [p.zero_point for p in parts], axis=1)  # type: ignore[union-attr]
@@ -178,7 +183,7 @@ def _one_as_each(rng: Rng, port: Port, dtype: str) -> Specs:
     true = _true(rng, port, dtype)
     q = true.quantization
     assert q is not None
-    if port.shape[1] == 1 or q.axis is not None:
+    if port.shape[1] == 1 or anchors_first(port.shape) or q.axis is not None:
         raise NotApplicable("one channel, or a scale for each in truth")
     scales = float(q.scale) * rng.uniform(0.4, 1.6, port.shape[1])
     return true, _changed(true, quantization=nl.Quantization(scales, q.zero_point, axis=1))
