@@ -20,7 +20,7 @@ __all__ = ["from_rknn", "from_tflite"]
 _MISSING = object()
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
-_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4")
+_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
 _RKNN_DTYPES = {
     "FP32": "float32",
     "FLOAT32": "float32",
