@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
@@ -173,10 +174,12 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     ----------
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
-        w_stride, size_with_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8").
+        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Alone it describes what rknn_outputs_get
+        gives: dense, though size_with_stride may be more (the native buffer's), but for rows of w_stride pixels.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
-        from `attr`, C2 from its dims[4], the plane pitch from size_with_stride.
+        from `attr`, C1 and C2 from its dims, the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
+        stored in the order of its dims.
     target
         The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
         compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width.
@@ -212,35 +215,98 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
     dtype = _rknn_dtype(source)
     common: dict[str, Any] = {
-        "axes": axes,
         "dtype": dtype,
         "name": _text(_field(attr, "name", "")),
         "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
     }
-    extent = dict(zip(axes, dims))
-    nbytes = _whole(source, "size_with_stride", 0)
     itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
-    size = nbytes // itemsize
+    size = _whole(source, "size_with_stride", 0) // itemsize
+    tensor = _Rknn(dims, axes, common)
     if native_attr is not None:
-        native = _dims(native_attr)
-        blocked = _enum("fmt", _field(native_attr, "fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_") == "NC1HWC2"
-        if blocked and len(native) != 5:
-            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-        if blocked and native[4] == extent.get("C") == 3:
-            row = _atom(target, itemsize).row if target and not size else (8 if itemsize == 2 else 16)
-            return _rows(dims, extent, common, size, 0, row)
-        if blocked:
-            align = _atom(target, itemsize).align if target else native[4]
-            return _blocks(dims, extent, common, native[4], size, align if size or target else native[4] * native[1])
-        return _rows(dims, extent, common, size, _whole(native_attr, "w_stride", 0), 1)
+        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
+    c, h, w = tensor.extents("CHW")
+    pitch = _whole(attr, "w_stride", 0)
     if target is not None:
         atom = _atom(target, itemsize)
-        if axes == "NHWC" and extent["C"] == 3:
-            return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), atom.row)
-        return _blocks(dims, extent, common, atom.c2, 0, atom.align)
+        if axes == "NHWC" and c == 3:
+            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _up(h * w, _PLANE))
     if axes == "NHWC":
-        return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), 1)
-    return TensorSpec(dims, Layout.plain(axes), size=size or None, **common)
+        return _rows(tensor, 0, pitch or w, c)
+    return TensorSpec(dims, Layout.plain(axes), **common)
+
+
+class _Rknn(NamedTuple):
+    """A tensor as its logical attribute declares it; `common`: what its spec has whatever the storage."""
+
+    dims: tuple[int, ...]
+    axes: str
+    common: dict[str, Any]
+
+    def extents(self, letters: str) -> list[int]:
+        return [dict(zip(self.axes, self.dims)).get(letter, 1) for letter in letters]
+
+    def error(self, says: str) -> LayoutError:
+        return LayoutError(f"RKNN {self.common['name']!r}: {says}")
+
+
+def _native(tensor: _Rknn, attr: Any, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
+    """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
+    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is."""
+    native = _dims(attr)
+    fmt = _enum("fmt", _field(attr, "fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
+    n, c, h, w = tensor.extents("NCHW")
+    if fmt == "NC1HWC2" and len(native) != 5:
+        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+    image = fmt == "NC1HWC2" and native[4] == c == 3
+    if fmt == "NC1HWC2" and not image:
+        return _native_blocks(tensor, native, size, atom)
+    if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
+        row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
+        channels = 3 if image else native[3]
+        if not image and (native[:2] != (n, h) or row < w or channels < c):
+            raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
+        rows, rest = divmod(size, n * h * channels)
+        return _rows(tensor, size, _whole(attr, "w_stride", 0) or (rows if rest == 0 else 0) or row, channels)
+    order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
+    if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
+        raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
+    return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
+
+
+def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
+    """`native` (N, C1, H, W, C2) with planes as long as `size` elements say. rknn-toolkit2 2.5.0 prints a C1 for
+    16-bit types that is four times too large; then `size` tells C1 too, with planes padded to 4 pixels."""
+    dims = tensor.dims
+    n, c, h, w = tensor.extents("NCHW")
+    batch, c1, rows, row, c2 = native
+    least = -(-c // c2)
+    fits = rows >= h and row >= w if len(dims) == 4 else rows * row * n * c == math.prod(dims)
+    if batch != n or c1 < least or not fits:
+        raise tensor.error(f"native dims {native} (NC1HWC2) cannot hold {dims} ({tensor.axes})")
+    pixels = rows * row
+    padded = _up(pixels, _PLANE)
+    if not size and atom is not None:
+        c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
+    if not size and padded != pixels:
+        raise tensor.error(
+            f"native_attr has no size_with_stride, which tells whether planes of {pixels} pixels are stored as "
+            f"{padded}; give it, or target"
+        )
+    size = size or n * c1 * pixels * c2
+    blocks, rest = divmod(size, n * c2)
+    if rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
+        plane = blocks // c1
+    elif rest == 0 and blocks % padded == 0 and blocks // padded >= least:
+        c1, plane = blocks // padded, padded
+    elif rest == 0 and blocks % least == 0 and blocks // least >= pixels:
+        c1, plane = least, blocks // least
+    else:
+        raise tensor.error(
+            f"size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} needs {n}*C1*plane*{c2} with "
+            f"C1 >= {least} and plane >= {pixels}"
+        )
+    return _blocks(tensor, c2, c1, (rows, row), plane)
 
 
 def _atom(target: str, itemsize: int) -> _Atom:
@@ -255,46 +321,31 @@ def _atom(target: str, itemsize: int) -> _Atom:
     return atoms[itemsize]
 
 
-def _rows(
-    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], size: int, w_stride: int, row: int
-) -> TensorSpec:
-    """NHWC with a row pitch of `w_stride` pixels, or what `size` elements leave, or W rounded up to `row`."""
-    n, h, w, c = (extent.get(a, 1) for a in "NHWC")
-    pitch = w_stride or size // (n * h * c) or _up(w, row)
+def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
+    """NHWC whose rows are `pitch` pixels of `channels` long, in a buffer of `size` elements where that is more."""
+    n, h, w = tensor.extents("NHW")
     if pitch < w:
-        raise LayoutError(
-            f"RKNN {common['name']!r}: rows of {pitch} pixels (w_stride {w_stride}, size_with_stride {size} elements) "
-            f"cannot hold NHWC of width {w}"
-        )
-    layout = Layout("NHWC", common.pop("axes"))
-    return TensorSpec(dims, layout, storage_shape=(n, h, pitch, c), size=max(size, n * h * pitch * c), **common)
+        raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) cannot hold NHWC of width {w}")
+    stored = (n, h, pitch, channels)
+    layout = Layout("NHWC", tensor.axes)
+    size = max(size, n * h * pitch * channels)
+    return TensorSpec(tensor.dims, layout, storage_shape=stored, size=size, **tensor.common)
 
 
-def _blocks(
-    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], c2: int, size: int, align: int
-) -> TensorSpec:
-    """NC1HWC2 with its planes padded to 4 pixels; `size` elements, where known, tell how many C1 planes there are."""
-    n, c, h, w = (extent.get(a, 1) for a in "NCHW")
-    axes = common.pop("axes")
-    plane = _up(h * w, _PLANE)
-    least, c1 = -(-c // c2), _up(c, align) // c2
-    if size:
-        if size % (n * c2) == 0 and size // (n * c2) % plane == 0 and size // (n * c2 * plane) >= least:
-            c1 = size // (n * c2 * plane)
-        elif size % (n * c2 * least) == 0 and size // (n * c2 * least) >= h * w:
-            c1, plane = least, size // (n * c2 * least)
-        else:
-            raise LayoutError(
-                f"RKNN {common['name']!r}: size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} "
-                f"needs {n}*C1*plane*{c2} with C1 >= {least} and plane >= {h * w}"
-            )
-    tag = "NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c"
-    layout = Layout(tag, axes)
-    storage = [c1 if letter == "C" else extent[letter] for letter in layout.letters] + [c2]
+def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) -> TensorSpec:
+    """NC1HWC2 of C1 planes, `plane` pixels apart, with `rows` (H, W) of them stored."""
+    dims, axes = tensor.dims, tensor.axes
+    n = tensor.extents("N")[0]
+    layout = Layout("NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c", axes)
+    stored = {**dict(zip(axes, dims)), "C": c1}
+    if len(dims) == 4:
+        stored.update(zip("HW", rows))
+    storage = [stored[letter] for letter in layout.letters] + [c2]
     strides = list(c_strides(storage))
     strides[1] = plane * c2
     strides[0] = c1 * strides[1]
-    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=n * c1 * plane * c2, **common)
+    size = n * c1 * plane * c2
+    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=size, **tensor.common)
 
 
 def from_tflite(details: Any) -> TensorSpec:

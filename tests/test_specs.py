@@ -96,8 +96,8 @@ def test_rknn_input_rows_with_a_stride() -> None:
     spec = nl.specs.from_rknn(attr)
     assert (spec.axes, spec.storage_shape, spec.nbytes) == ("NHWC", (1, 100, 96, 3), 100 * 96 * 3)
     assert spec.offset(0, 7, 8, 2) == (7 * 96 + 8) * 3 + 2
-    by_size = nl.specs.from_rknn({**attr, "w_stride": 0, "size_with_stride": 100 * 96 * 3})
-    assert by_size == spec
+    by_size = {**attr, "w_stride": 0, "size_with_stride": 100 * 96 * 3}
+    assert nl.specs.from_rknn(attr, by_size) == nl.specs.from_rknn(attr, {**by_size, "dims": [1, 100, 96, 3]}) == spec
     assert nl.specs.from_rknn({**attr, "w_stride": 0}).storage_shape == (1, 100, 90, 3)
     assert nl.specs.from_rknn({**attr, "w_stride": 0}, target="RK3588").storage_shape == (1, 100, 96, 3)
     native = {**attr, "w_stride": 96, "size_with_stride": 100 * 96 * 3}
@@ -113,6 +113,47 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
     assert nl.specs.from_rknn(attr, native) == spec
     two_images = nl.specs.from_rknn({**HEAT, "dims": [2, 20, 3, 3]}, target="rk3566")
     assert two_images.offset(1, 19, 2, 2) == ((1 * 4 + 2) * 12 + 2 * 3 + 2) * 8 + 3  # C1 = 32 / 8, planes of 12
+
+
+# The first three are what an rk3588 and an rk3568 print (rknn_model_zoo, issue 156), 3 and 5 axes too; the others are
+# planes of odd length, rows with a pitch, pixels with spare channels.
+@pytest.mark.parametrize(
+    ("dims", "fmt", "native", "kind", "size", "storage", "strides"),
+    [
+        ([1, 1000, 1, 1], 2, [1, 125, 1, 1, 8], "FP16", 2000, (1, 125, 1, 1, 8), (1000, 8, 8, 8, 1)),
+        ([1, 1, 80, 80], 2, [1, 2, 80, 80, 16], "INT8", 204800, (1, 2, 80, 80, 16), (204800, 102400, 1280, 16, 1)),
+        ([1, 255, 40, 40], 2, [1, 34, 40, 40, 8], "INT8", 435200, (1, 34, 40, 40, 8), (435200, 12800, 320, 8, 1)),
+        ([1, 1001, 1, 1], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 1, 1, 16), (1024, 16, 16, 16, 1)),
+        ([1, 1001], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 16), (1024, 16, 1)),
+        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 384, (2, 4, 1, 3, 16), (192, 48, 48, 16, 1)),
+        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 512, (2, 4, 1, 3, 16), (256, 64, 48, 16, 1)),
+        ([1, 48, 2, 13], 2, [1, 4, 2, 16, 16], "INT8", 2048, (1, 4, 2, 16, 16), (2048, 512, 256, 16, 1)),
+        ([1, 84, 6, 8], 2, [1, 6, 6, 8, 16], "INT8", 0, (1, 6, 6, 8, 16), (4608, 768, 128, 16, 1)),
+        ([1, 1001], 3, [1, 1001], "FP16", 2002, (1, 1001), (1001, 1)),
+        ([1, 84, 8400], 3, [1, 84, 8400], "INT8", 705600, (1, 84, 8400), (705600, 8400, 1)),
+        ([1, 3, 80, 80, 16], 3, [1, 3, 80, 80, 16], "INT8", 307200, (1, 3, 80, 80, 16), (307200, 102400, 1280, 16, 1)),
+        ([1, 84, 6, 7], 0, [1, 84, 6, 7], "INT8", 84 * 42, (1, 84, 6, 7), (84 * 42, 42, 7, 1)),
+        ([1, 84, 6, 7], 3, [1, 84, 6, 7], "INT8", 84 * 42, (1, 84, 6, 7), (84 * 42, 42, 7, 1)),
+        ([1, 84, 6, 7], 1, [1, 6, 7, 84], "INT8", 84 * 42, (1, 6, 7, 84), (84 * 42, 588, 84, 1)),
+        ([1, 17, 13, 13], 1, [1, 13, 13, 32], "INT8", 32 * 169, (1, 13, 13, 32), (32 * 169, 416, 32, 1)),
+        ([1, 17, 20, 20], 1, [1, 20, 20, 17], "INT8", 12800, (1, 20, 20, 17), (6800, 340, 17, 1)),
+    ],
+)
+def test_rknn_native_attributes(
+    dims: list[int], fmt: int, native: list[int], kind: str, size: int, storage: Any, strides: Any
+) -> None:
+    attr = {"name": "y", "dims": dims, "fmt": "NCHW" if len(dims) == 4 else "UNDEFINED", "type": kind}
+    spec = nl.specs.from_rknn(attr, {**attr, "dims": native, "fmt": fmt, "size_with_stride": size})
+    assert (spec.shape, spec.storage_shape, spec.storage_strides) == (tuple(dims), storage, strides)
+    assert spec.nbytes == size or not size
+
+
+def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
+    """An RK3588 says for 1000 fp16 values size=2000, size_with_stride=16000; rknn_outputs_get gives 2000 bytes."""
+    prob = {"dims": [1, 1000, 1, 1], "fmt": "NCHW", "type": "FP16", "size": 2000, "size_with_stride": 16000}
+    assert nl.specs.from_rknn(prob).nbytes == 2000
+    last = {"dims": [1, 20, 20, 17], "fmt": "NHWC", "type": "INT8", "w_stride": 0, "size_with_stride": 12800}
+    assert nl.specs.from_rknn(last).storage_strides == (6800, 340, 17, 1)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +175,21 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
         (HEAT, None, "rk9999", "rk3588"),
+        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 3, 46, 46, 16]}, None, "'heat': native dims .1, 3, 46, 46, 16. .* hold"),
+        (
+            HEAT,
+            {**HEAT, "fmt": 2, "dims": [1, 4, 46, 45, 16]},
+            None,
+            "native dims .* cannot hold .1, 57, 46, 46.",
+        ),
+        (HEAT, {**HEAT, "fmt": 1, "dims": [1, 46, 46, 56]}, None, "native dims .* .NHWC. cannot hold"),
+        (HEAT, {**HEAT, "fmt": 0, "dims": [1, 46, 46, 57]}, None, "native dims .* are not those of .1, 57, 46, 46."),
+        (
+            {**HEAT, "dims": [1, 57, 5, 5]},
+            {**HEAT, "fmt": 2, "dims": [1, 4, 5, 5, 16]},
+            None,
+            "no size_with_stride, which tells whether planes of 25 pixels are stored as 28",
+        ),
         ({"fmt": "NCHW", "type": 2}, HEAT, None, "^RKNN attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {"fmt": "NCHW", "type": 2}, None, "^RKNN native_attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {**HEAT, "dims": 5}, None, "^RKNN native_attr field 'dims': got 5"),
