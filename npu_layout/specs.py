@@ -61,6 +61,9 @@ _ATOMS = {
 }
 _PLANE = 4
 
+# Chips of the first rknn_api.h (rockchip-linux/rknpu), whose dims are listed fastest first.
+_FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
+
 
 class _Source(NamedTuple):
     """A runtime's metadata, and what messages call it."""
@@ -182,7 +185,9 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         stored in the order of its dims.
     target
         The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
-        compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width.
+        compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width. For rk1808,
+        rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest first,
+        (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
 
     Returns
     -------
@@ -203,7 +208,10 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     attr = _Source("RKNN attr", attr)
     native_attr = None if native_attr is None else _Source("RKNN native_attr", native_attr)
     source = attr if native_attr is None else native_attr
-    dims = _dims(attr)
+    first_api = str(target).lower() in _FIRST_API
+    if first_api and native_attr is not None:
+        raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
+    dims = _dims(attr)[::-1] if first_api else _dims(attr)
     fmt = _enum("fmt", _field(attr, "fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
     if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
         raise NpuLayoutError(
@@ -226,12 +234,12 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
     c, h, w = tensor.extents("CHW")
     pitch = _whole(attr, "w_stride", 0)
-    if target is not None:
+    if target is not None and not first_api:
         atom = _atom(target, itemsize)
         if axes == "NHWC" and c == 3:
             return _rows(tensor, 0, pitch or _up(w, atom.row), c)
         return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _up(h * w, _PLANE))
-    if axes == "NHWC":
+    if axes == "NHWC" and not first_api:
         return _rows(tensor, 0, pitch or w, c)
     return TensorSpec(dims, Layout.plain(axes), **common)
 
@@ -312,7 +320,7 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
 def _atom(target: str, itemsize: int) -> _Atom:
     atoms = _ATOMS.get(str(target).lower())
     if atoms is None:
-        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted(_ATOMS))}")
+        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted((*_ATOMS, *_FIRST_API)))}")
     if itemsize not in atoms:
         raise NpuLayoutError(
             f"RKNN target {target!r}: no native rule is known for elements of {itemsize} bytes "

@@ -80,6 +80,18 @@ def test_rknn_types_by_number(number: int, dtype: str) -> None:
     assert nl.specs.from_rknn({"dims": [1, 6], "fmt": 3, "type": number}).dtype == dtype
 
 
+def test_rknn_of_the_first_api_lists_dims_fastest_first() -> None:
+    """The demos of rockchip-linux/rknpu read H, W, C of an NHWC from dims[2], [1], [0] (issue 57 there)."""
+    heat = {**HEAT, "dims": [46, 46, 57, 1], "n_dims": 4, "type": 3, "zp": 114}
+    spec = nl.specs.from_rknn(heat, target="RK1808")
+    assert (spec.shape, spec.axes, spec.nbytes) == ((1, 57, 46, 46), "NCHW", 57 * 46 * 46)
+    image = nl.specs.from_rknn({**heat, "dims": [3, 90, 100, 1], "fmt": 1}, target="rv1126")
+    assert (image.shape, image.axes, image.storage_shape) == ((1, 100, 90, 3), "NHWC", (1, 100, 90, 3))
+    assert nl.specs.from_rknn({**heat, "dims": [7, 400, 3], "n_dims": 3}, target="rv1109").shape == (3, 400, 7)
+    with pytest.raises(nl.NpuLayoutError, match="'rk3399pro' has no native attributes"):
+        nl.specs.from_rknn(heat, heat, target="rk3399pro")
+
+
 def test_rknn_dynamic_fixed_point() -> None:
     spec = nl.specs.from_rknn({**HEAT, "qnt_type": "DFP", "fl": 7})
     assert spec.quantization == nl.Quantization.from_dfp(7) and spec.quantization.scale == 1 / 128
