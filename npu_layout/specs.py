@@ -79,6 +79,8 @@ def _field(source: Any, name: str, default: Any = _MISSING) -> Any:
         return value
     if default is _MISSING:
         got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
+        if isinstance(given, (list, tuple)):
+            got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
         raise NpuLayoutError(f"{what} has no field {name!r}; {got}")
     return default
 
@@ -370,12 +372,13 @@ def from_tflite(details: Any) -> TensorSpec:
     >>> spec.axes, spec.quantization
     ('NHWC', Quantization(0.5, 128))
     """
+    details = _Source("TFLite details", details)
     shape = tuple(_extents(details, "shape"))
     axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
     if not shape or len(axes) != len(shape):
         raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
     dtype = _read(details, "dtype", np.dtype)
-    parameters = _read(details, "quantization_parameters", dict, {})
+    parameters = _Source("TFLite quantization_parameters", _read(details, "quantization_parameters", dict, {}))
     scales = _read(parameters, "scales", _numbers(np.float64), ())
     zero_points = _read(parameters, "zero_points", _numbers(np.int64), ())
     if not scales.size:

@@ -205,6 +205,7 @@ def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
         ({"fmt": "NCHW", "type": 2}, HEAT, None, "^RKNN attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {"fmt": "NCHW", "type": 2}, None, "^RKNN native_attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {**HEAT, "dims": 5}, None, "^RKNN native_attr field 'dims': got 5"),
+        ([HEAT, HEAT], None, None, "^RKNN attr has no field 'dims'; got a list of 2: give one of its items$"),
         (
             {**HEAT, "type": "UINT8", "zp": -20},
             None,
@@ -221,6 +222,11 @@ def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
 def test_rknn_refusals(attr: Any, native: Any, target: str | None, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.specs.from_rknn(attr, native, target=target)
+
+
+def test_tflite_details_of_all_outputs_at_once() -> None:
+    with pytest.raises(nl.NpuLayoutError, match="^TFLite details has no field 'shape'; got a list of 1: give one of"):
+        nl.specs.from_tflite([coral()])
 
 
 def coral(**change: Any) -> dict[str, Any]:
