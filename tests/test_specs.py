@@ -225,7 +225,7 @@ def test_rknn_refusals(attr: Any, native: Any, target: str | None, says: str) ->
 
 
 def test_tflite_details_of_all_outputs_at_once() -> None:
-    with pytest.raises(nl.NpuLayoutError, match="^TFLite details has no field 'shape'; got a list of 1: give one of"):
+    with pytest.raises(nl.NpuLayoutError, match=r"^TFLite details has no field 'shape'; got a list of 1: give one of"):
         nl.specs.from_tflite([coral()])
 
 
