@@ -17,9 +17,9 @@ FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
 SHAPE_DEPENDENT = {
     "K210": "Kendryte's KPU packs 4, 2 or 1 channels into 64-byte rows by the width (nncase runtime_op_utility.h)",
     "KDLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
-    "KDLAHWC4": "1, 3 or 4 channels become 1 or 4 and rows are padded to 64 bytes (TensorRT NvInferRuntimeBase.h)",
+    "KDLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
     "DLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
-    "DLAHWC4": "1, 3 or 4 channels become 1 or 4 and rows are padded to 64 bytes (TensorRT NvInferRuntimeBase.h)",
+    "DLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
     "KNERON": "16W1C8B is [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
     "4W4C8B": "Kneron's image input is [H][W][4 channels], W padded to 16 on KL520 and to 4 on KL630 and KL720",
     "16W1C8B": "Kneron: [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
