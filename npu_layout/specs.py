@@ -360,7 +360,7 @@ def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) 
 
 def from_tflite(details: Any) -> TensorSpec:
     """The spec of a tensor from ``interpreter.get_input_details()`` / ``get_output_details()`` of TFLite, LiteRT or
-    Coral: dense, 4-D ones NHWC, in that axes order.
+    Coral: dense, 4-D ones NHWC, in that axes order; a scalar counts as shape (1,), as for OnnxRuntimeEngine.
 
     details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
     the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
@@ -373,10 +373,10 @@ def from_tflite(details: Any) -> TensorSpec:
     ('NHWC', Quantization(0.5, 128))
     """
     details = _Source("TFLite details", details)
-    shape = tuple(_extents(details, "shape"))
+    shape = tuple(_extents(details, "shape")) or (1,)
     axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
-    if not shape or len(axes) != len(shape):
-        raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
+    if len(axes) != len(shape):
+        raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 0 to 8 dimensions, got {shape}")
     dtype = _read(details, "dtype", np.dtype)
     parameters = _Source("TFLite quantization_parameters", _read(details, "quantization_parameters", dict, {}))
     scales = _read(parameters, "scales", _numbers(np.float64), ())

@@ -278,6 +278,11 @@ def test_tflite_per_axis_old_and_not_quantised() -> None:
         assert nl.specs.from_tflite(details).quantization is None
 
 
+def test_tflite_scalars() -> None:
+    spec = nl.specs.from_tflite(coral(shape=np.array([], np.int32)))
+    assert spec.shape == (1,) and spec.unpack(np.array(130, np.uint8)).tolist() == [1.0]
+
+
 @pytest.mark.parametrize("shape", [(5,), (5, 4), (5, 4, 3), (2, 2, 2, 2, 2), (2,) * 8])
 def test_tflite_ranks(shape: tuple[int, ...]) -> None:
     spec = nl.specs.from_tflite(coral(shape=shape, dtype=np.float32))
@@ -287,7 +292,7 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"shape": ()}, "1 to 8"), ({"shape": (1,) * 9}, "1 to 8"), ({"shape": (1, -1, 3)}, "1 or more"),
+    [({"shape": (1,) * 9}, "0 to 8 dimensions"), ({"shape": (1, -1, 3)}, "1 or more"),
      ({"dtype": np.int8, "quantization_parameters": {}, "quantization": (0.5, 200)},
       "TFLite tensor 'StatefulPartitionedCall:0': zero point 200 is no int8 .-128 to 127., .* int8 and uint8 may be"),
      ({"quantization_parameters": {"scales": [1, 1], "zero_points": [0, -1], "quantized_dimension": 1}}, "point -1"),
