@@ -37,7 +37,7 @@ _RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
 
 
 class _Atom(NamedTuple):
-    """Channels of one block, channels that a plane count is rounded up to, pixels a 3-channel row is padded to."""
+    """Channels of one block, channels that a plane count is rounded up to, pixels an image's row is padded to."""
 
     c2: int
     align: int
@@ -45,7 +45,9 @@ class _Atom(NamedTuple):
 
 
 # By chip and bytes of an element, as the vendor's compiler (rknn-toolkit2 2.5.0, build(verbose=True)) prints its
-# native shapes and sizes. A plane is padded to a multiple of 4 pixels on every chip.
+# native shapes and sizes; blocks and rows are also in tables 5-1 and 5-2 of the RKNN SDK's User Guide V2.3.2. Planes
+# are padded to a multiple of 4 pixels on every chip, but for a single pixel (5.7.3.4: 512x7x7 has 26,624 bytes,
+# 1024x1x1 has 1,024). Images are inputs of 1, 3 or 4 channels.
 _LARGE = {1: _Atom(16, 32, 16), 2: _Atom(8, 16, 8)}
 _RK3566 = {1: _Atom(8, 16, 8), 2: _Atom(4, 8, 8)}
 _RV1106 = {1: _Atom(16, 16, 16)}
@@ -59,7 +61,7 @@ _ATOMS = {
     "rv1106": _RV1106,
     "rv1103": _RV1106,
 }
-_PLANE = 4
+_IMAGES = (1, 3, 4)
 
 # Chips of the first rknn_api.h (rockchip-linux/rknpu), whose dims are listed fastest first.
 _FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
@@ -183,13 +185,13 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         gives: dense, though size_with_stride may be more (the native buffer's), but for rows of w_stride pixels.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
-        from `attr`, C1 and C2 from its dims, the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
+        from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
         stored in the order of its dims.
     target
         The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
-        compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width. For rk1808,
-        rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest first,
-        (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
+        compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width. For
+        rk1808, rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest
+        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
 
     Returns
     -------
@@ -238,9 +240,9 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     pitch = _whole(attr, "w_stride", 0)
     if target is not None and not first_api:
         atom = _atom(target, itemsize)
-        if axes == "NHWC" and c == 3:
+        if axes == "NHWC" and c in _IMAGES:
             return _rows(tensor, 0, pitch or _up(w, atom.row), c)
-        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _up(h * w, _PLANE))
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
     if axes == "NHWC" and not first_api:
         return _rows(tensor, 0, pitch or w, c)
     return TensorSpec(dims, Layout.plain(axes), **common)
@@ -268,12 +270,12 @@ def _native(tensor: _Rknn, attr: Any, size: int, atom: _Atom | None, itemsize: i
     n, c, h, w = tensor.extents("NCHW")
     if fmt == "NC1HWC2" and len(native) != 5:
         raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-    image = fmt == "NC1HWC2" and native[4] == c == 3
+    image = fmt == "NC1HWC2" and native[4] == c in (1, 3)  # no block is as small
     if fmt == "NC1HWC2" and not image:
         return _native_blocks(tensor, native, size, atom)
     if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
         row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
-        channels = 3 if image else native[3]
+        channels = c if image else native[3]
         if not image and (native[:2] != (n, h) or row < w or channels < c):
             raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
         rows, rest = divmod(size, n * h * channels)
@@ -285,8 +287,9 @@ def _native(tensor: _Rknn, attr: Any, size: int, atom: _Atom | None, itemsize: i
 
 
 def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
-    """`native` (N, C1, H, W, C2) with planes as long as `size` elements say. rknn-toolkit2 2.5.0 prints a C1 for
-    16-bit types that is four times too large; then `size` tells C1 too, with planes padded to 4 pixels."""
+    """`native` (N, C1, H, W, C2) with as many planes, as long as `size` elements say. C1 in the dims is how many
+    unpadded planes that would be, and for 16-bit types rknn-toolkit2 2.5.0 prints four times that; so it counts later.
+    """
     dims = tensor.dims
     n, c, h, w = tensor.extents("NCHW")
     batch, c1, rows, row, c2 = native
@@ -295,7 +298,7 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
     if batch != n or c1 < least or not fits:
         raise tensor.error(f"native dims {native} (NC1HWC2) cannot hold {dims} ({tensor.axes})")
     pixels = rows * row
-    padded = _up(pixels, _PLANE)
+    padded = _plane(pixels)
     if not size and atom is not None:
         c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
     if not size and padded != pixels:
@@ -305,10 +308,10 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
         )
     size = size or n * c1 * pixels * c2
     blocks, rest = divmod(size, n * c2)
-    if rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
-        plane = blocks // c1
-    elif rest == 0 and blocks % padded == 0 and blocks // padded >= least:
+    if rest == 0 and blocks % padded == 0 and blocks // padded >= least:
         c1, plane = blocks // padded, padded
+    elif rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
+        plane = blocks // c1
     elif rest == 0 and blocks % least == 0 and blocks // least >= pixels:
         c1, plane = least, blocks // least
     else:
@@ -317,6 +320,10 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
             f"C1 >= {least} and plane >= {pixels}"
         )
     return _blocks(tensor, c2, c1, (rows, row), plane)
+
+
+def _plane(pixels: int) -> int:
+    return pixels if pixels == 1 else _up(pixels, 4)
 
 
 def _atom(target: str, itemsize: int) -> _Atom:

@@ -112,6 +112,9 @@ def test_rknn_input_rows_with_a_stride() -> None:
     assert nl.specs.from_rknn(attr, by_size) == nl.specs.from_rknn(attr, {**by_size, "dims": [1, 100, 96, 3]}) == spec
     assert nl.specs.from_rknn({**attr, "w_stride": 0}).storage_shape == (1, 100, 90, 3)
     assert nl.specs.from_rknn({**attr, "w_stride": 0}, target="RK3588").storage_shape == (1, 100, 96, 3)
+    for c in (1, 4):
+        of_c = {**attr, "dims": [1, 100, 90, c], "w_stride": 0}
+        assert nl.specs.from_rknn(of_c, target="rk3568").storage_shape == (1, 100, 96, c)
     native = {**attr, "w_stride": 96, "size_with_stride": 100 * 96 * 3}
     assert nl.specs.from_rknn({**attr, "w_stride": 0}, native) == spec
 
@@ -123,21 +126,26 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
     assert spec.storage_shape == (1, 2, 13, 13, 16) and spec.nbytes == 2 * 172 * 16
     native = {**attr, "fmt": "NC1HWC2", "dims": [1, 2, 13, 13, 16], "size_with_stride": 2 * 172 * 16}
     assert nl.specs.from_rknn(attr, native) == spec
+    one_pixel = nl.specs.from_rknn({**HEAT, "dims": [1, 1000, 1, 1]}, target="rk3588")
+    assert one_pixel.storage_shape == (1, 64, 1, 1, 16) and one_pixel.nbytes == 1024
     two_images = nl.specs.from_rknn({**HEAT, "dims": [2, 20, 3, 3]}, target="rk3566")
     assert two_images.offset(1, 19, 2, 2) == ((1 * 4 + 2) * 12 + 2 * 3 + 2) * 8 + 3  # C1 = 32 / 8, planes of 12
 
 
-# The first three are what an rk3588 and an rk3568 print (rknn_model_zoo, issue 156), 3 and 5 axes too; the others are
-# planes of odd length, rows with a pitch, pixels with spare channels.
+# The first five are what an rk3588, an rk3568 (rknn_model_zoo, issue 156) and the RKNN SDK's User Guide (5.7.3.4)
+# print, 3 and 5 axes too; the others are planes of odd length, rows with a pitch, pixels with spare channels.
 @pytest.mark.parametrize(
     ("dims", "fmt", "native", "kind", "size", "storage", "strides"),
     [
         ([1, 1000, 1, 1], 2, [1, 125, 1, 1, 8], "FP16", 2000, (1, 125, 1, 1, 8), (1000, 8, 8, 8, 1)),
         ([1, 1, 80, 80], 2, [1, 2, 80, 80, 16], "INT8", 204800, (1, 2, 80, 80, 16), (204800, 102400, 1280, 16, 1)),
         ([1, 255, 40, 40], 2, [1, 34, 40, 40, 8], "INT8", 435200, (1, 34, 40, 40, 8), (435200, 12800, 320, 8, 1)),
-        ([1, 1001, 1, 1], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 1, 1, 16), (1024, 16, 16, 16, 1)),
+        ([1, 1000, 1, 1], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 1, 1, 16), (1024, 16, 16, 16, 1)),
+        ([1, 512, 7, 7], 2, [1, 33, 7, 7, 16], "INT8", 26624, (1, 32, 7, 7, 16), (26624, 832, 112, 16, 1)),
+        ([1, 100, 1, 1], 2, [1, 8, 1, 1, 16], "INT8", 128, (1, 8, 1, 1, 16), (128, 16, 16, 16, 1)),
+        ([1, 1, 28, 28], 2, [1, 1, 28, 28, 1], "INT8", 28 * 32, (1, 28, 32, 1), (28 * 32, 32, 1, 1)),
         ([1, 1001], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 16), (1024, 16, 1)),
-        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 384, (2, 4, 1, 3, 16), (192, 48, 48, 16, 1)),
+        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 384, (2, 3, 1, 3, 16), (192, 64, 48, 16, 1)),
         ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 512, (2, 4, 1, 3, 16), (256, 64, 48, 16, 1)),
         ([1, 48, 2, 13], 2, [1, 4, 2, 16, 16], "INT8", 2048, (1, 4, 2, 16, 16), (2048, 512, 256, 16, 1)),
         ([1, 84, 6, 8], 2, [1, 6, 6, 8, 16], "INT8", 0, (1, 6, 6, 8, 16), (4608, 768, 128, 16, 1)),
