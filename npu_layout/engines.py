@@ -5,6 +5,7 @@ onnxruntime is imported when the first engine is made.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -102,6 +103,8 @@ class OnnxRuntimeEngine:
         threads: int | None = None,
         dimensions: Mapping[str, int] | None = None,
     ) -> None:
+        if not isinstance(model, (bytes, bytearray, str, os.PathLike)):
+            raise NpuLayoutError(f"model: expected a path or the bytes of a model, got {type(model).__name__}")
         self.model = "model" if isinstance(model, (bytes, bytearray)) else f"model {os.fspath(model)}"
         self._session = _session(self.model, model, threads, dimensions or {})
         self._inputs = [_Port(self.model, "input", node) for node in self._session.get_inputs()]
@@ -157,8 +160,11 @@ class OnnxRuntimeEngine:
 def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[str, int]) -> Any:
     if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
         raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
-    if threads is not None and threads < 1:
-        raise NpuLayoutError(f"threads: expected 1 or more, got {threads}")
+    if threads is not None:
+        threads = _number("threads", threads)
+    if not isinstance(dimensions, Mapping):
+        raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
+    lengths = {str(name): _number(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
@@ -167,16 +173,24 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     options.log_severity_level = 3
     if threads is not None:
         options.intra_op_num_threads = threads
-    for name, length in dimensions.items():
-        if length < 1:
-            raise NpuLayoutError(f"dimensions: expected lengths of 1 or more, got {name!r}: {length}")
-        options.add_free_dimension_override_by_name(name, int(length))
+    for name, length in lengths.items():
+        options.add_free_dimension_override_by_name(name, length)
     source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
     try:
         session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
     return session
+
+
+def _number(what: str, given: Any) -> int:
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
+    return number
 
 
 def _reason(error: Exception) -> str:

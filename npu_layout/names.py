@@ -17,8 +17,11 @@ FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
 SHAPE_DEPENDENT = {
     "K210": "Kendryte's KPU packs 4, 2 or 1 channels into 64-byte rows by the width (nncase runtime_op_utility.h)",
     "KDLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
-    "KDLAHWC4": "1, 3 or 4 channels become 1 or 4 and rows are padded to 64 bytes (TensorRT NvInferRuntimeBase.h)",
+    "KDLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
+    "DLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
+    "DLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
     "KNERON": "16W1C8B is [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
+    "4W4C8B": "Kneron's image input is [H][W][4 channels], W padded to 16 on KL520 and to 4 on KL630 and KL720",
     "16W1C8B": "Kneron: [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
     "8W1C16B": "Kneron: [H][C][W padded to 8] on KL520 and [C][H][W padded to 8] on KL630 and KL720",
     "TIDL": "planes with a border: pitches come from the tensor's descriptor",
@@ -84,6 +87,8 @@ _ENTRIES = [
     ),
     # Hailo: hailort src/transform/transform.cpp
     Name("F8CR", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Hailo device order")),
+    # Kneron PLUS src/kp_inference.c and its examples for KL630 and KL720
+    _channel_major("1W16C8B", "16", "Kneron"),
     # Sophgo BM1684 bmruntime: BM_STORE_2N for 16-bit, BM_STORE_4N for 8-bit types
     *(
         Name(f"{b}N", f"NCHW{b}n", _help(f"[ceil(N/{b})][C][H][W][{b}]", f"[n//{b}][c][h][w][n%{b}]", "Sophgo BM1684"))

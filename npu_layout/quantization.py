@@ -184,8 +184,9 @@ class Quantization:
     def quantize(self, x: Any, dtype: Any) -> np.ndarray:
         """``saturate(rint(float32(x) / scale) + zero_point)``, half to even, as ONNX QuantizeLinear.
 
-        x: numbers of any shape; dtype: an integer dtype, or int4 / uint4 (values in int8 / uint8). A copy. A float
-        zero point is added before rint. NaN becomes the lowest value. NpuLayoutError where shapes do not fit.
+        x: numbers of any shape; dtype: an integer dtype, or int4 / uint4 (values in int8 / uint8). A copy. Zero points
+        are added before rint where one of them is no whole number. NaN becomes the lowest value. NpuLayoutError where
+        shapes do not fit.
         """
         kind = element(dtype)
         array = plain_array(x)

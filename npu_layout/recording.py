@@ -32,6 +32,7 @@ from .recording_frames import (
     Frame,
     FramesOnDisk,
     check_frame,
+    check_names,
     checked_frames,
     checked_meta,
     checked_specs,
@@ -171,6 +172,7 @@ class Recorder:
         self._outputs = named_specs("output_specs", engine.output_specs)
         self._inputs = named_specs("input_specs", input_specs)
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
+        self._first: Frame | None = None
         self._meta = checked_meta(
             {
                 **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
@@ -203,7 +205,8 @@ class Recorder:
         """The engine's answer to `inputs` (an array, or {name: array}), after both were recorded, with the camera's
         `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
         whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
-        has no spec, or where an array does not fit its spec, in size, dtype or by the order that its shape says."""
+        has no spec, where an array does not fit its spec, in size, dtype or by the order that its shape says, and where
+        inputs or outputs are not those of the first frame."""
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         seen = given if frame is None else {**given, FRAME: frame}
@@ -211,7 +214,10 @@ class Recorder:
         went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}
         outputs = self.engine.infer(inputs)
         recorded = Frame(went_in, frame_of({}, self._named(outputs, where), self._specs, where).outputs)
-        write_frame(self.folder, self._name, self.count, check_frame(recorded, self._specs, where, shaped=True))
+        recorded = check_frame(recorded, self._specs, where, shaped=True)
+        self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
+        check_names(recorded, self._first, where)
+        write_frame(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
 

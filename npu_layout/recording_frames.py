@@ -94,9 +94,14 @@ def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Se
             frame = check_frame(_frame(given, specs, where), specs, where)
             held.append(frame)
         first = first or frame
-        if any(one.keys() != other.keys() for one, other in zip(frame, first)):
-            raise RecordingError(f"{where}: has {_names(*frame)}; the first frame has {_names(*first)}")
+        check_names(frame, first, where)
     return frames if isinstance(frames, FramesOnDisk) else held
+
+
+def check_names(frame: Frame, first: Frame, where: str) -> None:
+    """RecordingError where a frame has other inputs or outputs than the first one."""
+    if any(one.keys() != other.keys() for one, other in zip(frame, first)):
+        raise RecordingError(f"{where}: has {_names(*frame)}; the first frame has {_names(*first)}")
 
 
 def _frame(given: Any, specs: Mapping[str, TensorSpec], where: str) -> Frame:

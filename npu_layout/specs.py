@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
@@ -20,7 +21,7 @@ __all__ = ["from_rknn", "from_tflite"]
 _MISSING = object()
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
-_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4")
+_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
 _RKNN_DTYPES = {
     "FP32": "float32",
     "FLOAT32": "float32",
@@ -36,7 +37,7 @@ _RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
 
 
 class _Atom(NamedTuple):
-    """Channels of one block, channels that a plane count is rounded up to, pixels a 3-channel row is padded to."""
+    """Channels of one block, channels that a plane count is rounded up to, pixels an image's row is padded to."""
 
     c2: int
     align: int
@@ -44,7 +45,9 @@ class _Atom(NamedTuple):
 
 
 # By chip and bytes of an element, as the vendor's compiler (rknn-toolkit2 2.5.0, build(verbose=True)) prints its
-# native shapes and sizes. A plane is padded to a multiple of 4 pixels on every chip.
+# native shapes and sizes; blocks and rows are also in tables 5-1 and 5-2 of the RKNN SDK's User Guide V2.3.2. Planes
+# are padded to a multiple of 4 pixels on every chip, but for a single pixel (5.7.3.4: 512x7x7 has 26,624 bytes,
+# 1024x1x1 has 1,024). Images are inputs of 1, 3 or 4 channels.
 _LARGE = {1: _Atom(16, 32, 16), 2: _Atom(8, 16, 8)}
 _RK3566 = {1: _Atom(8, 16, 8), 2: _Atom(4, 8, 8)}
 _RV1106 = {1: _Atom(16, 16, 16)}
@@ -58,7 +61,10 @@ _ATOMS = {
     "rv1106": _RV1106,
     "rv1103": _RV1106,
 }
-_PLANE = 4
+_IMAGES = (1, 3, 4)
+
+# Chips of the first rknn_api.h (rockchip-linux/rknpu), whose dims are listed fastest first.
+_FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
 
 
 class _Source(NamedTuple):
@@ -75,6 +81,8 @@ def _field(source: Any, name: str, default: Any = _MISSING) -> Any:
         return value
     if default is _MISSING:
         got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
+        if isinstance(given, (list, tuple)):
+            got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
         raise NpuLayoutError(f"{what} has no field {name!r}; {got}")
     return default
 
@@ -173,13 +181,17 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     ----------
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
-        w_stride, size_with_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8").
+        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Alone it describes what rknn_outputs_get
+        gives: dense, though size_with_stride may be more (the native buffer's), but for rows of w_stride pixels.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
-        from `attr`, C2 from its dims[4], the plane pitch from size_with_stride.
+        from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
+        stored in the order of its dims.
     target
         The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
-        compiler follows; an NHWC attribute of 3 channels is the image input, NHWC with a padded width.
+        compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width. For
+        rk1808, rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest
+        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
 
     Returns
     -------
@@ -200,7 +212,10 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     attr = _Source("RKNN attr", attr)
     native_attr = None if native_attr is None else _Source("RKNN native_attr", native_attr)
     source = attr if native_attr is None else native_attr
-    dims = _dims(attr)
+    first_api = str(target).lower() in _FIRST_API
+    if first_api and native_attr is not None:
+        raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
+    dims = _dims(attr)[::-1] if first_api else _dims(attr)
     fmt = _enum("fmt", _field(attr, "fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
     if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
         raise NpuLayoutError(
@@ -212,41 +227,109 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
     dtype = _rknn_dtype(source)
     common: dict[str, Any] = {
-        "axes": axes,
         "dtype": dtype,
         "name": _text(_field(attr, "name", "")),
         "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
     }
-    extent = dict(zip(axes, dims))
-    nbytes = _whole(source, "size_with_stride", 0)
     itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
-    size = nbytes // itemsize
+    size = _whole(source, "size_with_stride", 0) // itemsize
+    tensor = _Rknn(dims, axes, common)
     if native_attr is not None:
-        native = _dims(native_attr)
-        blocked = _enum("fmt", _field(native_attr, "fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_") == "NC1HWC2"
-        if blocked and len(native) != 5:
-            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-        if blocked and native[4] == extent.get("C") == 3:
-            row = _atom(target, itemsize).row if target and not size else (8 if itemsize == 2 else 16)
-            return _rows(dims, extent, common, size, 0, row)
-        if blocked:
-            align = _atom(target, itemsize).align if target else native[4]
-            return _blocks(dims, extent, common, native[4], size, align if size or target else native[4] * native[1])
-        return _rows(dims, extent, common, size, _whole(native_attr, "w_stride", 0), 1)
-    if target is not None:
+        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
+    c, h, w = tensor.extents("CHW")
+    pitch = _whole(attr, "w_stride", 0)
+    if target is not None and not first_api:
         atom = _atom(target, itemsize)
-        if axes == "NHWC" and extent["C"] == 3:
-            return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), atom.row)
-        return _blocks(dims, extent, common, atom.c2, 0, atom.align)
-    if axes == "NHWC":
-        return _rows(dims, extent, common, size, _whole(attr, "w_stride", 0), 1)
-    return TensorSpec(dims, Layout.plain(axes), size=size or None, **common)
+        if axes == "NHWC" and c in _IMAGES:
+            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
+    if axes == "NHWC" and not first_api:
+        return _rows(tensor, 0, pitch or w, c)
+    return TensorSpec(dims, Layout.plain(axes), **common)
+
+
+class _Rknn(NamedTuple):
+    """A tensor as its logical attribute declares it; `common`: what its spec has whatever the storage."""
+
+    dims: tuple[int, ...]
+    axes: str
+    common: dict[str, Any]
+
+    def extents(self, letters: str) -> list[int]:
+        return [dict(zip(self.axes, self.dims)).get(letter, 1) for letter in letters]
+
+    def error(self, says: str) -> LayoutError:
+        return LayoutError(f"RKNN {self.common['name']!r}: {says}")
+
+
+def _native(tensor: _Rknn, attr: Any, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
+    """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
+    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is."""
+    native = _dims(attr)
+    fmt = _enum("fmt", _field(attr, "fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
+    n, c, h, w = tensor.extents("NCHW")
+    if fmt == "NC1HWC2" and len(native) != 5:
+        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+    image = fmt == "NC1HWC2" and native[4] == c in (1, 3)  # no block is as small
+    if fmt == "NC1HWC2" and not image:
+        return _native_blocks(tensor, native, size, atom)
+    if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
+        row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
+        channels = c if image else native[3]
+        if not image and (native[:2] != (n, h) or row < w or channels < c):
+            raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
+        rows, rest = divmod(size, n * h * channels)
+        return _rows(tensor, size, _whole(attr, "w_stride", 0) or (rows if rest == 0 else 0) or row, channels)
+    order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
+    if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
+        raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
+    return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
+
+
+def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
+    """`native` (N, C1, H, W, C2) with as many planes, as long as `size` elements say. C1 in the dims is how many
+    unpadded planes that would be, and for 16-bit types rknn-toolkit2 2.5.0 prints four times that; so it counts later.
+    """
+    dims = tensor.dims
+    n, c, h, w = tensor.extents("NCHW")
+    batch, c1, rows, row, c2 = native
+    least = -(-c // c2)
+    fits = rows >= h and row >= w if len(dims) == 4 else rows * row * n * c == math.prod(dims)
+    if batch != n or c1 < least or not fits:
+        raise tensor.error(f"native dims {native} (NC1HWC2) cannot hold {dims} ({tensor.axes})")
+    pixels = rows * row
+    padded = _plane(pixels)
+    if not size and atom is not None:
+        c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
+    if not size and padded != pixels:
+        raise tensor.error(
+            f"native_attr has no size_with_stride, which tells whether planes of {pixels} pixels are stored as "
+            f"{padded}; give it, or target"
+        )
+    size = size or n * c1 * pixels * c2
+    blocks, rest = divmod(size, n * c2)
+    if rest == 0 and blocks % padded == 0 and blocks // padded >= least:
+        c1, plane = blocks // padded, padded
+    elif rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
+        plane = blocks // c1
+    elif rest == 0 and blocks % least == 0 and blocks // least >= pixels:
+        c1, plane = least, blocks // least
+    else:
+        raise tensor.error(
+            f"size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} needs {n}*C1*plane*{c2} with "
+            f"C1 >= {least} and plane >= {pixels}"
+        )
+    return _blocks(tensor, c2, c1, (rows, row), plane)
+
+
+def _plane(pixels: int) -> int:
+    return pixels if pixels == 1 else _up(pixels, 4)
 
 
 def _atom(target: str, itemsize: int) -> _Atom:
     atoms = _ATOMS.get(str(target).lower())
     if atoms is None:
-        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted(_ATOMS))}")
+        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted((*_ATOMS, *_FIRST_API)))}")
     if itemsize not in atoms:
         raise NpuLayoutError(
             f"RKNN target {target!r}: no native rule is known for elements of {itemsize} bytes "
@@ -255,51 +338,36 @@ def _atom(target: str, itemsize: int) -> _Atom:
     return atoms[itemsize]
 
 
-def _rows(
-    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], size: int, w_stride: int, row: int
-) -> TensorSpec:
-    """NHWC with a row pitch of `w_stride` pixels, or what `size` elements leave, or W rounded up to `row`."""
-    n, h, w, c = (extent.get(a, 1) for a in "NHWC")
-    pitch = w_stride or size // (n * h * c) or _up(w, row)
+def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
+    """NHWC whose rows are `pitch` pixels of `channels` long, in a buffer of `size` elements where that is more."""
+    n, h, w = tensor.extents("NHW")
     if pitch < w:
-        raise LayoutError(
-            f"RKNN {common['name']!r}: rows of {pitch} pixels (w_stride {w_stride}, size_with_stride {size} elements) "
-            f"cannot hold NHWC of width {w}"
-        )
-    layout = Layout("NHWC", common.pop("axes"))
-    return TensorSpec(dims, layout, storage_shape=(n, h, pitch, c), size=max(size, n * h * pitch * c), **common)
+        raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) cannot hold NHWC of width {w}")
+    stored = (n, h, pitch, channels)
+    layout = Layout("NHWC", tensor.axes)
+    size = max(size, n * h * pitch * channels)
+    return TensorSpec(tensor.dims, layout, storage_shape=stored, size=size, **tensor.common)
 
 
-def _blocks(
-    dims: tuple[int, ...], extent: dict[str, int], common: dict[str, Any], c2: int, size: int, align: int
-) -> TensorSpec:
-    """NC1HWC2 with its planes padded to 4 pixels; `size` elements, where known, tell how many C1 planes there are."""
-    n, c, h, w = (extent.get(a, 1) for a in "NCHW")
-    axes = common.pop("axes")
-    plane = _up(h * w, _PLANE)
-    least, c1 = -(-c // c2), _up(c, align) // c2
-    if size:
-        if size % (n * c2) == 0 and size // (n * c2) % plane == 0 and size // (n * c2 * plane) >= least:
-            c1 = size // (n * c2 * plane)
-        elif size % (n * c2 * least) == 0 and size // (n * c2 * least) >= h * w:
-            c1, plane = least, size // (n * c2 * least)
-        else:
-            raise LayoutError(
-                f"RKNN {common['name']!r}: size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} "
-                f"needs {n}*C1*plane*{c2} with C1 >= {least} and plane >= {h * w}"
-            )
-    tag = "NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c"
-    layout = Layout(tag, axes)
-    storage = [c1 if letter == "C" else extent[letter] for letter in layout.letters] + [c2]
+def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) -> TensorSpec:
+    """NC1HWC2 of C1 planes, `plane` pixels apart, with `rows` (H, W) of them stored."""
+    dims, axes = tensor.dims, tensor.axes
+    n = tensor.extents("N")[0]
+    layout = Layout("NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c", axes)
+    stored = {**dict(zip(axes, dims)), "C": c1}
+    if len(dims) == 4:
+        stored.update(zip("HW", rows))
+    storage = [stored[letter] for letter in layout.letters] + [c2]
     strides = list(c_strides(storage))
     strides[1] = plane * c2
     strides[0] = c1 * strides[1]
-    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=n * c1 * plane * c2, **common)
+    size = n * c1 * plane * c2
+    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=size, **tensor.common)
 
 
 def from_tflite(details: Any) -> TensorSpec:
     """The spec of a tensor from ``interpreter.get_input_details()`` / ``get_output_details()`` of TFLite, LiteRT or
-    Coral: dense, 4-D ones NHWC, in that axes order.
+    Coral: dense, 4-D ones NHWC, in that axes order; a scalar counts as shape (1,), as for OnnxRuntimeEngine.
 
     details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
     the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
@@ -311,12 +379,13 @@ def from_tflite(details: Any) -> TensorSpec:
     >>> spec.axes, spec.quantization
     ('NHWC', Quantization(0.5, 128))
     """
-    shape = tuple(_extents(details, "shape"))
+    details = _Source("TFLite details", details)
+    shape = tuple(_extents(details, "shape")) or (1,)
     axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
-    if not shape or len(axes) != len(shape):
-        raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 1 to 8 dimensions, got {shape}")
+    if len(axes) != len(shape):
+        raise NpuLayoutError(f"TFLite tensor {_field(details, 'name', '')!r}: expected 0 to 8 dimensions, got {shape}")
     dtype = _read(details, "dtype", np.dtype)
-    parameters = _read(details, "quantization_parameters", dict, {})
+    parameters = _Source("TFLite quantization_parameters", _read(details, "quantization_parameters", dict, {}))
     scales = _read(parameters, "scales", _numbers(np.float64), ())
     zero_points = _read(parameters, "zero_points", _numbers(np.int64), ())
     if not scales.size:

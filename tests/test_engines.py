@@ -137,11 +137,21 @@ def test_unusable_model(twice, tmp_path, damage):
             OnnxRuntimeEngine(contents[damage])
 
 
-def test_bad_threads_and_dimensions(twice):
-    with pytest.raises(NpuLayoutError, match="threads: expected 1 or more, got 0"):
-        OnnxRuntimeEngine(twice, threads=0)
-    with pytest.raises(NpuLayoutError, match="'batch': -1"):
-        OnnxRuntimeEngine(twice, dimensions={"batch": -1})
+@pytest.mark.parametrize("number", [0, -1, 2.5, "2", None, 2**70])
+def test_bad_threads_and_dimensions(twice, number):
+    says = "expected a whole number of 1 or more, got "
+    if number is not None:
+        with pytest.raises(NpuLayoutError, match=f"threads: {says}{number!r}"):
+            OnnxRuntimeEngine(twice, threads=number)
+    with pytest.raises(NpuLayoutError, match=f"dimensions: length of 'batch': {says}{number!r}"):
+        OnnxRuntimeEngine(twice, dimensions={"batch": number})
+
+
+def test_what_is_no_model_and_no_dimensions(twice):
+    with pytest.raises(NpuLayoutError, match=r"model: expected a path or the bytes of a model, got NoneType"):
+        OnnxRuntimeEngine(None)
+    with pytest.raises(NpuLayoutError, match=r"dimensions: expected {name: length}, got .2."):
+        OnnxRuntimeEngine(twice, dimensions=[2])
 
 
 def test_free_axes_are_shown_and_can_be_fixed():

@@ -52,6 +52,13 @@ def formulas() -> dict[str, Formula]:
         ),
         # Hailo device NHCW, W padded to 8
         "NHCW8w": (nl.Layout("NHCW8w"), shape, 3 * 5 * 17 * 16, lambda n, c, h, w: ((n * h_ + h) * c_ + c) * 16 + w),
+        # Kneron, kp_inference.c: block of height*width*16, then rows of width*16
+        "1W16C8B": (
+            named("1W16C8B"),
+            shape,
+            3 * 2 * 65 * 16,
+            lambda n, c, h, w: (n * 2 + c // 16) * 65 * 16 + h * 13 * 16 + w * 16 + c % 16,
+        ),
         # Sophgo BM1684
         "4N": (
             named("4N"),

@@ -15,7 +15,7 @@ import time
 import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -289,6 +289,28 @@ def test_answers_that_cannot_be_recorded(
     with nl.Recorder(Runtime(answer), tmp_path / "run") as recorder, pytest.raises(nl.RecordingError, match=says):
         recorder.infer(image(0))
     assert len(nl.Recording.load(tmp_path / "run")) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "answer", "says"),
+    [
+        ({"frame": image(0)[0]}, list, "frame 1: has inputs frame, image and .*; the first frame has inputs image and"),
+        ({}, lambda both: {"boxes": both[1]}, "frame 1: has inputs image and outputs boxes; .* outputs boxes, heat"),
+    ],
+)
+def test_frames_unlike_the_first_are_refused_while_recording(
+    tmp_path: Path, more: dict[str, Any], answer: Callable[[list[np.ndarray]], object], says: str
+) -> None:
+    """Later they would cost the whole recording."""
+    runtime = Runtime(list)
+    with nl.Recorder(runtime, tmp_path / "run") as recorder:
+        recorder.infer({"image": image(0)})
+        runtime.answer = answer
+        with pytest.raises(nl.RecordingError, match=says):
+            recorder.infer({"image": image(1)}, **more)
+        runtime.answer = list
+        recorder.infer({"image": image(1)})
+    assert len(nl.Recording.load(tmp_path / "run")) == 2
 
 
 def test_specs_need_names(tmp_path: Path) -> None:

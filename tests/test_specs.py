@@ -73,14 +73,23 @@ def test_rknn_objects_and_every_spelling_of_the_enums() -> None:
 
 @pytest.mark.parametrize(
     ("number", "dtype"),
-    list(
-        enumerate(
-            ["float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "int4"]
-        )
-    ),
-)
+    [(0, "float32"), (1, "float16"), (2, "int8"), (3, "uint8"), (4, "int16"), (5, "uint16"), (6, "int32"),
+     (7, "uint32"), (8, "int64"), (9, "bool"), (10, "int4"), (11, "bfloat16")],
+)  # fmt: skip
 def test_rknn_types_by_number(number: int, dtype: str) -> None:
     assert nl.specs.from_rknn({"dims": [1, 6], "fmt": 3, "type": number}).dtype == dtype
+
+
+def test_rknn_of_the_first_api_lists_dims_fastest_first() -> None:
+    """The demos of rockchip-linux/rknpu read H, W, C of an NHWC from dims[2], [1], [0] (issue 57 there)."""
+    heat = {**HEAT, "dims": [46, 46, 57, 1], "n_dims": 4, "type": 3, "zp": 114}
+    spec = nl.specs.from_rknn(heat, target="RK1808")
+    assert (spec.shape, spec.axes, spec.nbytes) == ((1, 57, 46, 46), "NCHW", 57 * 46 * 46)
+    image = nl.specs.from_rknn({**heat, "dims": [3, 90, 100, 1], "fmt": 1}, target="rv1126")
+    assert (image.shape, image.axes, image.storage_shape) == ((1, 100, 90, 3), "NHWC", (1, 100, 90, 3))
+    assert nl.specs.from_rknn({**heat, "dims": [7, 400, 3], "n_dims": 3}, target="rv1109").shape == (3, 400, 7)
+    with pytest.raises(nl.NpuLayoutError, match="'rk3399pro' has no native attributes"):
+        nl.specs.from_rknn(heat, heat, target="rk3399pro")
 
 
 def test_rknn_dynamic_fixed_point() -> None:
@@ -99,10 +108,13 @@ def test_rknn_input_rows_with_a_stride() -> None:
     spec = nl.specs.from_rknn(attr)
     assert (spec.axes, spec.storage_shape, spec.nbytes) == ("NHWC", (1, 100, 96, 3), 100 * 96 * 3)
     assert spec.offset(0, 7, 8, 2) == (7 * 96 + 8) * 3 + 2
-    by_size = nl.specs.from_rknn({**attr, "w_stride": 0, "size_with_stride": 100 * 96 * 3})
-    assert by_size == spec
+    by_size = {**attr, "w_stride": 0, "size_with_stride": 100 * 96 * 3}
+    assert nl.specs.from_rknn(attr, by_size) == nl.specs.from_rknn(attr, {**by_size, "dims": [1, 100, 96, 3]}) == spec
     assert nl.specs.from_rknn({**attr, "w_stride": 0}).storage_shape == (1, 100, 90, 3)
     assert nl.specs.from_rknn({**attr, "w_stride": 0}, target="RK3588").storage_shape == (1, 100, 96, 3)
+    for c in (1, 4):
+        of_c = {**attr, "dims": [1, 100, 90, c], "w_stride": 0}
+        assert nl.specs.from_rknn(of_c, target="rk3568").storage_shape == (1, 100, 96, c)
     native = {**attr, "w_stride": 96, "size_with_stride": 100 * 96 * 3}
     assert nl.specs.from_rknn({**attr, "w_stride": 0}, native) == spec
 
@@ -114,8 +126,54 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
     assert spec.storage_shape == (1, 2, 13, 13, 16) and spec.nbytes == 2 * 172 * 16
     native = {**attr, "fmt": "NC1HWC2", "dims": [1, 2, 13, 13, 16], "size_with_stride": 2 * 172 * 16}
     assert nl.specs.from_rknn(attr, native) == spec
+    one_pixel = nl.specs.from_rknn({**HEAT, "dims": [1, 1000, 1, 1]}, target="rk3588")
+    assert one_pixel.storage_shape == (1, 64, 1, 1, 16) and one_pixel.nbytes == 1024
     two_images = nl.specs.from_rknn({**HEAT, "dims": [2, 20, 3, 3]}, target="rk3566")
     assert two_images.offset(1, 19, 2, 2) == ((1 * 4 + 2) * 12 + 2 * 3 + 2) * 8 + 3  # C1 = 32 / 8, planes of 12
+
+
+# The first five are what an rk3588, an rk3568 (rknn_model_zoo, issue 156) and the RKNN SDK's User Guide (5.7.3.4)
+# print, 3 and 5 axes too; the others are planes of odd length, rows with a pitch, pixels with spare channels.
+@pytest.mark.parametrize(
+    ("dims", "fmt", "native", "kind", "size", "storage", "strides"),
+    [
+        ([1, 1000, 1, 1], 2, [1, 125, 1, 1, 8], "FP16", 2000, (1, 125, 1, 1, 8), (1000, 8, 8, 8, 1)),
+        ([1, 1, 80, 80], 2, [1, 2, 80, 80, 16], "INT8", 204800, (1, 2, 80, 80, 16), (204800, 102400, 1280, 16, 1)),
+        ([1, 255, 40, 40], 2, [1, 34, 40, 40, 8], "INT8", 435200, (1, 34, 40, 40, 8), (435200, 12800, 320, 8, 1)),
+        ([1, 1000, 1, 1], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 1, 1, 16), (1024, 16, 16, 16, 1)),
+        ([1, 512, 7, 7], 2, [1, 33, 7, 7, 16], "INT8", 26624, (1, 32, 7, 7, 16), (26624, 832, 112, 16, 1)),
+        ([1, 100, 1, 1], 2, [1, 8, 1, 1, 16], "INT8", 128, (1, 8, 1, 1, 16), (128, 16, 16, 16, 1)),
+        ([1, 1, 28, 28], 2, [1, 1, 28, 28, 1], "INT8", 28 * 32, (1, 28, 32, 1), (28 * 32, 32, 1, 1)),
+        ([1, 1001], 2, [1, 64, 1, 1, 16], "INT8", 1024, (1, 64, 16), (1024, 16, 1)),
+        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 384, (2, 3, 1, 3, 16), (192, 64, 48, 16, 1)),
+        ([2, 48, 1, 3], 2, [2, 4, 1, 3, 16], "INT8", 512, (2, 4, 1, 3, 16), (256, 64, 48, 16, 1)),
+        ([1, 48, 2, 13], 2, [1, 4, 2, 16, 16], "INT8", 2048, (1, 4, 2, 16, 16), (2048, 512, 256, 16, 1)),
+        ([1, 84, 6, 8], 2, [1, 6, 6, 8, 16], "INT8", 0, (1, 6, 6, 8, 16), (4608, 768, 128, 16, 1)),
+        ([1, 1001], 3, [1, 1001], "FP16", 2002, (1, 1001), (1001, 1)),
+        ([1, 84, 8400], 3, [1, 84, 8400], "INT8", 705600, (1, 84, 8400), (705600, 8400, 1)),
+        ([1, 3, 80, 80, 16], 3, [1, 3, 80, 80, 16], "INT8", 307200, (1, 3, 80, 80, 16), (307200, 102400, 1280, 16, 1)),
+        ([1, 84, 6, 7], 0, [1, 84, 6, 7], "INT8", 84 * 42, (1, 84, 6, 7), (84 * 42, 42, 7, 1)),
+        ([1, 84, 6, 7], 3, [1, 84, 6, 7], "INT8", 84 * 42, (1, 84, 6, 7), (84 * 42, 42, 7, 1)),
+        ([1, 84, 6, 7], 1, [1, 6, 7, 84], "INT8", 84 * 42, (1, 6, 7, 84), (84 * 42, 588, 84, 1)),
+        ([1, 17, 13, 13], 1, [1, 13, 13, 32], "INT8", 32 * 169, (1, 13, 13, 32), (32 * 169, 416, 32, 1)),
+        ([1, 17, 20, 20], 1, [1, 20, 20, 17], "INT8", 12800, (1, 20, 20, 17), (6800, 340, 17, 1)),
+    ],
+)
+def test_rknn_native_attributes(
+    dims: list[int], fmt: int, native: list[int], kind: str, size: int, storage: Any, strides: Any
+) -> None:
+    attr = {"name": "y", "dims": dims, "fmt": "NCHW" if len(dims) == 4 else "UNDEFINED", "type": kind}
+    spec = nl.specs.from_rknn(attr, {**attr, "dims": native, "fmt": fmt, "size_with_stride": size})
+    assert (spec.shape, spec.storage_shape, spec.storage_strides) == (tuple(dims), storage, strides)
+    assert spec.nbytes == size or not size
+
+
+def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
+    """An RK3588 says for 1000 fp16 values size=2000, size_with_stride=16000; rknn_outputs_get gives 2000 bytes."""
+    prob = {"dims": [1, 1000, 1, 1], "fmt": "NCHW", "type": "FP16", "size": 2000, "size_with_stride": 16000}
+    assert nl.specs.from_rknn(prob).nbytes == 2000
+    last = {"dims": [1, 20, 20, 17], "fmt": "NHWC", "type": "INT8", "w_stride": 0, "size_with_stride": 12800}
+    assert nl.specs.from_rknn(last).storage_strides == (6800, 340, 17, 1)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +181,7 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
     [
         ({"dims": [1, 2], "fmt": "NCHW"}, None, None, "'type'"),
         ({**HEAT, "type": "FP8"}, None, None, "FP8"),
-        ({**HEAT, "type": 77}, None, None, "expected 0..10"),
+        ({**HEAT, "type": 77}, None, None, "expected 0..11"),
         ({**HEAT, "fmt": 9}, None, None, "NCHW, NHWC, NC1HWC2"),
         ({**HEAT, "fmt": "NC1HWC2"}, None, None, "native_attr"),
         ({**HEAT, "qnt_type": "MAGIC"}, None, None, "MAGIC"),
@@ -137,9 +195,25 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
         (HEAT, None, "rk9999", "rk3588"),
+        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 3, 46, 46, 16]}, None, "'heat': native dims .1, 3, 46, 46, 16. .* hold"),
+        (
+            HEAT,
+            {**HEAT, "fmt": 2, "dims": [1, 4, 46, 45, 16]},
+            None,
+            "native dims .* cannot hold .1, 57, 46, 46.",
+        ),
+        (HEAT, {**HEAT, "fmt": 1, "dims": [1, 46, 46, 56]}, None, "native dims .* .NHWC. cannot hold"),
+        (HEAT, {**HEAT, "fmt": 0, "dims": [1, 46, 46, 57]}, None, "native dims .* are not those of .1, 57, 46, 46."),
+        (
+            {**HEAT, "dims": [1, 57, 5, 5]},
+            {**HEAT, "fmt": 2, "dims": [1, 4, 5, 5, 16]},
+            None,
+            "no size_with_stride, which tells whether planes of 25 pixels are stored as 28",
+        ),
         ({"fmt": "NCHW", "type": 2}, HEAT, None, "^RKNN attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {"fmt": "NCHW", "type": 2}, None, "^RKNN native_attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {**HEAT, "dims": 5}, None, "^RKNN native_attr field 'dims': got 5"),
+        ([HEAT, HEAT], None, None, "^RKNN attr has no field 'dims'; got a list of 2: give one of its items$"),
         (
             {**HEAT, "type": "UINT8", "zp": -20},
             None,
@@ -156,6 +230,11 @@ def test_rknn_planes_padded_to_four_pixels_and_a_spare_block() -> None:
 def test_rknn_refusals(attr: Any, native: Any, target: str | None, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.specs.from_rknn(attr, native, target=target)
+
+
+def test_tflite_details_of_all_outputs_at_once() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"^TFLite details has no field 'shape'; got a list of 1: give one of"):
+        nl.specs.from_tflite([coral()])
 
 
 def coral(**change: Any) -> dict[str, Any]:
@@ -207,6 +286,11 @@ def test_tflite_per_axis_old_and_not_quantised() -> None:
         assert nl.specs.from_tflite(details).quantization is None
 
 
+def test_tflite_scalars() -> None:
+    spec = nl.specs.from_tflite(coral(shape=np.array([], np.int32)))
+    assert spec.shape == (1,) and spec.unpack(np.array(130, np.uint8)).tolist() == [1.0]
+
+
 @pytest.mark.parametrize("shape", [(5,), (5, 4), (5, 4, 3), (2, 2, 2, 2, 2), (2,) * 8])
 def test_tflite_ranks(shape: tuple[int, ...]) -> None:
     spec = nl.specs.from_tflite(coral(shape=shape, dtype=np.float32))
@@ -216,7 +300,7 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"shape": ()}, "1 to 8"), ({"shape": (1,) * 9}, "1 to 8"), ({"shape": (1, -1, 3)}, "1 or more"),
+    [({"shape": (1,) * 9}, "0 to 8 dimensions"), ({"shape": (1, -1, 3)}, "1 or more"),
      ({"dtype": np.int8, "quantization_parameters": {}, "quantization": (0.5, 200)},
       "TFLite tensor 'StatefulPartitionedCall:0': zero point 200 is no int8 .-128 to 127., .* int8 and uint8 may be"),
      ({"quantization_parameters": {"scales": [1, 1], "zero_points": [0, -1], "quantized_dimension": 1}}, "point -1"),

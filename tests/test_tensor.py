@@ -266,6 +266,8 @@ def test_dtypes_of_unpack() -> None:
         (lambda: nl.Quantization(float("nan")), "finite"),
         (lambda: nl.Quantization([1, 2]), "axis="),
         (lambda: nl.Layout.named("K210"), "storage_strides"),
+        (lambda: nl.Layout.named("4W4C8B"), "padded to 16 on KL520 and to 4 .* storage_shape"),
+        (lambda: nl.Layout.named("DLA_LINEAR"), "64 bytes.* storage_shape"),
         (lambda: nl.Layout.named("NC1HWC2"), "block="),
         (lambda: nl.Layout.named("nonsense"), "NC1HWC2"),
         (lambda: nl.TensorSpec.from_dict({"shape": [1], "colour": 1}), "colour"),
