@@ -14,24 +14,22 @@ _MORE = 2.0  # times what the places of axis 1 tell
 
 
 def channel_axis(reference: np.ndarray) -> int | None:
-    """C in the model's own letters (axis 1), or the last axis, where heads have boxes and scores beside each other:
-    (1, 80, 80, 255) and (1, 3, 80, 80, 85), whose axes before it are those of a square map; and (1, 8400, 85), where
-    the means of its places differ. None where there are fewer than two axes.
+    """C in the model's own letters (axis 1), or the last axis, where heads have boxes and scores beside each other: its
+    places have means of their own, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does
+    not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). None where there are fewer than two axes.
 
     reference: an output of the model, any dtype.
     """
-    letters, shape = Layout.of_rank(reference.ndim).axes, reference.shape
+    letters, shape, last = Layout.of_rank(reference.ndim).axes, reference.shape, reference.ndim - 1
     if "C" not in letters:
         return None
-    last, usual = reference.ndim - 1, letters.index("C")
-    if last > 2:
-        return last if shape[-3] == shape[-2] != shape[-1] else usual
-    if last == 2:
-        with np.errstate(all="ignore"):
-            finite = np.nan_to_num(reference.astype(np.float64), posinf=0.0, neginf=0.0)
-        told = _told(finite, last)
-        return last if told > max(_SHARE, _MORE * _told(finite, usual)) else usual
-    return usual
+    usual = letters.index("C")
+    if last < 2 or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
+        return usual
+    with np.errstate(all="ignore"):
+        finite = np.nan_to_num(reference.astype(np.float64), posinf=0.0, neginf=0.0)
+    here, there = _told(finite, last), _told(finite, usual)
+    return last if (here >= there if last > 2 else here > max(_SHARE, _MORE * there)) else usual
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:
@@ -41,8 +39,8 @@ def listed(items: Iterable[object], most: int = 6) -> str:
 
 
 def _told(x: np.ndarray, axis: int) -> float:
-    """The share of the variance that the index along `axis` tells: the component between groups of a one-way analysis
-    of variance (Searle, Casella, McCulloch, Variance Components, 3.6), which is about 0 where there is only noise."""
+    """The share of the variance that the index along `axis` tells: the ANOVA estimate of the component between groups,
+    (mean square between - within) / count, which is about 0 where there is only noise."""
     groups = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     count, each = groups.shape
     if count < 2 or each < 2:

@@ -19,10 +19,10 @@ FLOORS = (
     "repack",
     "gray quantization strided",
     "tensor array_tensor reshaping pixel_units",
-    "formats conversion frames engines specs recording_frames identify parts labels channels processes progress",
-    "format_loss operators recording_files comparison",
+    "formats conversion frames engines metadata recording_frames identify parts labels channels processes progress",
+    "format_loss operators recording_files comparison rknn_specs tflite_specs",
     "channel_operators element_operators moving_operators peaks_operator recording track_report",
-    "resize_operator track tolerances",
+    "resize_operator track tolerances specs",
     "ops",
     "foreign_files model_side",
     "raw_dumps onnx_test_data",
@@ -149,8 +149,8 @@ def compared_with_text(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_module_asks_which_layout_it_has() -> None:
-    # specs reads the vendor's own field fmt, whose values happen to be spelt so.
-    allowed = {"layout", "names", "specs"}
+    # rknn_specs reads the vendor's own field fmt, whose values happen to be spelt so.
+    allowed = {"layout", "names", "rknn_specs"}
     for name, tree in modules().items():
         assert name in allowed or not list(compared_with_text(tree)), (name, list(compared_with_text(tree)))
     assert list(compared_with_text(ast.parse("if layout == 'NHWC': pass")))

@@ -190,6 +190,7 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
         assert_type(output, nl.OutputReport)
         assert_type((output.verdict, output.why, output.against, name), tuple[str, str, str, str])
         assert_type(output.worst_channel, "int | None")
+        assert_type(output.channel_axis, "int | None")
         assert bool(output) and output.name == name and output.fix is None and output.exhibit is not None
         seen = (output.figures, output.channels, output.dead, output.passing, output.tolerances, output.ranking)
         assert seen and output.to_dict() and output.spec.name == output.title == name

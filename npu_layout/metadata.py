@@ -1,0 +1,76 @@
+"""Metadata: a runtime's own words for a tensor, a mapping or an object with its field names, read field by field."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from .elements import element
+from .errors import NpuLayoutError
+from .quantization import Quantization
+
+_MISSING = object()
+
+
+class Metadata(NamedTuple):
+    """What a runtime says of one tensor, and what messages call it."""
+
+    what: str
+    given: Any
+
+    def field(self, name: str, default: Any = _MISSING) -> Any:
+        given = self.given
+        value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
+        if value is not _MISSING and value is not None:
+            return value
+        if default is _MISSING:
+            got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
+            if isinstance(given, (list, tuple)):
+                got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
+            raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")
+        return default
+
+    def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:
+        """A field as what it has to be."""
+        value = self.field(name, default)
+        try:
+            return to(value)
+        except (TypeError, ValueError, OverflowError, AttributeError, SyntaxError) as error:
+            raise NpuLayoutError(f"{self.what} field {name!r}: got {value!r} ({error})") from None
+
+    def whole(self, name: str, default: Any = _MISSING) -> int:
+        return int(self.read(name, operator.index, default))
+
+    def extents(self, name: str) -> list[int]:
+        found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
+        return found
+
+
+def numbers(dtype: type) -> Callable[[Any], Any]:
+    return lambda given: np.asarray(given, dtype).reshape(-1)
+
+
+def pair(given: Any) -> tuple[np.ndarray, np.ndarray]:
+    scale, zero_point = given
+    return np.array([float(scale)]), np.array([operator.index(zero_point)], np.int64)
+
+
+def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None = None) -> Quantization:
+    """A quantization whose zero point is one of the stored values, as these vendors' always are."""
+    kind = element(dtype)
+    bits, signed = 4 if kind.nibbles else 8 * kind.unpacked.itemsize, kind.unpacked.kind == "i"
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for zero in np.ravel(zero_point).tolist():
+        if not low <= zero <= high:
+            raise NpuLayoutError(
+                f"{what}: zero point {zero} is no {kind.name} ({low} to {high}), so type and zero point are not of the "
+                f"same tensor: int{bits} and uint{bits} may be mixed up"
+            )
+    return Quantization(scale, zero_point, axis)
+
+
+def text(name: Any) -> str:
+    return name.split(b"\0")[0].decode("utf-8", "replace") if isinstance(name, bytes) else str(name)

@@ -1,0 +1,294 @@
+"""Rockchip's rknn_tensor_attr -> TensorSpec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import LayoutError, NpuLayoutError
+from .layout import Layout, c_strides, check_extents
+from .metadata import Metadata, affine, text
+from .names import BY_RANK
+from .quantization import Quantization
+from .tensor import TensorSpec
+
+# rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
+_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
+_RKNN_DTYPES = {
+    "FP32": "float32",
+    "FLOAT32": "float32",
+    "FP16": "float16",
+    "FLOAT16": "float16",
+    "BF16": "bfloat16",
+    "BFLOAT16": "bfloat16",
+    "BOOL": "bool",
+    **{name: name.lower() for name in _RKNN_TYPES if "INT" in name},
+}
+_RKNN_FORMATS = ("NCHW", "NHWC", "NC1HWC2", "UNDEFINED")
+_RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
+
+
+class _Atom(NamedTuple):
+    """Channels of one block, channels that a plane count is rounded up to, pixels an image's row is padded to."""
+
+    c2: int
+    align: int
+    row: int
+
+
+# By chip and bytes of an element, as the vendor's compiler (rknn-toolkit2 2.5.0, build(verbose=True)) prints its
+# native shapes and sizes; blocks and rows are also in tables 5-1 and 5-2 of the RKNN SDK's User Guide V2.3.2. Planes
+# are padded to a multiple of 4 pixels on every chip, but for a single pixel (5.7.3.4: 512x7x7 has 26,624 bytes,
+# 1024x1x1 has 1,024). Images are inputs of 1, 3 or 4 channels.
+_LARGE = {1: _Atom(16, 32, 16), 2: _Atom(8, 16, 8)}
+_RK3566 = {1: _Atom(8, 16, 8), 2: _Atom(4, 8, 8)}
+_RV1106 = {1: _Atom(16, 16, 16)}
+_ATOMS = {
+    "rk3588": _LARGE,
+    "rk3576": _LARGE,
+    "rv1126b": _LARGE,
+    "rk3562": {1: _Atom(16, 16, 16), 2: _Atom(8, 8, 8)},
+    "rk3566": _RK3566,
+    "rk3568": _RK3566,
+    "rv1106": _RV1106,
+    "rv1103": _RV1106,
+}
+_IMAGES = (1, 3, 4)
+
+# Chips of the first rknn_api.h (rockchip-linux/rknpu), whose dims are listed fastest first.
+_FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
+
+
+def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
+    """The name behind an enum's number, or a name as vendors spell it, upper case and without prefix."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if 0 <= int(value) < len(names):
+            return names[int(value)]
+        raise NpuLayoutError(f"RKNN {what} {value}: expected 0..{len(names) - 1} ({', '.join(names)})")
+    text = str(getattr(value, "name", value)).upper()
+    return text[len(prefix) :] if text.startswith(prefix) else text
+
+
+def _dims(attr: Metadata) -> tuple[int, ...]:
+    dims = attr.extents("dims")
+    count = attr.whole("n_dims", len(dims))
+    if not 0 <= count <= len(dims):
+        raise NpuLayoutError(f"RKNN n_dims {count}: expected 0 to {len(dims)}, as many as there are dims {dims}")
+    return check_extents("RKNN dims", dims[:count])
+
+
+def _rknn_dtype(attr: Metadata) -> str:
+    kind = _enum("type", attr.field("type"), _RKNN_TYPES, "RKNN_TENSOR_")
+    if kind not in _RKNN_DTYPES:
+        raise NpuLayoutError(f"RKNN type {kind!r}: expected one of {', '.join(sorted(_RKNN_DTYPES))}")
+    return _RKNN_DTYPES[kind]
+
+
+def _rknn_quantization(attr: Metadata, dtype: str) -> Quantization | None:
+    kind = _enum("qnt_type", attr.field("qnt_type", "NONE"), _RKNN_QUANTIZATIONS, "RKNN_TENSOR_QNT_")
+    if kind == "NONE" or "float" in dtype or dtype in ("bool", "int64"):
+        return None
+    if kind == "DFP":
+        return Quantization.from_dfp(attr.whole("fl"))
+    if kind in ("AFFINE_ASYMMETRIC", "AFFINE"):
+        name = text(attr.field("name", ""))
+        return affine(f"RKNN tensor {name!r}", dtype, attr.read("scale", float), attr.whole("zp", 0))
+    raise NpuLayoutError(f"RKNN qnt_type {kind!r}: expected NONE, DFP or AFFINE_ASYMMETRIC")
+
+
+def _up(n: int, to: int) -> int:
+    return -(-n // to) * to
+
+
+def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) -> TensorSpec:
+    """The spec of a tensor from Rockchip's rknn_tensor_attr.
+
+    Parameters
+    ----------
+    attr
+        The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
+        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Alone it describes what rknn_outputs_get
+        gives: dense, though size_with_stride may be more (the native buffer's), but for rows of w_stride pixels.
+    native_attr
+        The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
+        from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
+        stored in the order of its dims.
+    target
+        The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
+        compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width. For
+        rk1808, rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest
+        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
+
+    Returns
+    -------
+    TensorSpec with the shape and axes of `attr` (NCHW or NHWC; other ranks: N, NC, NCW, NCDHW).
+
+    Raises
+    ------
+    NpuLayoutError
+        On a missing field, an unknown enum, chip or dtype, a zero point that the type cannot hold, and sizes that
+        contradict each other.
+
+    Examples
+    --------
+    >>> attr = dict(name="heat", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE", zp=-3, scale=0.1)
+    >>> from_rknn(attr, target="rk3588").storage_shape
+    (1, 2, 3, 3, 16)
+    """
+    attr = Metadata("RKNN attr", attr)
+    native_attr = None if native_attr is None else Metadata("RKNN native_attr", native_attr)
+    source: Metadata = attr if native_attr is None else native_attr
+    first_api = str(target).lower() in _FIRST_API
+    if first_api and native_attr is not None:
+        raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
+    dims = _dims(attr)[::-1] if first_api else _dims(attr)
+    fmt = _enum("fmt", attr.field("fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
+    if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
+        raise NpuLayoutError(
+            f"RKNN attr {text(attr.field('name', ''))!r} has fmt {fmt}: expected the logical attribute (NCHW or "
+            f"NHWC), because C cannot be told from the native dims; give the native one as native_attr"
+        )
+    axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else BY_RANK.get(len(dims), "")
+    if not axes:
+        raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
+    dtype = _rknn_dtype(source)
+    common: dict[str, Any] = {
+        "dtype": dtype,
+        "name": text(attr.field("name", "")),
+        "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
+    }
+    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
+    size = source.whole("size_with_stride", 0) // itemsize
+    tensor = _Rknn(dims, axes, common)
+    if native_attr is not None:
+        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
+    c, h, w = tensor.extents("CHW")
+    pitch = attr.whole("w_stride", 0)
+    if target is not None and not first_api:
+        atom = _atom(target, itemsize)
+        if axes == "NHWC" and c in _IMAGES:
+            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
+    if axes == "NHWC" and not first_api:
+        return _rows(tensor, 0, pitch or w, c)
+    return TensorSpec(dims, Layout.plain(axes), **common)
+
+
+class _Rknn(NamedTuple):
+    """A tensor as its logical attribute declares it; `common`: what its spec has whatever the storage."""
+
+    dims: tuple[int, ...]
+    axes: str
+    common: dict[str, Any]
+
+    def extents(self, letters: str) -> list[int]:
+        return [dict(zip(self.axes, self.dims)).get(letter, 1) for letter in letters]
+
+    def error(self, says: str) -> LayoutError:
+        return LayoutError(f"RKNN {self.common['name']!r}: {says}")
+
+
+def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
+    """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
+    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is."""
+    native = _dims(attr)
+    fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
+    n, c, h, w = tensor.extents("NCHW")
+    if fmt == "NC1HWC2" and len(native) != 5:
+        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+    image = fmt == "NC1HWC2" and native[4] == c in (1, 3)  # no block is as small
+    if fmt == "NC1HWC2" and not image:
+        return _native_blocks(tensor, native, size, atom)
+    if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
+        row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
+        channels = c if image else native[3]
+        if not image and (native[:2] != (n, h) or row < w or channels < c):
+            raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
+        rows, rest = divmod(size, n * h * channels)
+        return _rows(tensor, size, attr.whole("w_stride", 0) or (rows if rest == 0 else 0) or row, channels)
+    order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
+    if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
+        raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
+    return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
+
+
+def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
+    """`native` (N, C1, H, W, C2) with as many planes, as long as `size` elements say. C1 in the dims is how many
+    unpadded planes that would be, and for 16-bit types rknn-toolkit2 2.5.0 prints four times that; so it counts later.
+    """
+    dims = tensor.dims
+    n, c, h, w = tensor.extents("NCHW")
+    batch, c1, rows, row, c2 = native
+    least = -(-c // c2)
+    fits = rows >= h and row >= w if len(dims) == 4 else rows * row * n * c == math.prod(dims)
+    if batch != n or c1 < least or not fits:
+        raise tensor.error(f"native dims {native} (NC1HWC2) cannot hold {dims} ({tensor.axes})")
+    pixels = rows * row
+    padded = _plane(pixels)
+    if not size and atom is not None:
+        c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
+    if not size and padded != pixels:
+        raise tensor.error(
+            f"native_attr has no size_with_stride, which tells whether planes of {pixels} pixels are stored as "
+            f"{padded}; give it, or target"
+        )
+    size = size or n * c1 * pixels * c2
+    blocks, rest = divmod(size, n * c2)
+    if rest == 0 and blocks % padded == 0 and blocks // padded >= least:
+        c1, plane = blocks // padded, padded
+    elif rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
+        plane = blocks // c1
+    elif rest == 0 and blocks % least == 0 and blocks // least >= pixels:
+        c1, plane = least, blocks // least
+    else:
+        raise tensor.error(
+            f"size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} needs {n}*C1*plane*{c2} with "
+            f"C1 >= {least} and plane >= {pixels}"
+        )
+    return _blocks(tensor, c2, c1, (rows, row), plane)
+
+
+def _plane(pixels: int) -> int:
+    return pixels if pixels == 1 else _up(pixels, 4)
+
+
+def _atom(target: str, itemsize: int) -> _Atom:
+    atoms = _ATOMS.get(str(target).lower())
+    if atoms is None:
+        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted((*_ATOMS, *_FIRST_API)))}")
+    if itemsize not in atoms:
+        raise NpuLayoutError(
+            f"RKNN target {target!r}: no native rule is known for elements of {itemsize} bytes "
+            f"(known: {sorted(atoms)}); give native_attr"
+        )
+    return atoms[itemsize]
+
+
+def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
+    """NHWC whose rows are `pitch` pixels of `channels` long, in a buffer of `size` elements where that is more."""
+    n, h, w = tensor.extents("NHW")
+    if pitch < w:
+        raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) cannot hold NHWC of width {w}")
+    stored = (n, h, pitch, channels)
+    layout = Layout("NHWC", tensor.axes)
+    size = max(size, n * h * pitch * channels)
+    return TensorSpec(tensor.dims, layout, storage_shape=stored, size=size, **tensor.common)
+
+
+def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) -> TensorSpec:
+    """NC1HWC2 of C1 planes, `plane` pixels apart, with `rows` (H, W) of them stored."""
+    dims, axes = tensor.dims, tensor.axes
+    n = tensor.extents("N")[0]
+    layout = Layout("NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c", axes)
+    stored = {**dict(zip(axes, dims)), "C": c1}
+    if len(dims) == 4:
+        stored.update(zip("HW", rows))
+    storage = [stored[letter] for letter in layout.letters] + [c2]
+    strides = list(c_strides(storage))
+    strides[1] = plane * c2
+    strides[0] = c1 * strides[1]
+    size = n * c1 * plane * c2
+    return TensorSpec(dims, layout, storage_shape=storage, storage_strides=strides, size=size, **tensor.common)

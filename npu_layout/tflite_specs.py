@@ -1,0 +1,48 @@
+"""TFLite's tensor details -> TensorSpec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import NpuLayoutError
+from .layout import Layout
+from .metadata import Metadata, affine, numbers, pair, text
+from .tensor import TensorSpec
+
+
+def from_tflite(details: Any) -> TensorSpec:
+    """The spec of a tensor from ``interpreter.get_input_details()`` / ``get_output_details()`` of TFLite, LiteRT or
+    Coral: dense, 4-D ones NHWC, in that axes order; a scalar counts as shape (1,), as for OnnxRuntimeEngine.
+
+    details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
+    the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
+    QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
+    cannot hold.
+
+    >>> import numpy as np
+    >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})
+    >>> spec.axes, spec.quantization
+    ('NHWC', Quantization(0.5, 128))
+    """
+    details = Metadata("TFLite details", details)
+    shape = tuple(details.extents("shape")) or (1,)
+    axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
+    if len(axes) != len(shape):
+        raise NpuLayoutError(f"TFLite tensor {details.field('name', '')!r}: expected 0 to 8 dimensions, got {shape}")
+    dtype = details.read("dtype", np.dtype)
+    parameters = Metadata("TFLite quantization_parameters", details.read("quantization_parameters", dict, {}))
+    scales = parameters.read("scales", numbers(np.float64), ())
+    zero_points = parameters.read("zero_points", numbers(np.int64), ())
+    if not scales.size:
+        scales, zero_points = details.read("quantization", pair, (0.0, 0))
+    quantization, name = None, text(details.field("name", ""))
+    if dtype.kind in "iu" and scales.any():
+        what = f"TFLite tensor {name!r}"
+        if scales.size == 1:
+            quantization = affine(what, dtype, float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
+        else:
+            axis = parameters.whole("quantized_dimension", len(shape) - 1)
+            quantization = affine(what, dtype, scales, zero_points if zero_points.size else 0, axis)
+    return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)
