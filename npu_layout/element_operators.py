@@ -12,7 +12,7 @@ from . import kernels
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
-from .operators import AXES, Stored, along, apply, as_quantization, convert, given, kernel, stored_as, to_real
+from .operators import AXES, Stored, along, apply, as_quantization, convert, given, kernel, rounded, stored_as, to_real
 from .quantization import Quantization
 from .repack import Affine
 from .strided import Order
@@ -50,8 +50,12 @@ def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
 
 @kernel("to_gray")
 def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
-    total = sum(x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
-    out[:, 0] = np.rint(total) if x.dtype.kind in "iu" else total
+    blue, green, red = (x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
+    total = blue + green + red
+    if x.dtype.kind == "f":
+        out[:, 0] = total
+    else:
+        rounded(total, out[:, 0])
 
 
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:

@@ -222,6 +222,15 @@ def move(x: np.ndarray, out: np.ndarray) -> None:
         convert(x, out)
 
 
+def rounded(values: np.ndarray, out: np.ndarray) -> None:
+    """out = the integers nearest to floats, half to even, saturated at what both dtypes can hold."""
+    info = np.iinfo(out.dtype)
+    most: Any = values.dtype.type(info.max)
+    if int(most) > info.max:
+        most = np.nextafter(most, values.dtype.type(0))
+    out[...] = np.clip(np.rint(values), info.min, most)
+
+
 Stored = Union[Quantization, tuple[Any, Any], None]  # what quantization= takes
 
 

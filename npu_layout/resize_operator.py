@@ -10,7 +10,7 @@ import numpy as np
 
 from .errors import NpuLayoutError
 from .moving_operators import whole
-from .operators import apply, given, kernel, move
+from .operators import apply, given, kernel, move, rounded
 from .strided import Order, empty, order_of
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
@@ -162,6 +162,4 @@ def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
     elif out.dtype.kind == "f":
         out[...] = result
     else:
-        info = np.iinfo(out.dtype)
-        most = info.max if work.kind == "i" or float(info.max) == info.max else np.nextafter(float(info.max), 0)
-        out[...] = np.clip(np.rint(result), info.min, most)
+        rounded(result, out)

@@ -858,10 +858,13 @@ def test_resize_with_strides_that_cv2_refuses(how: str) -> None:
         np.testing.assert_array_equal(ops.resize(ordered(x, tag), (1, 3), how, out=out), ops.resize(x, (1, 3), how))
 
 
-def test_integers_wider_than_a_double() -> None:
-    x = np.full((1, 1, 2, 2), np.iinfo(np.int64).max)
-    assert (ops.resize(x, (3, 3)) > 2**62).all()
-    assert (ops.resize(x, (3, 3), "nearest") == x[0, 0, 0, 0]).all()
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_wider_than_a_double(dtype: str) -> None:
+    most = np.iinfo(dtype).max
+    x = np.full((1, 3, 2, 2), most)
+    for result in (ops.resize(x, (3, 3)), ops.to_gray(x)):
+        assert (result > most - most // 2**50).all()
+    assert (ops.resize(x, (3, 3), "nearest") == most).all()
 
 
 # -- bad input
