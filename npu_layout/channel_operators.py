@@ -72,7 +72,7 @@ def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | N
     """e**(x - max) / sum of them over the channels of each position: (N,C,H,W) -> float32 of the same shape.
 
     x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied on the way. Within
-    16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or 1.2e-38; a
+    16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or 1.22e-38; a
     position with a NaN, or an infinity at the top, is NaN throughout. NpuLayoutError on what does not fit.
 
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
