@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import kernels
+from .arrays import plain_array
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
@@ -61,8 +61,8 @@ def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> No
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers -> float32 of the same shape.
 
-    mean, std: numbers in the units of x, one or one for each channel; std is not 0. One pass, whatever the formats of x
-    and out. NpuLayoutError on values that do not fit, another dtype or another out.
+    mean, std: numbers in the units of x, one or one for each channel, that float32 can hold, as it can 1 / std. One
+    pass, whatever the formats of x and out. NpuLayoutError on values that do not fit, another dtype or another out.
 
     >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()
     [2.0, 2.0]
@@ -74,7 +74,10 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
 
 
 def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
-    array = np.asarray(values)
+    try:
+        array = plain_array(values)
+    except NpuLayoutError as error:
+        raise NpuLayoutError(f"normalize: {what}: {error}") from None
     if array.dtype.kind not in "iuf":
         raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
     return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
@@ -82,13 +85,17 @@ def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> Affine:
-    for what, values in (("mean", mean), ("std", std)):
-        if len(values) not in (1, channels) or not all(map(math.isfinite, values)):
-            raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {list(values)}")
-    if not all(map(np.float32, std)):
-        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, got {list(std)}")
-    with np.errstate(over="ignore"):
-        return Affine("C", mean, tuple(float(np.float32(1) / np.float32(s)) for s in std))
+    with np.errstate(all="ignore"):
+        held = {"mean": np.array(mean, np.float32), "std": np.array(std, np.float32)}
+        factors = 1 / held["std"]
+    for what, values in held.items():
+        if values.size not in (1, channels) or not np.isfinite(values).all():
+            raise NpuLayoutError(
+                f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {values.tolist()}"
+            )
+    if not np.isfinite(factors).all():
+        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, with 1 / std in float32, got {list(std)}")
+    return Affine("C", mean, tuple(factors.tolist()))
 
 
 def quantize(
