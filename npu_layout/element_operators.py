@@ -12,12 +12,24 @@ from .arrays import plain_array
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
-from .operators import AXES, Stored, along, apply, as_quantization, convert, given, kernel, rounded, stored_as, to_real
+from .operators import (
+    AXES,
+    CORE,
+    Stored,
+    along,
+    apply,
+    as_quantization,
+    convert,
+    given,
+    kernel,
+    rounded,
+    stored_as,
+    to_real,
+)
 from .quantization import Quantization
 from .repack import Affine
 from .strided import Order
 
-_CORE = "int8 uint8 int16 uint16 int32 float16 float32"
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 _WEIGHTS = (0.114, 0.587, 0.299)
 
@@ -42,7 +54,7 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     return apply(taken, (n, 1, h, w), taken.x.dtype, out, places=_ORDERS[order])
 
 
-@kernel("to_gray", dtypes="uint8 uint16 float32", name="gray")
+@kernel("to_gray", dtypes="bool uint8 uint16 float32", name="gray")
 def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
     blue, green, red = (x[:, c] for c in places)
     kernels.gray(blue, green, red, out[:, 0])
@@ -142,7 +154,7 @@ def _affine(x: np.ndarray, out: np.ndarray, order: Order, affine: Affine, stored
 
 
 for _operator in ("normalize", "quantize", "dequantize"):
-    kernel(_operator, dtypes=_CORE, name="affine_copy")(_affine)
+    kernel(_operator, dtypes=CORE, name="affine_copy")(_affine)
     kernel(_operator)(_affine)  # its twin in numpy takes every dtype
 
 
@@ -160,7 +172,7 @@ def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = Non
     return apply(taken, taken.x.shape, np.float32, out, known=known)
 
 
-@kernel("sigmoid", dtypes=_CORE, name="sigmoid")
+@kernel("sigmoid", dtypes=CORE, name="sigmoid")
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
     if known is not None and known.axis is not None:
         _any_sigmoid(x, out, order, known)

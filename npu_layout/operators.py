@@ -25,6 +25,7 @@ GENERIC = "generic"
 _LAYOUT = Layout(AXES)
 _LAST = Layout("NHWC")
 _LETTERS = (AXES, "ABCD")  # of a Tensor
+CORE = "bool int8 uint8 int16 uint16 int32 float16 float32"  # dtypes of the core's loops, bool as uint8
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import kernels
 from .errors import NpuLayoutError
-from .operators import Given, Stored, checked_out, given, kernel, real, serving, stored_as
+from .operators import CORE, Given, Stored, checked_out, given, kernel, real, serving, stored_as
 from .quantization import Quantization
 from .repack import near
 
@@ -133,7 +133,7 @@ def _stored(scale: float, zero_point: float, threshold: float, dtype: str) -> in
     return low - 1
 
 
-@kernel("peaks", dtypes="int8 uint8 int16 uint16 int32 float16 float32", name="peaks")
+@kernel("peaks", dtypes=CORE, name="peaks")
 def _peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     return kernels.peaks(x, threshold, radius)
 

@@ -637,6 +637,8 @@ def test_every_operator_and_format_has_a_kernel() -> None:
     assert ops.table()["resize"]["NWHC"] == "generic"
     assert "generic" not in ops.table(["NCHW", "NHWC", "CHWN", "NHCW"])["resize"].values()
     assert ops.table(dtype="float64")["argmax_channels"]["NHWC"] == "generic"
+    computing = ops.table(dtype="uint8").keys() - {"resize", "resize, nearest"}
+    assert all(ops.table(dtype=bool)[name] == ops.table(dtype="uint8")[name] for name in computing)
     for dtype in ("f4", np.float32, np.dtype(">f4")):
         assert ops.table(dtype=dtype) == ops.table()
     lines = str(ops.table()).splitlines()
