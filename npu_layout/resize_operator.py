@@ -18,6 +18,7 @@ _TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
 # What is resized in a wider dtype; every other integer in float64.
 _WIDER = {"bool": "float32", "int8": "int16", "float16": "float32"}
 _CHANNELS = 128  # that cv2 takes at once
+_LONGEST = 2**31 - 1  # width or height that it makes
 _SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
 _CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")
 
@@ -57,6 +58,8 @@ def resize(
     nearest = interpolation == "nearest"
     taken = given("resize, nearest" if nearest else "resize", x, values=not nearest, windows=True)
     width, height = whole("resize: size_wh", size_wh, 2, 1)
+    if not nearest and max(width, height) > _LONGEST:
+        raise NpuLayoutError(f"resize: size_wh: expected at most {_LONGEST} for {interpolation}, got {size_wh!r}")
     n, c, h, w = taken.x.shape
     if not h or not w:
         raise NpuLayoutError(f"resize: expected an image with pixels, got shape {taken.x.shape}")

@@ -920,6 +920,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros(SHAPE, "f4")]), "as the first array has"),
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros((2, 5, 4, 7))]), "as the first array has"),
     (lambda: ops.resize(np.zeros(SHAPE), (0, 3)), "2 whole numbers of at least 1"),
+    (lambda: ops.resize(np.zeros((1, 1, 1, 1), np.uint8), (2**31, 1)), "at most 2147483647 for linear"),
     (lambda: ops.resize(np.zeros(SHAPE), (3, 3), "lanczos"), "nearest, linear, cubic"),
     (lambda: ops.peaks(np.zeros(SHAPE), "x"), "number as threshold"),  # type: ignore[arg-type]
     (lambda: ops.peaks(np.zeros(SHAPE), None), "number as threshold"),  # type: ignore[arg-type]
