@@ -11,6 +11,7 @@ from . import kernels
 from .errors import NpuLayoutError
 from .layout import Shape
 from .operators import (
+    CORE,
     Given,
     Stored,
     apply,
@@ -29,7 +30,6 @@ from .quantization import Quantization
 from .repack import near, overlap
 from .strided import Order, empty_in
 
-_CORE = "int8 uint8 int16 uint16 int32 float16 float32"
 _INDEX = np.dtype(np.int64)
 
 
@@ -58,7 +58,7 @@ def _comparable(taken: Given, known: Quantization | None) -> tuple[Given, Quanti
     return taken._replace(arrays=(real(taken.x, known, taken.order),)), None
 
 
-@kernel("argmax_channels", dtypes=_CORE, name="argmax")
+@kernel("argmax_channels", dtypes=CORE, name="argmax")
 def _argmax(x: np.ndarray, out: np.ndarray, order: Order) -> None:
     kernels.argmax(x.transpose(0, 2, 3, 1), out[:, 0])
 
@@ -72,7 +72,7 @@ def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | N
     """e**(x - max) / sum of them over the channels of each position: (N,C,H,W) -> float32 of the same shape.
 
     x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied on the way. Within
-    16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or 1.2e-38; a
+    16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or 1.22e-38; a
     position with a NaN, or an infinity at the top, is NaN throughout. NpuLayoutError on what does not fit.
 
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
@@ -82,7 +82,7 @@ def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | N
     return apply(taken, taken.x.shape, np.float32, out, known=stored_as(quantization, taken))
 
 
-@kernel("softmax_channels", dtypes=_CORE, name="softmax")
+@kernel("softmax_channels", dtypes=CORE, name="softmax")
 def _softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
     scale, zero_point = 1.0, 0.0
     if known is not None and known.axis is None:
@@ -195,7 +195,7 @@ def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np
     return values, channels
 
 
-@kernel("top_k", dtypes=_CORE, name="top k")
+@kernel("top_k", dtypes=CORE, name="top k")
 def _top_k(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     last = (0, 2, 3, 1)
     kernels.top_k(x.transpose(last), values.transpose(last), channels.transpose(last))

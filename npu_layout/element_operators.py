@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import kernels
+from .arrays import plain_array
 from .elements import element
 from .errors import LayoutError, NpuLayoutError
 from .layout import Shape
-from .operators import AXES, Stored, along, apply, as_quantization, convert, given, kernel, stored_as, to_real
+from .operators import (
+    AXES,
+    CORE,
+    Stored,
+    along,
+    apply,
+    as_quantization,
+    convert,
+    given,
+    kernel,
+    rounded,
+    stored_as,
+    to_real,
+)
 from .quantization import Quantization
 from .repack import Affine
 from .strided import Order
 
-_CORE = "int8 uint8 int16 uint16 int32 float16 float32"
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 _WEIGHTS = (0.114, 0.587, 0.299)
 
@@ -42,7 +54,7 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     return apply(taken, (n, 1, h, w), taken.x.dtype, out, places=_ORDERS[order])
 
 
-@kernel("to_gray", dtypes="uint8 uint16 float32", name="gray")
+@kernel("to_gray", dtypes="bool uint8 uint16 float32", name="gray")
 def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
     blue, green, red = (x[:, c] for c in places)
     kernels.gray(blue, green, red, out[:, 0])
@@ -50,15 +62,19 @@ def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
 
 @kernel("to_gray")
 def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
-    total = sum(x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
-    out[:, 0] = np.rint(total) if x.dtype.kind in "iu" else total
+    blue, green, red = (x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
+    total = blue + green + red
+    if x.dtype.kind == "f":
+        out[:, 0] = total
+    else:
+        rounded(total, out[:, 0])
 
 
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers -> float32 of the same shape.
 
-    mean, std: numbers in the units of x, one or one for each channel; std is not 0. One pass, whatever the formats of x
-    and out. NpuLayoutError on values that do not fit, another dtype or another out.
+    mean, std: numbers in the units of x, one or one for each channel, that float32 can hold, as it can 1 / std. One
+    pass, whatever the formats of x and out. NpuLayoutError on values that do not fit, another dtype or another out.
 
     >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()
     [2.0, 2.0]
@@ -70,7 +86,10 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
 
 
 def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
-    array = np.asarray(values)
+    try:
+        array = plain_array(values)
+    except NpuLayoutError as error:
+        raise NpuLayoutError(f"normalize: {what}: {error}") from None
     if array.dtype.kind not in "iuf":
         raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
     return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
@@ -78,13 +97,17 @@ def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> Affine:
-    for what, values in (("mean", mean), ("std", std)):
-        if len(values) not in (1, channels) or not all(map(math.isfinite, values)):
-            raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {list(values)}")
-    if not all(map(np.float32, std)):
-        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, got {list(std)}")
-    with np.errstate(over="ignore"):
-        return Affine("C", mean, tuple(float(np.float32(1) / np.float32(s)) for s in std))
+    with np.errstate(all="ignore"):
+        held = {"mean": np.array(mean, np.float32), "std": np.array(std, np.float32)}
+        factors = 1 / held["std"]
+    for what, values in held.items():
+        if values.size not in (1, channels) or not np.isfinite(values).all():
+            raise NpuLayoutError(
+                f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {values.tolist()}"
+            )
+    if not np.isfinite(factors).all():
+        raise NpuLayoutError(f"normalize: std: expected numbers other than 0, with 1 / std in float32, got {list(std)}")
+    return Affine("C", mean, tuple(factors.tolist()))
 
 
 def quantize(
@@ -131,7 +154,7 @@ def _affine(x: np.ndarray, out: np.ndarray, order: Order, affine: Affine, stored
 
 
 for _operator in ("normalize", "quantize", "dequantize"):
-    kernel(_operator, dtypes=_CORE, name="affine_copy")(_affine)
+    kernel(_operator, dtypes=CORE, name="affine_copy")(_affine)
     kernel(_operator)(_affine)  # its twin in numpy takes every dtype
 
 
@@ -149,7 +172,7 @@ def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = Non
     return apply(taken, taken.x.shape, np.float32, out, known=known)
 
 
-@kernel("sigmoid", dtypes=_CORE, name="sigmoid")
+@kernel("sigmoid", dtypes=CORE, name="sigmoid")
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
     if known is not None and known.axis is not None:
         _any_sigmoid(x, out, order, known)

@@ -68,12 +68,15 @@ _IN_C_ORDER = _names("reshape ravel flatten resize tobytes tofile")  # walk the 
 _BYTES = _names("tobytes tofile")
 
 _CARRIED = "nl.Tensor({text}, {layout})"
+_TAKING = ("asarray", "ascontiguousarray", "asfortranarray", "require")
+_CONVERTING = dict.fromkeys((*_TAKING, "array"), "x.astype(dtype)")  # where a dtype is asked for too
 _FIXES = {
-    **dict.fromkeys(("asarray", "ascontiguousarray", "asfortranarray", "require"), "nl.asformat(x, {layout})"),
+    **dict.fromkeys(_TAKING, "nl.asformat(x, {layout})"),
     **dict.fromkeys(("array", "copy"), "x.copy()"),
     **dict.fromkeys(("split", "array_split", "vsplit", "hsplit", "dsplit"), "slices such as x[:, a:b]"),
-    **dict.fromkeys(("reshape", "resize"), "{storage}.reshape(...), a view whose elements run as {tag}"),
-    **dict.fromkeys(("ravel", "flatten"), "{storage}.ravel(), a view whose elements run as {tag}"),
+    "reshape": "{storage}.reshape(...), {run}",
+    "resize": "np.resize({storage}, ...), whose elements run as {tag}",
+    **dict.fromkeys(("ravel", "flatten"), "{storage}.ravel(), {run}"),
     "astype": "x.astype(dtype), without order= or subok=",
     "tobytes": "{storage}.tobytes()",
     "tofile": "{storage}.tofile(...)",
@@ -195,7 +198,8 @@ def _finding(
             kept, mend = follows(x, order_of(like.layout)), _CARRIED if needless is None else _cv2_fix(needless)
         else:
             asked = _ORDER_FIX if kwargs.get("order", "K") != "K" else _CARRIED
-            kept, mend = _tells(x, like), _FIXES.get(function.name, asked)
+            fixes = _FIXES if x.dtype == like.dtype else {**_FIXES, **_CONVERTING}
+            kept, mend = _tells(x, like), fixes.get(function.name, asked)
         if not kept:
             lost.append(x)
             fix, subject = fix or mend, like if subject is None else subject
@@ -222,6 +226,7 @@ def _spelled(fix: str, function: Function, x: Tensor) -> str:
         layout=_argument(x.layout),
         plain=_argument(Layout.plain(x.layout.axes)),
         storage=storage,
+        run=f"{'a view ' if _dense(x) else ''}whose elements run as {x.layout}",
         tag=x.layout,
     )
 

@@ -153,13 +153,13 @@ def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | No
 
 def _values(value: Any, channels: int, dtype: np.dtype[Any]) -> np.ndarray:
     given = plain_array(value)
-    with np.errstate(all="ignore"):
-        held = given.astype(dtype) if given.dtype.kind in "biuf" else given
-    fits = given.dtype.kind in "biuf" and given.ndim <= 1 and given.size in (1, channels)
-    lost = not np.array_equal(held, given) if dtype.kind != "f" else bool((np.isinf(held) & ~np.isinf(given)).any())
-    if not fits or lost:
-        raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can hold, got {value!r}")
-    return held.reshape(1, -1, 1, 1)
+    if given.dtype.kind in "biuf" and given.ndim <= 1 and given.size in (1, channels):
+        with np.errstate(all="ignore"):
+            held = given.astype(dtype)
+        kept = np.isinf(held) == np.isinf(given) if dtype.kind == "f" else held == given
+        if kept.all():
+            return held.reshape(1, -1, 1, 1)
+    raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can hold, got {value!r}")
 
 
 @kernel("pad", name="affine_copy")

@@ -25,6 +25,7 @@ GENERIC = "generic"
 _LAYOUT = Layout(AXES)
 _LAST = Layout("NHWC")
 _LETTERS = (AXES, "ABCD")  # of a Tensor
+CORE = "bool int8 uint8 int16 uint16 int32 float16 float32"  # dtypes of the core's loops, bool as uint8
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -220,6 +221,15 @@ def move(x: np.ndarray, out: np.ndarray) -> None:
     """out = x, of one dtype, apart."""
     if x.size:
         convert(x, out)
+
+
+def rounded(values: np.ndarray, out: np.ndarray) -> None:
+    """out = the integers nearest to floats, half to even, saturated at what both dtypes can hold."""
+    info = np.iinfo(out.dtype)
+    most: Any = values.dtype.type(info.max)
+    if int(most) > info.max:
+        most = np.nextafter(most, values.dtype.type(0))
+    out[...] = np.clip(np.rint(values), info.min, most)
 
 
 Stored = Union[Quantization, tuple[Any, Any], None]  # what quantization= takes

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import kernels
 from .errors import NpuLayoutError
-from .operators import Given, Stored, checked_out, given, kernel, real, serving, stored_as
+from .operators import CORE, Given, Stored, checked_out, given, kernel, real, serving, stored_as
 from .quantization import Quantization
 from .repack import near
 
@@ -74,12 +74,13 @@ def peaks(
         raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
     try:
         limit, reach = float(threshold), operator.index(radius)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise NpuLayoutError(
             f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
         ) from None
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
+    reach = min(reach, max(1, *taken.x.shape[2:]))  # the loops count in 64 bits
     known = stored_as(quantization, taken)
     if known is not None and known.axis in (2, 3):  # neighbours differ in their scales
         taken, known = taken._replace(arrays=(real(taken.x, known, taken.order),)), None
@@ -132,7 +133,7 @@ def _stored(scale: float, zero_point: float, threshold: float, dtype: str) -> in
     return low - 1
 
 
-@kernel("peaks", dtypes="int8 uint8 int16 uint16 int32 float16 float32", name="peaks")
+@kernel("peaks", dtypes=CORE, name="peaks")
 def _peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     return kernels.peaks(x, threshold, radius)
 

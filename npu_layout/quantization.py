@@ -18,7 +18,7 @@ Values = tuple[float, ...]
 
 def _values(what: str, given: Any, axis: int | None) -> Values:
     try:
-        array = np.asarray(given)
+        array = plain_array(given)
     except (TypeError, ValueError, OverflowError):
         array = np.empty(0, object)
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
@@ -143,9 +143,8 @@ class Quantization:
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point.
         Arguments and LayoutError as for `Quantization`."""
-        _values("offset", offset, axis)
-        given = np.asarray(offset)
-        return cls(scale, -(given.astype(np.int64) if given.dtype.kind in "iu" else given), axis)
+        zero_points = [-v for v in _values("offset", offset, axis)]
+        return cls(scale, zero_points if axis is not None else zero_points[0], axis)
 
     @classmethod
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .errors import NpuLayoutError
 from .moving_operators import whole
-from .operators import apply, given, kernel, move
+from .operators import apply, given, kernel, move, rounded
 from .strided import Order, empty, order_of
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
@@ -18,6 +18,7 @@ _TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
 # What is resized in a wider dtype; every other integer in float64.
 _WIDER = {"bool": "float32", "int8": "int16", "float16": "float32"}
 _CHANNELS = 128  # that cv2 takes at once
+_LONGEST = 2**31 - 1  # width or height that it makes
 _SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
 _CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")
 
@@ -57,6 +58,8 @@ def resize(
     nearest = interpolation == "nearest"
     taken = given("resize, nearest" if nearest else "resize", x, values=not nearest, windows=True)
     width, height = whole("resize: size_wh", size_wh, 2, 1)
+    if not nearest and max(width, height) > _LONGEST:
+        raise NpuLayoutError(f"resize: size_wh: expected at most {_LONGEST} for {interpolation}, got {size_wh!r}")
     n, c, h, w = taken.x.shape
     if not h or not w:
         raise NpuLayoutError(f"resize: expected an image with pixels, got shape {taken.x.shape}")
@@ -162,6 +165,4 @@ def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
     elif out.dtype.kind == "f":
         out[...] = result
     else:
-        info = np.iinfo(out.dtype)
-        most = info.max if work.kind == "i" or float(info.max) == info.max else np.nextafter(float(info.max), 0)
-        out[...] = np.clip(np.rint(result), info.min, most)
+        rounded(result, out)

@@ -637,6 +637,8 @@ def test_every_operator_and_format_has_a_kernel() -> None:
     assert ops.table()["resize"]["NWHC"] == "generic"
     assert "generic" not in ops.table(["NCHW", "NHWC", "CHWN", "NHCW"])["resize"].values()
     assert ops.table(dtype="float64")["argmax_channels"]["NHWC"] == "generic"
+    computing = ops.table(dtype="uint8").keys() - {"resize", "resize, nearest"}
+    assert all(ops.table(dtype=bool)[name] == ops.table(dtype="uint8")[name] for name in computing)
     for dtype in ("f4", np.float32, np.dtype(">f4")):
         assert ops.table(dtype=dtype) == ops.table()
     lines = str(ops.table()).splitlines()
@@ -786,6 +788,8 @@ def test_peaks(dtype: str, refine: str | None) -> None:
             np.testing.assert_allclose(
                 ops.peaks(lay(x), threshold, radius, refine=refine), expected, 1e-12, 1e-12, form
             )
+    for radius in (2**63 - 1, 2**63):
+        np.testing.assert_array_equal(ops.peaks(x, 0.5, radius, refine=refine), ops.peaks(x, 0.5, 9, refine=refine))
     out = np.full((200, 5), 7.0)
     found = ops.peaks(x, 0.5, refine=refine, out=out[::2])
     expected = peaks_oracle(x, 0.5, 1, refine)
@@ -858,10 +862,13 @@ def test_resize_with_strides_that_cv2_refuses(how: str) -> None:
         np.testing.assert_array_equal(ops.resize(ordered(x, tag), (1, 3), how, out=out), ops.resize(x, (1, 3), how))
 
 
-def test_integers_wider_than_a_double() -> None:
-    x = np.full((1, 1, 2, 2), np.iinfo(np.int64).max)
-    assert (ops.resize(x, (3, 3)) > 2**62).all()
-    assert (ops.resize(x, (3, 3), "nearest") == x[0, 0, 0, 0]).all()
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_wider_than_a_double(dtype: str) -> None:
+    most = np.iinfo(dtype).max
+    x = np.full((1, 3, 2, 2), most)
+    for result in (ops.resize(x, (3, 3)), ops.to_gray(x)):
+        assert (result > most - most // 2**50).all()
+    assert (ops.resize(x, (3, 3), "nearest") == most).all()
 
 
 # -- bad input
@@ -879,6 +886,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.normalize(np.zeros(SHAPE), 0, 0), "other than 0"),
     (lambda: ops.normalize(np.zeros(SHAPE), [1, 2], 1), "mean: expected 1 or 5"),
     (lambda: ops.normalize(np.zeros(SHAPE), 0, [1, 2, 3, 4, math.nan]), "std: expected 1 or 5"),
+    (lambda: ops.normalize(np.zeros(SHAPE), 0, 1e-40), r"1 / std in float32, got \[1e-40\]"),
+    (lambda: ops.normalize(np.zeros(SHAPE), 1e300, 1), "mean: expected 1 or 5 finite numbers of float32"),
+    (lambda: ops.normalize(np.zeros(SHAPE), [[1], [2, 3]], 1), "mean: expected an array, got list"),
+    (lambda: ops.normalize(np.zeros(SHAPE), np.ma.zeros(5), 1), "mean: masked array"),
     (lambda: ops.quantize(np.zeros(SHAPE), SCALE), "a dtype, or an out"),
     (lambda: ops.quantize(np.zeros(SHAPE), SCALE, "float32"), "integer dtype"),
     (lambda: ops.quantize(np.zeros(SHAPE), 0.1, "int8"), r"a Quantization or \(scale, zero_point\)"),
@@ -898,6 +909,8 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3)), "4 whole numbers"),
     (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), 256), "that uint8 can hold"),
     (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), [1, 2]), "1 or 5 numbers"),
+    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), None), "5 numbers that float64 can hold, got None"),
+    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), "1"), "5 numbers that float64 can hold, got '1'"),
     (lambda: ops.pad(np.zeros(SHAPE, np.int8), (1, 2, 3, 4), math.nan), "that int8 can hold"),
     (lambda: ops.pad(np.zeros(SHAPE, np.float16), (1, 2, 3, 4), 1e9), "that float16 can hold"),
     (lambda: ops.split_channels(np.zeros(SHAPE), (2, 2)), "5 channels in all"),
@@ -907,9 +920,11 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros(SHAPE, "f4")]), "as the first array has"),
     (lambda: ops.concat_channels([np.zeros(SHAPE), np.zeros((2, 5, 4, 7))]), "as the first array has"),
     (lambda: ops.resize(np.zeros(SHAPE), (0, 3)), "2 whole numbers of at least 1"),
+    (lambda: ops.resize(np.zeros((1, 1, 1, 1), np.uint8), (2**31, 1)), "at most 2147483647 for linear"),
     (lambda: ops.resize(np.zeros(SHAPE), (3, 3), "lanczos"), "nearest, linear, cubic"),
     (lambda: ops.peaks(np.zeros(SHAPE), "x"), "number as threshold"),  # type: ignore[arg-type]
     (lambda: ops.peaks(np.zeros(SHAPE), None), "number as threshold"),  # type: ignore[arg-type]
+    (lambda: ops.peaks(np.zeros(SHAPE), 10**400), "number as threshold"),
     (lambda: ops.peaks(np.zeros(SHAPE), 0, 0), "radius: expected 1 or more"),
     (lambda: ops.peaks(np.zeros(SHAPE), 0, refine="cubic"), "parabola, quarter or None"),
     (lambda: ops.peaks(np.zeros(SHAPE), 0, out=np.zeros((5, 4))), "expected shape"),

@@ -73,6 +73,7 @@ def test_conventions() -> None:
     assert nl.Quantization.from_dfp(-1).dequantize(codes).tolist() == [-8, 0, 10]
     assert nl.Quantization.from_offset(0.5, -2).dequantize(codes).tolist() == [-3, -1, 1.5]
     assert nl.Quantization.from_offset(0.5, np.uint8(2)).dequantize(codes).tolist() == [-1, 1, 3.5]
+    assert nl.Quantization.from_offset(0.5, np.iinfo(np.int64).min).zero_point == 2**63
     assert nl.Quantization.from_multiplier(4).dequantize(codes).tolist() == [-1, 0, 1.25]
     assert nl.Quantization.from_dfp([1, 2, 3], 0).dequantize(codes).tolist() == [-2, 0, 0.625]
     for bad in (0, -1, np.inf, "x", None):
@@ -82,8 +83,9 @@ def test_conventions() -> None:
         with pytest.raises(nl.LayoutError):
             nl.Quantization.from_dfp(bad)
     assert [nl.Quantization.from_dfp(fl).scale for fl in (149, -127)] == [2.0**-149, 2.0**127]
-    with pytest.raises(nl.LayoutError):
-        nl.Quantization(1e300)
+    for scale in (1e300, np.ma.masked_equal([1.0, 2.0], 2.0)):
+        with pytest.raises(nl.LayoutError):
+            nl.Quantization(scale, 0, None if np.ndim(scale) == 0 else 0)
     for bad in (np.nan, "x", None, [1, 2]):
         with pytest.raises(nl.LayoutError):
             nl.Quantization.from_offset(1, bad)

@@ -122,6 +122,8 @@ LOST: dict[str, tuple[Callable[[Any], Any], int, str]] = {  # of float32 SHAPE i
     "require": (lambda x: np.require(x, requirements="C"), NBYTES, "nl.asformat(x, 'NHWC')"),
     "asarray C": (lambda x: np.asarray(x, order="C"), NBYTES, "nl.asformat(x, 'NHWC')"),
     "array C": (lambda x: np.array(x, order="C"), NBYTES, "x.copy()"),
+    "another dtype": (lambda x: np.ascontiguousarray(x, "f8"), 2 * NBYTES, "x.astype(dtype)"),
+    "array C of another dtype": (lambda x: np.array(x, "f8", order="C"), 2 * NBYTES, "x.astype(dtype)"),
     "copy C": (lambda x: x.copy("C"), NBYTES, "x.copy()"),
     "astype C": (lambda x: x.astype("f8", order="C"), 2 * NBYTES, "x.astype(dtype), without order= or subok="),
     "pad": (lambda x: np.pad(x, 1), 4 * 5 * 6 * 7 * 4, "nl.Tensor(np.pad(x, ...), 'NHWC')"),
@@ -136,6 +138,16 @@ LOST: dict[str, tuple[Callable[[Any], Any], int, str]] = {  # of float32 SHAPE i
     ),
     "ravel": (lambda x: x.ravel(), NBYTES, "x.transpose(0, 2, 3, 1).ravel(), a view whose elements run as NHWC"),
     "flatten": (lambda x: x.flatten(), NBYTES, "x.transpose(0, 2, 3, 1).ravel(), a view whose elements run as NHWC"),
+    "ravel of a slice": (
+        lambda x: x[:, :, 1:, 1:].ravel(),
+        2 * 3 * 3 * 4 * 4,
+        "x.transpose(0, 2, 3, 1).ravel(), whose elements run as NHWC",
+    ),
+    "resize": (
+        lambda x: np.resize(x, (2, 3)),
+        6 * 4,
+        "np.resize(x.transpose(0, 2, 3, 1), ...), whose elements run as NHWC",
+    ),
     "tobytes": (lambda x: x.tobytes(), NBYTES, "x.transpose(0, 2, 3, 1).tobytes()"),
     "out=": (lambda x: np.add(x, 1, out=np.empty(SHAPE, "f4")), 0, "out=nl.empty_like(x), made once"),
     "copyto": (lambda x: np.copyto(np.empty(SHAPE, "f4"), x), NBYTES, "out=nl.empty_like(x), made once"),
@@ -163,8 +175,9 @@ def test_the_fix_is_python_and_mends_it(name: str) -> None:
     function, *_ = LOST[name]
     x = nl.Tensor(filled(SHAPE, "float32"), "NHWC")
     first = tracked(function, x).faults[0].fix.split(" -> ")[1]
-    code = re.sub(r", (a view|without) .*", "", first)
+    code = re.sub(r", (a view|whose|without) .*", "", first)
     arguments = {"reshape(...)": "reshape(2, -1)", "dtype": "'f8'", "take(...)": "take([0, 1], axis=1)"}
+    arguments |= {"1), ...)": "1), (2, 3))"} if name == "resize" else {}
     arguments |= {"np.pad(x, ...)": "np.pad(x, 1)", "repeat(x, ...)": "repeat(x, 2, axis=0)"}
     arguments |= {"matmul(x, ...)": "matmul(x, np.ones((5, 4), 'f4'))", ", ...)": ")"}
     for dots, written in arguments.items():

@@ -78,7 +78,7 @@ def softmax(
     """e**(v - max v) / sum of them over the channels of each position, v = (x - zero_point) * scale, to float32 `out`.
 
     Of exact arithmetic on v in float32 a result of the compiled kernels lies within 16 units in its last place (or
-    1.2e-38), one of numpy's within 144, as v - max v is rounded and planes are summed one by one. A position
+    1.22e-38), one of numpy's within 144, as v - max v is rounded and planes are summed one by one. A position
     with a NaN, or an infinity at the top, is NaN throughout. The kernels agree among themselves to the last bit; the
     exponentials here are numpy's.
     """

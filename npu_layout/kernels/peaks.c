@@ -153,7 +153,7 @@ static void plane_rows(Search *s) {
     for (int64_t y = 0, rows; y < maps->height; y += rows) {
         const uint8_t *p = s->src + y * maps->y;
         rows = maps->height - y < most ? maps->height - y : most;
-        int64_t count = all <= WIDEST ? s->peak(p, rows * all, s->nearby, s->found) : WIDEST;
+        int64_t count = all <= WIDEST ? s->peak(p, rows * all, s->nearby, s->found) : all;
         if (count * FEW > rows * all) {
             for (int64_t j = 0; j < rows; ++j) row(s, p + j * maps->y, maps->y, y + j, 0, all);
             continue;
