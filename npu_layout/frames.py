@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
@@ -218,7 +219,8 @@ class Preprocessor:
     def _frame(self, frame: Any) -> np.ndarray:
         channels = _ORDERS[self.source][0]
         if isinstance(frame, np.ndarray):
-            image = frame[..., None] if frame.ndim == 2 and channels == 1 else frame
+            given: np.ndarray = frame if type(frame) is np.ndarray else plain_array(frame)
+            image = given[..., None] if given.ndim == 2 and channels == 1 else given
             if frame.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == channels and 0 not in image.shape:
                 return image
             reason = f"got {frame.dtype} of shape {frame.shape}"
@@ -338,8 +340,8 @@ def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int])
 
 def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
     try:
-        values = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
+        values = plain_array(given)
+    except NpuLayoutError:
         values = np.empty(0, object)
     if values.dtype.kind not in "iuf" or values.size not in (1, channels) or not np.isfinite(values).all():
         raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import NpuLayoutError
 
 Pair = tuple[int, int]
@@ -311,10 +312,7 @@ def _round_div(a: int, b: int) -> int:
 def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[Any]]:
     """A float64 copy, and the dtype of the result."""
     expected = f"{name}: expected integers or floats of shape (..., {last})"
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    array = plain_array(values, expected=expected)
     if array.shape == (0,):
         array = array.reshape(0, last)
     if array.ndim == 0 or array.shape[-1] != last or array.dtype.kind not in "iuf":
@@ -325,10 +323,7 @@ def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[An
 
 def _mask(mask: Any, linear: bool) -> np.ndarray:
     expected = "mask: expected a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
-    try:
-        array = np.asarray(mask)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    array = plain_array(mask, expected=expected)
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:
