@@ -63,7 +63,7 @@ class Preprocessor:
     ------
     NpuLayoutError
         Where the parts do not fit each other. An integer target that is not quantised takes pixels as they are:
-        dtype uint8, mean 0, std 1. A quantised one holds at least half of what mean and std make of the pixels 0..255
+        dtype uint8, mean 0, std 1. A quantised one holds more than half of what mean and std make of the pixels 0..255
         in each channel. A mean and std that are all below 1 are those of pixels from 0 to 1, and refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own.
@@ -120,6 +120,8 @@ class Preprocessor:
         self._std = _per_channel("std", std, channels)
         self._pad = _per_channel("pad_value", pad_value, channels)
         with np.errstate(all="ignore"):
+            if not np.isfinite(np.asarray(self._mean, np.float32)).all():
+                raise NpuLayoutError(f"mean: expected numbers that float32 holds, got {mean!r}")
             if not np.isfinite(np.float32(1) / np.asarray(self._std, np.float32)).all():
                 raise NpuLayoutError(f"std: expected numbers other than 0, in float32, got {std!r}")
         check_units(self._mean, self._std)
