@@ -45,10 +45,11 @@ class Preprocessor:
         TensorSpec of the accelerator's input: axes H, W and C, and N where it has one; 1 or 3 channels.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom alone, as for
-        YOLOX), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole frame
-        pixels).
+        YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
+        input's aspect, in whole frame pixels).
     interpolation
-        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels.
+        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels. "nearest" is INTER_NEAREST_EXACT, the
+        pixel in the middle, as in PIL; cv2.INTER_NEAREST takes the one at its top left.
     source
         Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
     color
@@ -110,7 +111,8 @@ class Preprocessor:
             raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
         if extents["C"] != channels:
             raise NpuLayoutError(
-                f"target {target.describe()} has {extents['C']} channels; color {color} expects {channels}"
+                f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
+                f"{channels}"
             )
         if target.element.nibbles:
             raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")

@@ -97,7 +97,8 @@ class Geometry:
         and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
         frame_wh, input_wh: width and height in pixels. NpuLayoutError where they are not whole numbers of at least 1.
-        center: False puts all padding at the right and bottom, as YOLOX and MMDetection do.
+        center: False puts all padding at the right and bottom, as YOLOX and MMDetection do. YOLOX rounds the other side
+        down: for many sizes its picture is one pixel smaller than here.
 
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
