@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class Preprocessor:
         dtype uint8, mean 0, std 1. A quantised one holds more than half of what mean and std make of the pixels 0..255
         in each channel. A mean and std that are all below 1 are those of pixels from 0 to 1, and refused.
 
-    A Preprocessor may be shared by threads: each has scratch memory of its own.
+    A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
     Examples
     --------
@@ -148,6 +148,9 @@ class Preprocessor:
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Preprocessor, **self.arguments), (self.target,)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from typing import Any
 
@@ -111,6 +112,16 @@ def test_strided_frames() -> None:
         np.testing.assert_array_equal(preprocess(view)[0], expected)
     four = frame_of(20, 20, "BGRA")
     np.testing.assert_array_equal(preprocess(four[..., :3])[0], preprocess(four[..., :3].copy())[0])
+
+
+def test_it_may_be_pickled() -> None:
+    spec = nl.TensorSpec((1, 3, 12, 16), "NCHW4c", "int8", quantization=nl.Quantization(0.03, -5))
+    how: dict[str, Any] = {"mean": [120, 110, 100], "std": 58.4, "pad_value": [1, 2, 3], "interpolation": "area"}
+    preprocess, frame = nl.Preprocessor(spec, source="RGB", color="BGR", **how), frame_of(31, 17, "RGB")
+    buffer, geometry = preprocess(frame)  # has scratch memory from now on
+    again, same = pickle.loads(pickle.dumps(preprocess))(frame)
+    np.testing.assert_array_equal(again, buffer)
+    assert same == geometry
 
 
 def test_out_allocates_nothing_that_grows_with_the_image() -> None:
