@@ -203,7 +203,7 @@ class Preprocessor:
             raise NpuLayoutError(
                 f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"
             )
-        images = [self._frame(frame) for frame in frames]
+        images = [self._frame(i, frame) for i, frame in enumerate(frames)]
         if out is None:
             buffer = np.empty(self._buffer_shape, self.target.stored)
         else:
@@ -223,7 +223,7 @@ class Preprocessor:
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _frame(self, frame: Any) -> np.ndarray:
+    def _frame(self, index: int, frame: Any) -> np.ndarray:
         channels = _ORDERS[self.source][0]
         if isinstance(frame, np.ndarray):
             given: np.ndarray = frame if type(frame) is np.ndarray else plain_array(frame)
@@ -233,8 +233,9 @@ class Preprocessor:
             reason = f"got {frame.dtype} of shape {frame.shape}"
         else:
             reason = "got None (did the camera deliver a frame?)" if frame is None else f"got {type(frame).__name__}"
+        which = "frame" if self._batch == 1 else f"frame {index}"
         raise NpuLayoutError(
-            f"frame: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
+            f"{which}: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
         )
 
     @property

@@ -157,6 +157,12 @@ def test_bad_frames_leave_out_alone(frame: Any, says: str) -> None:
     assert (out == 5).all()
 
 
+def test_a_bad_frame_of_several_is_named() -> None:
+    preprocess, frame = nl.Preprocessor(nl.TensorSpec((2, 3, 4, 4), "NCHW", "uint8")), frame_of(4, 4, "BGR")
+    with pytest.raises(nl.NpuLayoutError, match=r"^frame 1: expected .* got uint8 of shape \(4, 4\)"):
+        preprocess.batch([frame, frame[..., 0]])
+
+
 def test_bad_out() -> None:
     spec = nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")
     frame = frame_of(4, 4, "BGR")
