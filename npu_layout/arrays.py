@@ -17,8 +17,9 @@ def array_of(x: Any, what: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def plain_array(x: Any, copy: bool | None = None) -> np.ndarray:
-    """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array."""
+def plain_array(x: Any, copy: bool | None = None, expected: str = "expected an array") -> np.ndarray:
+    """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array. `expected` begins what is said of what
+    cannot be one."""
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):
         raise NpuLayoutError(
@@ -26,8 +27,8 @@ def plain_array(x: Any, copy: bool | None = None) -> np.ndarray:
         )
     try:
         array = np.asarray(x)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise NpuLayoutError(f"expected an array, got {type(x).__name__}: {error}") from None
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise NpuLayoutError(f"{expected}, got {type(x).__name__}: {error}") from None
     if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
         raise NpuLayoutError(f"{type(x).__name__} is no array: copy=False, but a copy is needed")
     return array

@@ -14,7 +14,7 @@ from .tensor import TensorSpec, check_shape
 
 
 class Conversion:
-    """A conversion between two stored tensors; made by `plan`. May be shared by threads.
+    """A conversion between two stored tensors; made by `plan`. May be shared by threads, and pickled.
 
     Attributes
     ----------
@@ -63,6 +63,9 @@ class Conversion:
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
             self._fitted = buffer.dtype, buffer.shape, out.dtype, out.shape
         return out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return plan, (self.source, self.target)
 
     def __repr__(self) -> str:
         return f"plan({self.source!r}, {self.target!r})"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import NpuLayoutError
 from .geometry import MODES, Geometry
 from .layout import Layout
@@ -44,10 +45,11 @@ class Preprocessor:
         TensorSpec of the accelerator's input: axes H, W and C, and N where it has one; 1 or 3 channels.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom alone, as for
-        YOLOX), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole frame
-        pixels).
+        YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
+        input's aspect, in whole frame pixels).
     interpolation
-        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels.
+        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels. "nearest" is INTER_NEAREST_EXACT, the
+        pixel in the middle, as in PIL; cv2.INTER_NEAREST takes the one at its top left.
     source
         Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
     color
@@ -62,10 +64,10 @@ class Preprocessor:
     ------
     NpuLayoutError
         Where the parts do not fit each other. An integer target that is not quantised takes pixels as they are:
-        dtype uint8, mean 0, std 1. A quantised one holds at least half of what mean and std make of the pixels 0..255
+        dtype uint8, mean 0, std 1. A quantised one holds more than half of what mean and std make of the pixels 0..255
         in each channel. A mean and std that are all below 1 are those of pixels from 0 to 1, and refused.
 
-    A Preprocessor may be shared by threads: each has scratch memory of its own.
+    A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
     Examples
     --------
@@ -109,7 +111,8 @@ class Preprocessor:
             raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
         if extents["C"] != channels:
             raise NpuLayoutError(
-                f"target {target.describe()} has {extents['C']} channels; color {color} expects {channels}"
+                f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
+                f"{channels}"
             )
         if target.element.nibbles:
             raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
@@ -119,6 +122,8 @@ class Preprocessor:
         self._std = _per_channel("std", std, channels)
         self._pad = _per_channel("pad_value", pad_value, channels)
         with np.errstate(all="ignore"):
+            if not np.isfinite(np.asarray(self._mean, np.float32)).all():
+                raise NpuLayoutError(f"mean: expected numbers that float32 holds, got {mean!r}")
             if not np.isfinite(np.float32(1) / np.asarray(self._std, np.float32)).all():
                 raise NpuLayoutError(f"std: expected numbers other than 0, in float32, got {std!r}")
         check_units(self._mean, self._std)
@@ -143,6 +148,9 @@ class Preprocessor:
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Preprocessor, **self.arguments), (self.target,)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -195,7 +203,7 @@ class Preprocessor:
             raise NpuLayoutError(
                 f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"
             )
-        images = [self._frame(frame) for frame in frames]
+        images = [self._frame(i, frame) for i, frame in enumerate(frames)]
         if out is None:
             buffer = np.empty(self._buffer_shape, self.target.stored)
         else:
@@ -215,17 +223,19 @@ class Preprocessor:
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _frame(self, frame: Any) -> np.ndarray:
+    def _frame(self, index: int, frame: Any) -> np.ndarray:
         channels = _ORDERS[self.source][0]
         if isinstance(frame, np.ndarray):
-            image = frame[..., None] if frame.ndim == 2 and channels == 1 else frame
+            given: np.ndarray = frame if type(frame) is np.ndarray else plain_array(frame)
+            image = given[..., None] if given.ndim == 2 and channels == 1 else given
             if frame.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == channels and 0 not in image.shape:
                 return image
             reason = f"got {frame.dtype} of shape {frame.shape}"
         else:
             reason = "got None (did the camera deliver a frame?)" if frame is None else f"got {type(frame).__name__}"
+        which = "frame" if self._batch == 1 else f"frame {index}"
         raise NpuLayoutError(
-            f"frame: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
+            f"{which}: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
         )
 
     @property
@@ -338,8 +348,8 @@ def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int])
 
 def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
     try:
-        values = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
+        values = plain_array(given)
+    except NpuLayoutError:
         values = np.empty(0, object)
     if values.dtype.kind not in "iuf" or values.size not in (1, channels) or not np.isfinite(values).all():
         raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")

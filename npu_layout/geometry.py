@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import plain_array
 from .errors import NpuLayoutError
 
 Pair = tuple[int, int]
@@ -96,7 +97,8 @@ class Geometry:
         and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
         frame_wh, input_wh: width and height in pixels. NpuLayoutError where they are not whole numbers of at least 1.
-        center: False puts all padding at the right and bottom, as YOLOX and MMDetection do.
+        center: False puts all padding at the right and bottom, as YOLOX and MMDetection do. YOLOX rounds the other side
+        down: for many sizes its picture is one pixel smaller than here.
 
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
@@ -311,10 +313,7 @@ def _round_div(a: int, b: int) -> int:
 def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[Any]]:
     """A float64 copy, and the dtype of the result."""
     expected = f"{name}: expected integers or floats of shape (..., {last})"
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    array = plain_array(values, expected=expected)
     if array.shape == (0,):
         array = array.reshape(0, last)
     if array.ndim == 0 or array.shape[-1] != last or array.dtype.kind not in "iuf":
@@ -325,10 +324,7 @@ def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[An
 
 def _mask(mask: Any, linear: bool) -> np.ndarray:
     expected = "mask: expected a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
-    try:
-        array = np.asarray(mask)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise NpuLayoutError(f"{expected}, got no array: {error}") from None
+    array = plain_array(mask, expected=expected)
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:

@@ -26,10 +26,13 @@ BLOCKS = (2, 4, 8, 16, 32, 64)
 LEAST, MARGIN = 4.0, 3.0  # dB: what a reading has to explain, and by how much better than every other one
 _FEW, _MANY, _KEPT = 192, 4096, 48  # samples of all hypotheses, of the best ones, and how many these are
 _MOST = 200.0  # dB of a reading without any error
+_CHANCE = 120.0  # dB of three values that one in a thousand times the best of a thousand readings explains
+_SHIFTS = 4096  # elements that a tensor is looked for behind where it seems to be
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 _TRIED = (
     f"Tried: every order of the axes, one of them in blocks of {BLOCKS[0]} to {BLOCKS[-1]} or as a vendor's name says, "
-    f"one pitch longer than needed; not two such pitches, nor anything in front of the tensor, nor half bytes"
+    f"one pitch longer than needed; not two such pitches, nor anything in front of the tensor, nor half bytes, "
+    f"nor int32 where the bytes do not say so"
 )
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
 
@@ -91,8 +94,8 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     Parameters
     ----------
     flat
-        The accelerator's bytes: bytes or a contiguous buffer (any dtype is tried), or an ndarray whose dtype is right
-        but for its sign (uint8 counts as bytes).
+        The accelerator's bytes: bytes or a contiguous buffer (integers of 8 and 16 bits and floats of 16 and 32 are
+        tried), or an ndarray, of any dtype, which is right but for its sign (uint8 counts as bytes).
     reference
         The tensor that they stand for, such as onnxruntime's output for the same input: numbers of the logical shape.
     axes
@@ -101,7 +104,8 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     Returns
     -------
     An Identification, with one scale, or one for each channel where that explains `MARGIN` dB more. Its `spec` is None
-    where no reading explains `LEAST` dB, or where another one is within `MARGIN` dB of the best.
+    where no reading explains `LEAST` dB (more where the reference has less than 32 elements), where another one is
+    within `MARGIN` dB of the best, and where the best explains more from a later element on.
 
     Raises
     ------
@@ -144,7 +148,9 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:  # its own dtype, unless the other sign says more
         first = [h for h in found if h.spec.dtype == dtypes[0]]
         found = [h for h in found if h in first or all(not _alike(h, other) for other in first)]
-    result = _verdict(found)
+    result = _verdict(found, values.size)
+    if result.spec is not None:
+        result = _in_place(result, result.spec, _read(raw, result.spec.dtype), values, rng)
     if result.spec is None or result.spec.quantization is None:
         return result
     spec = _along_channels(_read(raw, result.spec.dtype), result.spec, values, rng)
@@ -273,8 +279,10 @@ def _read(raw: np.ndarray, dtype: str) -> np.ndarray:
     return stored
 
 
-def _explained(read: np.ndarray, wanted: np.ndarray, steps: bool) -> np.ndarray:
-    """dB of each column of `read` that a rising straight line through `wanted` explains."""
+def _explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
+    """dB of each column of `read`, elements of `dtype`, that a rising straight line through `wanted` explains."""
+    kind = element(dtype)
+    steps, read = kind.unpacked.kind != "f", np.asarray(read, np.float64)
     y = read - read.mean(0)
     x = wanted - wanted.mean()
     power, cross = (y * y).mean(0), (y * x[:, None]).mean(0)
@@ -282,6 +290,8 @@ def _explained(read: np.ndarray, wanted: np.ndarray, steps: bool) -> np.ndarray:
     floor = np.maximum(1 / 12 if steps else 0.0, power * 10 ** (-_MOST / 10))
     score = 10 * np.log10(np.maximum(power, 1e-300) / np.maximum(left, floor))
     good = np.isfinite(read).all(0) & (cross > 0) & (power > 0)
+    if not steps:  # integers are as linear as floats of the smallest exponents
+        good &= (power > (4 * float(np.finfo(kind.unpacked).tiny)) ** 2) | (power > (x * x).mean() / 4)
     return np.where(good, score, -np.inf)
 
 
@@ -297,8 +307,8 @@ def _of_size(
     features, wanted_more = _features(more, values.shape), values[tuple(more.T)]
     found = []
     for dtype in dtypes:
-        read, steps = _read(raw, dtype), element(dtype).unpacked.kind != "f"
-        score = _explained(read[offsets].astype(np.float64), wanted, steps)
+        read = _read(raw, dtype)
+        score = _explained(read[offsets], wanted, dtype)
         best = np.argsort(-score, kind="stable")[:_KEPT]
         best = best[np.isfinite(score[best])]
         if not best.size:
@@ -306,7 +316,7 @@ def _of_size(
         fine = (features @ weights[:, best]).astype(np.int64)
         gathered = read[fine].astype(np.float64)
         seen: set[bytes] = set()
-        for column, (k, db) in enumerate(zip(best, _explained(gathered, wanted_more, steps))):
+        for column, (k, db) in enumerate(zip(best, _explained(gathered, wanted_more, dtype))):
             same = fine[:, column].tobytes()
             if same in seen or not np.isfinite(db):
                 continue
@@ -383,9 +393,36 @@ def _along_channels(read: np.ndarray, spec: TensorSpec, values: np.ndarray, rng:
     return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization})
 
 
-def _verdict(ranking: list[Hypothesis]) -> Identification:
-    if not ranking or ranking[0].score < LEAST:
+def _in_place(
+    result: Identification, spec: TensorSpec, read: np.ndarray, values: np.ndarray, rng: np.random.Generator
+) -> Identification:
+    """`result`, or none where `spec` explains more from a later element on: something lies in front of the tensor."""
+    given = spec.to_dict()
+    spare = spec.size - TensorSpec.from_dict({k: v for k, v in given.items() if k != "size"}).size
+    if not spare:
+        return result
+    index = _sampled(values, _FEW, rng)
+    places = spec.offset(*index.T)[:, None] + np.arange(min(spare, _SHIFTS) + 1)
+    with np.errstate(all="ignore"):
+        scores = _explained(read[places], values[tuple(index.T)], str(spec.dtype))
+    best = int(scores.argmax())
+    if scores[best] < scores[0] + MARGIN:
+        return result
+    why = (
+        f"{result.why}; from element {best} on it explains {scores[best]:.1f} dB: something lies in front of the "
+        f"tensor, give the buffer without its first {best * _size(spec.dtype)} bytes"
+    )
+    return Identification(result.ranking, None, why)
+
+
+def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
+    """Of `count` values a line explains s dB by chance with probability 10 ** (-s * (count - 2) / 20), or less; a
+    thousand lines are tried."""
+    least = max(LEAST, _CHANCE / (count - 2)) if count > 2 else math.inf
+    if not ranking or ranking[0].score < least:
         best = f"; the best, {ranking[0].spec.describe()}, explains {ranking[0].score:.1f} dB" if ranking else ""
+        if least > LEAST:
+            best += f", where {count} elements need {least:.0f} not to do so by chance"
         return Identification(ranking, None, f"no reading explains the buffer{best}: is it of the same input? {_TRIED}")
     first = ranking[0]
     text = f"{first.spec.describe()} explains {first.score:.1f} dB"

@@ -19,7 +19,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "ImageNet's mean and std": IMAGENET,
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
-_CUT = 0.5  # share of the pixel values that no calibration cuts off
+_CUT = 0.49  # share of the pixel values that no calibration cuts off; a mean left out of a symmetric one does
 _NEAR = 0.25  # share of what a target holds that a usual range may be off by
 
 Values = tuple[float, ...]

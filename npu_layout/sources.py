@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Union
 
@@ -48,10 +49,7 @@ class Frames(Iterable[np.ndarray]):
         self.total = lengths if limit is None else min(lengths, limit)
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        for i, frame in enumerate(frame for file in self._files for frame in _read(file)):
-            if i == self._limit:
-                return
-            yield frame
+        return islice((frame for file in self._files for frame in _read(file)), self._limit)
 
 
 def _files(path: Path) -> list[Path]:

@@ -16,6 +16,17 @@ SPEC = nl.TensorSpec((1, 3, 4, 5))
 RAGGED: Any = [[1], [2, 3]]
 MASKED = np.ma.masked_array(X, X == 0)
 NONE: Any = []
+GEOMETRY = nl.Geometry.stretch((4, 4), (4, 4))
+
+
+class Unready:
+    """As torch's tensors that require gradients."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise RuntimeError("detach it")
+
+
+UNREADY = Unready()
 
 
 @pytest.mark.parametrize(
@@ -40,6 +51,13 @@ NONE: Any = []
         (lambda: nl.Quantization(1.0).quantize(RAGGED, "int8"), "expected an array"),
         (lambda: nl.Quantization(1.0).dequantize(RAGGED), "expected an array"),
         (lambda: nl.identify(X, RAGGED), "expected an array"),
+        (lambda: GEOMETRY.points_to_frame(UNREADY), r"points_xy: expected .* \(\.\.\., 2\), got Unready: detach it"),
+        (lambda: GEOMETRY.mask_to_frame(UNREADY), "mask: expected .*, got Unready: detach it"),
+        (lambda: GEOMETRY.boxes_to_input(MASKED), "mask would be lost"),
+        (lambda: GEOMETRY.mask_to_input(MASKED[0, 0]), "mask would be lost"),
+        (lambda: nl.Preprocessor(SPEC, mean=UNREADY), "mean: expected 1 or 3 finite numbers"),
+        (lambda: nl.Preprocessor(SPEC, std=np.ma.array([1, 2, 3], mask=[0, 1, 0])), "std: expected 1 or 3"),
+        (lambda: nl.Preprocessor(SPEC)(np.ma.array(IMAGE, mask=True)), "mask would be lost"),
         (lambda: nl.identify(X, X, axes=5), "a letter for each axis"),
         (lambda: nl.Layout.named("NC1HWC2", block="a"), "whole number"),
         (lambda: nl.Layout("NC1HWC2"), r"Layout\.named\('NC1HWC2', block=16\)"),

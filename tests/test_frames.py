@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from typing import Any
 
@@ -113,6 +114,16 @@ def test_strided_frames() -> None:
     np.testing.assert_array_equal(preprocess(four[..., :3])[0], preprocess(four[..., :3].copy())[0])
 
 
+def test_it_may_be_pickled() -> None:
+    spec = nl.TensorSpec((1, 3, 12, 16), "NCHW4c", "int8", quantization=nl.Quantization(0.03, -5))
+    how: dict[str, Any] = {"mean": [120, 110, 100], "std": 58.4, "pad_value": [1, 2, 3], "interpolation": "area"}
+    preprocess, frame = nl.Preprocessor(spec, source="RGB", color="BGR", **how), frame_of(31, 17, "RGB")
+    buffer, geometry = preprocess(frame)  # has scratch memory from now on
+    again, same = pickle.loads(pickle.dumps(preprocess))(frame)
+    np.testing.assert_array_equal(again, buffer)
+    assert same == geometry
+
+
 def test_out_allocates_nothing_that_grows_with_the_image() -> None:
     peaks = []
     for side in (64, 512):
@@ -146,6 +157,12 @@ def test_bad_frames_leave_out_alone(frame: Any, says: str) -> None:
     assert (out == 5).all()
 
 
+def test_a_bad_frame_of_several_is_named() -> None:
+    preprocess, frame = nl.Preprocessor(nl.TensorSpec((2, 3, 4, 4), "NCHW", "uint8")), frame_of(4, 4, "BGR")
+    with pytest.raises(nl.NpuLayoutError, match=r"^frame 1: expected .* got uint8 of shape \(4, 4\)"):
+        preprocess.batch([frame, frame[..., 0]])
+
+
 def test_bad_out() -> None:
     spec = nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")
     frame = frame_of(4, 4, "BGR")
@@ -171,8 +188,10 @@ def test_bad_arguments() -> None:
         (uint8, {"mean": 1}, "mean and std"),
         (uint8, {"resize": "fit"}, "letterbox"),
         (uint8, {"color": "GRAY"}, "channels"),
+        (nl.TensorSpec((1, 64, 96, 3), "NHWC"), {}, "axes NCHW, has 64 channels; color RGB expects 3"),
         (uint8, {"std": 0}, "std"),
         (nl.TensorSpec((1, 3, 4, 4)), {"std": 1e-46}, "in float32"),
+        (nl.TensorSpec((1, 3, 4, 4)), {"mean": 1e39}, "mean: expected numbers that float32 holds"),
         (uint8, {"pad_value": 300}, "pad_value"),
         (nl.TensorSpec((1, 3), "NC", "uint8"), {}, "axes"),
         (nl.TensorSpec((2, 3, 4, 4), dtype="uint8"), {}, None),
@@ -197,6 +216,9 @@ IMAGENET = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
         ("int8", (1 / 255, -128), {}, "99 % of the pixel values are cut off; mean=0, std=255 would fit"),
         ("int8", (1 / 255, -128), {"std": 255}, None),
         ("int8", (1, -128), {}, None),
+        ("int8", (1, 0), {}, "make 0 to 255, and 50 % of the pixel values are cut off"),
+        ("int8", (1, 0), {"mean": 128}, None),
+        ("int8", (1 / 127, 0), {"std": 127.5}, r"mean=127\.5, std=127\.5 would fit"),
         ("int8", (1 / 64, 0), IMAGENET, None),
         ("int8", (4.758 / 255, -14), {"std": 255}, None),
         ("int8", (4.758 / 255, -14), {}, r"mean=\[123\.675, 116\.28, 103\.53\], std=\[58\.395, .* would fit"),

@@ -13,8 +13,8 @@ HOUSE = Path(nl.__file__).parent
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
     "errors host markup names",
-    "elements layout geometry arrays",
-    "storage",
+    "elements layout arrays",
+    "storage geometry",
     "spans misfits",
     "repack",
     "gray quantization strided",

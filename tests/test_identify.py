@@ -144,6 +144,38 @@ def test_a_sign_that_no_value_needs() -> None:
     assert unknown.spec is None and "uint8" in unknown.why and "int8" in unknown.why
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [("int32", 1e-6), ("int16", 2e-3)])
+def test_integers_are_no_floats_of_the_smallest_exponents(dtype: str, scale: float) -> None:
+    reference = np.abs(blobs(SHAPE))
+    spec = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=nl.Quantization(scale))
+    found = nl.identify(spec.pack(reference).tobytes(), reference)
+    best = [h.spec.dtype for h in found.ranking if h.score > 20]
+    assert not any("float" in name for name in best), found.why
+    known = nl.identify(spec.pack(reference), reference).spec
+    assert known is not None and known.dtype == dtype and same_reading(known, spec)
+
+
+def test_a_header_as_long_as_a_step_between_neighbours() -> None:
+    reference = blobs((1, 19, 40, 46))
+    spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
+    flat = bytes(16) + spec.pack(reference).tobytes()
+    found = nl.identify(flat, reference)
+    assert found.spec is None and "without its first 16 bytes" in found.why, found.why
+    found = nl.identify(flat[16:], reference)
+    assert found.spec is not None and same_reading(found.spec, spec), found.why
+
+
+def test_few_values_fit_by_chance() -> None:
+    rng = np.random.default_rng(0)
+    for count in (2, 3, 4, 8, 16) * 10:
+        found = nl.identify(rng.integers(-128, 128, 4 * count, np.int8), rng.standard_normal((1, count)))
+        assert found.spec is None, found.why
+    assert "16 elements need 9 not to do so by chance" in found.why
+    answer = rng.standard_normal((1, 10))
+    spec = nl.TensorSpec(answer.shape, "NC16c", "int8", quantization=nl.Quantization(0.02))
+    assert nl.identify(spec.pack(answer), answer).spec is not None
+
+
 def test_refusals() -> None:
     reference = blobs(SHAPE)
     for flat, given, arguments, says in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,14 @@ def test_as_unpack_and_pack() -> None:
         out = np.full(target.storage_shape, 9, target.stored)
         assert convert(flat.tobytes(), out) is out
         np.testing.assert_array_equal(out.reshape(-1), result)
+
+
+def test_it_may_be_pickled() -> None:
+    convert = nl.plan(spec("NCHW16c", "int8", PER_CHANNEL), spec("NHWC", "float32"))
+    flat = filled(convert.source)
+    again = pickle.loads(pickle.dumps(convert))
+    assert (again.source, again.target) == (convert.source, convert.target)
+    np.testing.assert_array_equal(again(flat), convert(flat))
 
 
 def test_axes_in_another_order() -> None:
