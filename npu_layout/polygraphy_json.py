@@ -23,7 +23,7 @@ import numpy as np
 
 from .errors import RecordingError
 from .foreign_files import existing, home_of, imported, parse_npy, read_json, told_of
-from .model_side import model_inputs, model_outputs
+from .model_side import Model, sides
 from .raw_dumps import SPEC
 from .recording import Recording
 from .recording_files import PathLike
@@ -174,9 +174,10 @@ def _array(encoded: Any, where: str) -> np.ndarray:
         return parse_npy(base64.b64decode(encoded["array"], validate=True), where)
 
 
-def save_polygraphy(recording: Recording, folder: Path) -> None:
+def save_polygraphy(recording: Recording, folder: Path, model: Model | None = None) -> None:
     """Fill `folder` with inputs.json and outputs.json for ``polygraphy run --load-inputs`` and ``--load-outputs``:
     inputs as the ONNX model takes them, outputs unpacked, runner npu_layout. Frame by frame, so memory holds one."""
+    as_model = sides(recording, model)
     tail = f']]], "{_KIND}": "RunResults"}}'
     with (
         (folder / "inputs.json").open("w", encoding="utf-8") as inputs,
@@ -185,11 +186,9 @@ def save_polygraphy(recording: Recording, folder: Path) -> None:
         inputs.write("[")
         outputs.write(f'{{"lst": [["{RUNNER}", [')
         for i, frame in enumerate(recording.frames):
-            _put(inputs, i, {name: _encoded(array) for name, array in model_inputs(recording, frame).items()})
-            lazy = {
-                name: {"values": _encoded(array), _KIND: "LazyArray"}
-                for name, array in model_outputs(recording, frame).items()
-            }
+            given, gave = as_model(frame, i)
+            _put(inputs, i, {name: _encoded(array) for name, array in given.items()})
+            lazy = {name: {"values": _encoded(array), _KIND: "LazyArray"} for name, array in gave.items()}
             _put(outputs, i, {"outputs": lazy, "runtime": None, "runner_name": RUNNER, _KIND: "IterationResult"})
         inputs.write("]")
         outputs.write(tail)

@@ -40,6 +40,13 @@ def test_there_and_back(here: Path, board: Board, capsys: pytest.CaptureFixture[
     assert ran(capsys, "validate", "again", "model.onnx")[0] == 0
 
 
+def test_export_for_a_model(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the camera's frame, which the model does not take, is left out, and the names are its own."""
+    assert ran(capsys, "export", "good", "theirs", "--form", "onnx", "--model", "model.onnx")[0] == 0
+    status, _, err = ran(capsys, "import", "theirs", "again", "--model", "model.onnx")
+    assert status == 0 and [*nl.Recording.load("again").frames[0].inputs] == ["image"], err
+
+
 def test_specs_of_flat_buffers(here: Path, board: Board, capsys: pytest.CaptureFixture[str]) -> None:
     """Dumps of flat bytes, and a file that says what they hold."""
     Path("dumps").mkdir()
@@ -70,6 +77,8 @@ def test_specs_of_flat_buffers(here: Path, board: Board, capsys: pytest.CaptureF
         ["export", "good", "new", "--form", "tar"],
         ["export", "good", "new", "--form", "rknn"],
         ["export", "good", "good", "--form", "raw"],
+        ["export", "good", "new", "--form", "raw", "--model", "model.onnx"],
+        ["export", "good", "new", "--form", "onnx", "--model", "nowhere.onnx"],
     ],
     ids=" ".join,
 )
