@@ -11,7 +11,7 @@ import numpy as np
 
 from .engines import axes_in_model
 from .errors import NpuLayoutError
-from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
+from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, finite, read, stored
 from .identify import identify
 from .quantization import Quantization
 from .scales import called, fitted, line, requantised, words
@@ -33,7 +33,7 @@ def readings(case: Case) -> Iterator[Found]:
         return
     own = _places(case, case.spec) if case.fits else None
     candidates: list[tuple[TensorSpec, np.ndarray]] = []
-    for i in sorted(range(len(case.buffers)), key=lambda i: -float(case.references[i].var()))[:2]:
+    for i in sorted(range(len(case.buffers)), key=lambda i: -float(finite(case.references[i]).var()))[:2]:
         try:
             found = identify(case.spec.flat(case.buffers[i]).tobytes(), case.references[i], axes=case.letters)
         except NpuLayoutError:
@@ -215,7 +215,7 @@ def _common_places(case: Case, channels: int) -> tuple[list[np.ndarray], list[np
 
 def _far(reference: np.ndarray, axis: int | None) -> np.ndarray:
     """How far each place is, in its most extreme channel, from that channel's mean."""
-    rows = np.moveaxis(reference, axis or 0, 0).reshape(reference.shape[axis or 0], -1)
+    rows = np.moveaxis(finite(reference), axis or 0, 0).reshape(reference.shape[axis or 0], -1)
     return np.asarray(np.abs(rows - rows.mean(1, keepdims=True)).max(0))
 
 

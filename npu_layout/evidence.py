@@ -79,7 +79,7 @@ class Samples:
         pool = np.sort(rng.choice(rest, min(rest, 6 * count), replace=False))
         far = np.zeros((channels, len(pool)))
         for reference in references:
-            values = by_channel(reference, channel_axis)
+            values = by_channel(finite(reference), channel_axis)
             np.maximum(far, np.abs(values[:, pool] - values.mean(1, keepdims=True)), out=far)
         order = np.argsort(-far, 1, kind="stable")[:, : (count + 1) // 2]
         rows = []
@@ -103,6 +103,12 @@ class Samples:
             index[self.channel_axis] = order[self.channel]
         with np.errstate(all="ignore"):
             return np.asarray(np.nan_to_num(tensor[tuple(index)].astype(np.float64), posinf=0.0, neginf=0.0))
+
+
+def finite(x: np.ndarray) -> np.ndarray:
+    """With 0 where it is NaN or infinite."""
+    good = np.isfinite(x)
+    return x if good.all() else np.where(good, x, x.dtype.type(0))
 
 
 def by_channel(x: np.ndarray, axis: int | None) -> np.ndarray:

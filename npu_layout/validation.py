@@ -14,7 +14,7 @@ from . import causes, tolerances
 from .comparison import Comparison
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
-from .evidence import LEAST, Case, Explanation, arithmetic, ends
+from .evidence import LEAST, Case, Explanation, arithmetic, ends, finite
 from .layout import Layout
 from .model_side import Feeds, as_model, normalisation, paired
 from .progress import track
@@ -35,6 +35,7 @@ _MEMORY = 256 << 20  # bytes that they may take
 _RUN = 4  # of them in a row, so that a shift can be seen
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # what is NaN or infinite the report says
 def validate(
     recording: Recording,
     model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
@@ -118,11 +119,13 @@ def validate(
         axis = channel_axis(x.shape)
         if axis is not None:
             normalisation(recording.meta, x.shape[axis])  # or it raises
-    cases = {name: _case(name, other, specs[name], kept) for name, other in pairs.items()}
+    cases = {k: _case(k, other, specs[k], kept) for k, other in pairs.items() if 0 not in shapes[other]}
     settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
     remade = [] if settled else _remade(engine, recording, kept, progress)
     reports = {
         name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade, asked, pairs)
+        if name in cases
+        else _empty(name, other, specs[name], shapes[other])
         for name, other in pairs.items()
     }
     missing = [name for name in shapes if name not in pairs.values()]
@@ -220,6 +223,11 @@ def _case(name: str, other: str, spec: TensorSpec, kept: Sequence[_Kept]) -> Cas
     return Case(spec, [k.outputs[name] for k in kept], references, alike)
 
 
+def _empty(name: str, other: str, spec: TensorSpec, shape: tuple[int, ...]) -> OutputReport:
+    why = f"The model's output has no values in any frame, its shape is {shape}: nothing was compared"
+    return OutputReport(name, other, "ambiguous", None, f"{why}. Record frames that give it some.", spec)
+
+
 def _judged(
     name: str,
     other: str,
@@ -272,7 +280,7 @@ def _exhibit(
 ) -> Exhibit:
     """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
     seen = {row for m in remade for row in m.rows} or range(len(kept))
-    at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
+    at = max(seen, key=lambda i: float(finite(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
         scale, zero_point = arithmetic(case.spec, case.samples)
