@@ -15,6 +15,7 @@ import numpy as np
 from .errors import LayoutError, NpuLayoutError
 from .layout import Layout
 from .tensor import TensorSpec
+from .whole_files import npy_bytes, whole
 
 T = TypeVar("T")
 
@@ -140,14 +141,6 @@ def free(path: str, force: bool) -> None:
 
 def write_array(path: str, array: np.ndarray) -> None:
     """A .npy file by its name, else raw bytes; it appears whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("xb") as file:
-            if target.suffix == ".npy":
-                np.save(file, array, allow_pickle=False)
-            else:
-                file.write(np.ascontiguousarray(array).data)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    content = npy_bytes(array) if path.endswith(".npy") else np.ascontiguousarray(array).data
+    with whole(path) as file:
+        file.write(content)

@@ -12,7 +12,6 @@ before. The JSON is read here, because Polygraphy itself is not needed for that 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from .recording import Recording
 from .recording_files import PathLike
 from .recording_frames import Arrays, Frame
 from .tensor import TensorSpec
+from .whole_files import npy_bytes
 
 RUNNER = "npu_layout"
 _KIND = "polygraphy_class"
@@ -199,6 +199,4 @@ def _put(file: TextIO, i: int, iteration: Any) -> None:
 
 
 def _encoded(array: np.ndarray) -> dict[str, str]:
-    content = io.BytesIO()
-    np.lib.format.write_array(content, array, allow_pickle=False)
-    return {"array": base64.b64encode(content.getvalue()).decode(), _KIND: "ndarray"}
+    return {"array": base64.b64encode(npy_bytes(array)).decode(), _KIND: "ndarray"}

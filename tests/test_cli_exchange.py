@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from test_cli import ran
@@ -89,3 +92,50 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str], arguments: li
     _, *sentence = err.splitlines()
     assert status == 2 and out == "" and len(sentence) == 1 and "defect" not in err and "Error" not in err, err
     assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["export", "good", "new", "--form", form] for form in ("raw", "polygraphy", "onnx")),
+        ["import", "theirs", "new"],
+        ["record", "model.onnx", "frame.png", "--simulate", "NHWC", "--out", "new"],
+        ["validate", "good", "model.onnx", "--html", "new"],
+        ["repack", "raw.bin", "new", "--shape", "90x90", "--from", "NC", "--to", "CN", "--dtype", "uint8"],
+        ["repack", "raw.bin", "new.npy", "--shape", "90x90", "--from", "NC", "--to", "CN", "--dtype", "uint8"],
+    ],
+    ids=" ".join,
+)
+def test_no_room(here: Path, board: Board, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """What was to be written is named, and nothing is left half written."""
+    assert ran(capsys, "export", "good", "theirs", "--form", "raw")[0] == 0
+    cv2.imwrite("frame.png", board.frames[0])
+    Path("raw.bin").write_bytes(bytes(8100))
+    before, limits = sorted(here.rglob("*")), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
+    try:
+        status, _, err = ran(capsys, *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    sentence = err.splitlines()[-1]
+    assert status == 2 and "File too large" in sentence and "'new" in sentence and "partial" not in sentence, err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """To put a file in their place would, for who is root, take away /dev/stdout."""
+    Path("raw.bin").write_bytes(bytes(range(6)))
+    how = ["--shape", "2x3", "--from", "NC", "--to", "CN", "--dtype", "uint8", "--force"]
+    Path("there").write_bytes(b"old")
+    Path("link").symlink_to("there")
+    assert ran(capsys, "repack", "raw.bin", "link", *how)[0] == 0
+    assert Path("link").is_symlink() and Path("there").read_bytes() == bytes([0, 3, 1, 4, 2, 5])
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert ran(capsys, "repack", "raw.bin", "pipe", *how)[0] == 0
+        assert os.read(reader, 9) == bytes([0, 3, 1, 4, 2, 5]) and Path("pipe").is_fifo()
+    finally:
+        os.close(reader)
+    status, _, err = ran(capsys, "validate", "good", "model.onnx", "--html", "/dev/full")
+    assert status == 2 and "'/dev/full': No space left on device" in err
