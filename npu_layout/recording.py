@@ -128,7 +128,7 @@ class Recorder:
         answers with {name: array}, or with a list of arrays in the order of output_specs; bytes and other buffers will
         do for arrays.
     folder
-        Where to record: a new or empty folder. RecordingError where it holds anything.
+        Where to record: a new or empty folder. RecordingError where it holds anything, or is none.
     input_specs
         TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
     preprocess
@@ -184,6 +184,8 @@ class Recorder:
                 },
             }
         )
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
         if any(self.folder.iterdir()):
             raise RecordingError(f"{self.folder} is not empty; a recording is never written over another")

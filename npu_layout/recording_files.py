@@ -133,7 +133,8 @@ def _inside(folder: Path, file: Path) -> None:
 
 
 def _kind_of(file: Path) -> str:
-    return "a link" if file.is_symlink() else "a folder" if file.is_dir() else "nothing"
+    kinds = {"a link": file.is_symlink(), "a folder": file.is_dir(), "a file": file.exists()}
+    return next((kind for kind, is_it in kinds.items() if is_it), "nothing")
 
 
 def read_about(folder: Path) -> dict[str, Any]:

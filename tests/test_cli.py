@@ -342,6 +342,10 @@ def test_an_engine_that_fails(here: Path, capsys: pytest.CaptureFixture[str]) ->
     status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Failing", "--out", "part")
     assert status == 2 and "frame 2: RuntimeError: the driver is gone; the 2 frames before it are in part" in err
     assert len(nl.Recording.load("part")) == 2
+    Path("empty").mkdir()
+    Path("link").symlink_to("empty")
+    status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Broken", "--out", "link")
+    assert status == 2 and "frame 0: OSError: no board" in err and not any(Path("empty").iterdir()), err
 
 
 BAD = (
@@ -359,6 +363,7 @@ BAD = (
     ["validate", "good", "model.onnx", "--min-cosine", "0.9", "--min-cosine", "maps:0.8"],
     ["validate", "good", "model.onnx", "--junit", "no/such/folder.xml"],
     ["inspect", "nowhere"],
+    ["record", "model.onnx", "images", "--simulate", "NCHW", "--out", "model.onnx"],
     ["inspect", "images"],
     ["inspect", "damaged"],
     ["inspect", "heat.npy"],
