@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -604,3 +605,12 @@ def test_plain_where_rich_is_missing(
 def test_the_parser_knows_every_verb_of_the_table() -> None:
     (verbs,) = (a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
     assert list(verbs.choices) == [verb.name for verb in cli.VERBS]
+
+
+def test_names_that_the_terminal_cannot_show(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree("good", "gut \u00fc \udcff")
+    shown = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert main(["export", "gut \u00fc \udcff", "aus \u00fc", "--form", "raw"]) == 0
+    shown.seek(0)
+    assert shown.read() == "aus \\xfc: 5 frames\n"
