@@ -208,6 +208,11 @@ class Recorder:
         has no spec, or where an array does not fit its spec, in size, dtype or by the order that its shape says."""
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
+        if frame is not None and FRAME in given:
+            raise RecordingError(
+                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give one of them alone "
+                f"(npu-layout record --without-frames), or rename the input"
+            )
         seen = given if frame is None else {**given, FRAME: frame}
         # A copy: an engine may work in place.
         went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}
