@@ -260,6 +260,8 @@ def _judged(
     held = tolerances.held(name, asked, figures)
     dead = () if comparison is None else comparison.dead
     finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
+    if comparison is not None and figures is None:  # NaN and infinities alone
+        channels, ranking = [], []
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
         name, other, *finding[:3], spec, figures, channels,

@@ -614,6 +614,7 @@ def test_a_model_that_gives_no_numbers(tmp_path: Path, model: bytes, dtype: str,
         report.to_html(tmp_path / "page.html")
     output = report.outputs["maps"]
     assert output.verdict == verdict and re.search(says, output.why), output.why
+    assert bool(output.channels) == bool(output.ranking) == ("All 10944" not in output.why)
 
 
 def test_an_output_without_values_leaves_the_others_their_verdict() -> None:
