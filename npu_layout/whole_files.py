@@ -29,8 +29,7 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             if not straight:
                 partial.unlink(missing_ok=True)
     except OSError as error:
-        error.filename, error.filename2 = os.fspath(path), None
-        raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def npy_bytes(array: np.ndarray) -> memoryview:
