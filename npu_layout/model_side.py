@@ -10,14 +10,13 @@ import numpy as np
 
 from .engines import OnnxRuntimeEngine, axes_in_model, fits, transposed
 from .errors import NpuLayoutError, RecordingError
-from .layout import Layout
+from .layout import Layout, Shape
 from .quantization import Quantization
 from .recording import Recording
 from .recording_frames import FRAME, Arrays, Frame
 from .tensor import TensorSpec
 
 Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
-Shape = tuple[Any, ...]  # as the model declares it: an axis without a fixed length is its name, or None
 
 
 def model_inputs(recording: Recording, frame: Frame) -> Arrays:
@@ -140,7 +139,7 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
             )
         spec = recording.specs[name]
         shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-        pairs[name] = next((k for k in free if fits(shapes[k], shape)), free[0])
+        pairs[name] = next((k for k in free if shapes[k] == shape), free[0])
     return {name: pairs[name] for name in recording.outputs}
 
 
@@ -149,7 +148,7 @@ def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
     model's axes have here by their number, where it names axes of the shape that is wanted otherwise."""
     letters = Layout.of_rank(len(wanted)).axes
     shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-    if fits(wanted, spec.shape) and not fits(wanted, shape):
+    if spec.shape == wanted != shape:
         table = str.maketrans(spec.axes + spec.axes.lower(), letters + letters.lower())
         named = {"axes": letters, "layout": spec.layout.tag.translate(table)}
         return TensorSpec.from_dict({**spec.to_dict(), **named})
@@ -183,7 +182,9 @@ def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, 
     if model is None:
         return lambda frame, _: Frame(model_inputs(recording, frame), model_outputs(recording, frame))
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
-    feeds, shapes = Feeds(engine, recording), {k: shape or (1,) for k, shape in engine.output_shapes.items()}
+    feeds = Feeds(engine, recording)
+    # As they really are: the model may leave lengths open.
+    shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}
     pairs = paired(recording, shapes)
     specs = {name: as_model(recording.specs[name], shapes[other]) for name, other in pairs.items()}
 

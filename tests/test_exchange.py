@@ -257,18 +257,17 @@ def test_inputs_as_the_model_takes_them() -> None:
 
 
 def matmul(axes: str, dtype: int, name: str) -> bytes:
-    """3 channels to 4, of 4 x 5 places, quantised as 1/128 with zero point 128 where dtype is UINT8."""
-    shape = {"N": 1, "C": 3, "H": 4, "W": 5}
+    """3 channels to 4, of 4 x 5 places, quantised as 1/128 with zero point 128 where dtype is UINT8. The lengths of its
+    output are left open."""
+    shape = [{"N": 1, "C": 3, "H": 4, "W": 5}[letter] for letter in axes]
     w = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
     held = {"w": w[..., None, None] if axes == "NCHW" else w.T, "s": np.float32(1 / 128), "z": np.uint8(128)}
     whole = [] if dtype == TensorProto.FLOAT else [helper.make_node("DequantizeLinear", [name, "s", "z"], ["real"])]
     operator = helper.make_node("Conv" if axes == "NCHW" else "MatMul", ["real" if whole else name, "w"], ["y/z:0"])
-    ports = [
-        helper.make_tensor_value_info(port, kind, [{**shape, "C": channels}[letter] for letter in axes])
-        for port, kind, channels in ((name, dtype, 3), ("y/z:0", TensorProto.FLOAT, 4))
-    ]
+    taken = helper.make_tensor_value_info(name, dtype, shape)
+    given = helper.make_tensor_value_info("y/z:0", TensorProto.FLOAT, [*axes])
     constants = [numpy_helper.from_array(np.asarray(v), k) for k, v in held.items()]
-    graph = helper.make_graph([*whole, operator], "small", ports[:1], ports[1:], constants)
+    graph = helper.make_graph([*whole, operator], "small", [taken], [given], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
 
 
