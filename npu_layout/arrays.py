@@ -17,6 +17,12 @@ def array_of(x: Any, what: str) -> np.ndarray:
     return np.asarray(x)
 
 
+def finite(x: np.ndarray) -> np.ndarray:
+    """With 0 where it is NaN or infinite."""
+    good = np.isfinite(x)
+    return x if good.all() else np.where(good, x, x.dtype.type(0))
+
+
 def plain_array(x: Any, copy: bool | None = None, expected: str = "expected an array") -> np.ndarray:
     """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array. `expected` begins what is said of what
     cannot be one."""

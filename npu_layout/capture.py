@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Union
 
 import numpy as np
@@ -118,13 +118,18 @@ def capture(
     try:
         for frame in track(frames, frames.total, "recording", progress):
             recorder.infer(feed(frame), frame=frame if keep_frames else None)
-    except Exception as error:  # the engine's may be anything
+    except BaseException as error:
+        with suppress(OSError):  # a full disk; or the folder is a link or the working one, which may stay
+            if recorder.count:
+                recorder.close()
+            else:
+                for file in recorder.folder.iterdir():
+                    file.unlink()
+                recorder.folder.rmdir()
+        if not isinstance(error, Exception):
+            raise
         what = str(error) if isinstance(error, NpuLayoutError) else f"{type(error).__name__}: {error}"
         kept = f"; the {recorder.count} frames before it are in {folder}" if recorder.count else ""
         raise NpuLayoutError(f"frame {recorder.count}: {what}{kept}") from error
-    finally:
-        if recorder.count:
-            recorder.close()
-        else:
-            shutil.rmtree(folder)
+    recorder.close()
     return recorder.count

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import finite
 from .channels import channel_axis, listed
 from .engines import axes_in_model
 from .errors import NpuLayoutError
@@ -34,7 +35,7 @@ def readings(case: Case) -> Iterator[Found]:
         return
     own = _places(case, case.spec) if case.fits else None
     candidates: list[tuple[TensorSpec, np.ndarray]] = []
-    for i in sorted(range(len(case.buffers)), key=lambda i: -float(case.references[i].var()))[:2]:
+    for i in sorted(range(len(case.buffers)), key=lambda i: -float(finite(case.references[i]).var()))[:2]:
         try:
             found = identify(case.spec.flat(case.buffers[i]).tobytes(), case.references[i], axes=case.letters)
         except NpuLayoutError:
@@ -144,7 +145,7 @@ def activations(case: Case) -> Iterator[Found]:
     for text, make, possible in made:
         if not possible.any():
             continue
-        wanted = np.stack([case.samples.of(make(np.nan_to_num(r.astype(np.float64)))) for r in case.references])
+        wanted = np.stack([case.samples.of(make(finite(r).astype(np.float64))) for r in case.references])
         left = case.codes - case.predicted(wanted)
         if possible.all():
             yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
@@ -223,13 +224,13 @@ def _common_places(case: Case, channels: int) -> tuple[list[np.ndarray], list[np
         real = real.transpose(axes_in_model(spec.axes))
         for values, into in ((real, device), (reference, model)):
             rows = np.moveaxis(values, axis or 0, 0).reshape(channels, -1)[:, chosen]
-            into.append(np.nan_to_num(rows.astype(np.float64), posinf=0.0, neginf=0.0))
+            into.append(finite(rows).astype(np.float64))
     return device, model
 
 
 def _far(reference: np.ndarray, axis: int | None) -> np.ndarray:
     """How far each place is, in its most extreme channel, from that channel's mean."""
-    rows = np.moveaxis(reference, axis or 0, 0).reshape(reference.shape[axis or 0], -1)
+    rows = np.moveaxis(finite(reference), axis or 0, 0).reshape(reference.shape[axis or 0], -1)
     return np.asarray(np.abs(rows - rows.mean(1, keepdims=True)).max(0))
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 
+from .arrays import finite
 from .layout import Layout
 
 _SHARE = 0.3  # of what varies, that the places of the last axis have to tell: maps of an object in the middle tell 0.2
@@ -26,9 +27,7 @@ def channel_axis(reference: np.ndarray) -> int | None:
     usual = letters.index("C")
     if last < 2 or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
         return usual
-    with np.errstate(all="ignore"):
-        finite = np.nan_to_num(reference.astype(np.float64), posinf=0.0, neginf=0.0)
-    here, there = _told(finite, last), _told(finite, usual)
+    here, there = (_told(finite(reference), axis) for axis in (last, usual))
     return last if (here >= there if last > 2 else here > max(_SHARE, _MORE * there)) else usual
 
 
@@ -41,7 +40,7 @@ def listed(items: Iterable[object], most: int = 6) -> str:
 def _told(x: np.ndarray, axis: int) -> float:
     """The share of the variance that the index along `axis` tells: the ANOVA estimate of the component between groups,
     (mean square between - within) / count, which is about 0 where there is only noise."""
-    groups = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    groups = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1).astype(np.float64, copy=False)
     count, each = groups.shape
     if count < 2 or each < 2:
         return 0.0

@@ -168,6 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # What OpenCV and FFmpeg print of a damaged file is said here in one sentence.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+    if getattr(sys.stdout, "errors", "") == "strict":  # a name that the terminal cannot show is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         if options.verb not in _QUIET:
             print(options.command, file=sys.stderr)

@@ -70,10 +70,11 @@ def export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RECORDING", help="its folder")
     parser.add_argument("out", metavar="OUT", help="a new folder")
     parser.add_argument("--form", required=True, help="raw, polygraphy or onnx")
+    parser.add_argument("--model", metavar="FILE", help="polygraphy, onnx: the model, whose tensors they then are")
 
 
 def export_recording(options: argparse.Namespace) -> int:
     recording = Recording.load(options.recording)
-    npu_layout.exchange.save(recording, options.out, form=options.form)
+    npu_layout.exchange.save(recording, options.out, form=options.form, model=options.model)
     console.say(f"{options.out}: {len(recording)} frames")
     return 0

@@ -13,8 +13,10 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from .errors import LayoutError, NpuLayoutError
+from .foreign_files import parse_npy
 from .layout import Layout
 from .tensor import TensorSpec
+from .whole_files import npy_bytes, whole
 
 T = TypeVar("T")
 
@@ -92,13 +94,10 @@ def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
 
 def array_in(path: str) -> np.ndarray:
     """The array of a .npy file. NpuLayoutError where it is none; nothing is unpickled."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise NpuLayoutError(f"{path}: cannot be read as .npy ({error})") from None
-    if not isinstance(array, np.ndarray):
-        raise NpuLayoutError(f"{path}: expected one array (.npy), got an archive of several")
-    return array
+    content = Path(path).read_bytes()
+    if not content.startswith(np.lib.format.MAGIC_PREFIX):
+        raise NpuLayoutError(f"{path}: expected one array (.npy), got something else")
+    return parse_npy(content, path)
 
 
 def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
@@ -140,14 +139,6 @@ def free(path: str, force: bool) -> None:
 
 def write_array(path: str, array: np.ndarray) -> None:
     """A .npy file by its name, else raw bytes; it appears whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("xb") as file:
-            if target.suffix == ".npy":
-                np.save(file, array, allow_pickle=False)
-            else:
-                file.write(np.ascontiguousarray(array).data)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    content = npy_bytes(array) if path.endswith(".npy") else np.ascontiguousarray(array).data
+    with whole(path) as file:
+        file.write(content)

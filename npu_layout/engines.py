@@ -55,18 +55,13 @@ class _Port:
         layout = Layout.of_rank(len(self.shape)) if self.shape else Layout.plain("A")
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
-    def accepts(self, shape: tuple[int, ...]) -> bool:
-        return len(shape) == len(self.shape) and all(
-            not isinstance(want, int) or want < 1 or want == got for want, got in zip(self.shape, shape)
-        )
-
     def check(self, value: Any) -> np.ndarray:
         array = np.asarray(value)
         if not self.shape and array.shape == (1,):
             array = array.reshape(())
         if self.dtype is not None and array.dtype != self.dtype:
             raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {array.dtype} of shape {array.shape}")
-        if not self.accepts(array.shape):
+        if not fits(self.shape, array.shape):
             raise NpuLayoutError(f"{self.what} expects shape {_words(self.shape)}, got {array.shape}")
         return array
 
@@ -323,6 +318,13 @@ def _words(shape: tuple[Any, ...]) -> str:
 
 def _named(spec: TensorSpec, name: str) -> TensorSpec:
     return TensorSpec.from_dict({**spec.to_dict(), "name": name})
+
+
+def fits(wanted: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether the model takes `shape` for the one that it declares, in which an axis may have a name or None."""
+    return len(shape) == len(wanted) and all(
+        not isinstance(want, int) or want < 1 or want == got for want, got in zip(wanted, shape)
+    )
 
 
 def axes_in_model(axes: str) -> list[int]:

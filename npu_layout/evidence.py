@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import finite
 from .comparison import decibels
 from .elements import unpack_nibbles
 from .engines import axes_in_model
@@ -79,7 +80,7 @@ class Samples:
         pool = np.sort(rng.choice(rest, min(rest, 6 * count), replace=False))
         far = np.zeros((channels, len(pool)))
         for reference in references:
-            values = by_channel(reference, channel_axis)
+            values = by_channel(finite(reference), channel_axis)
             np.maximum(far, np.abs(values[:, pool] - values.mean(1, keepdims=True)), out=far)
         order = np.argsort(-far, 1, kind="stable")[:, : (count + 1) // 2]
         rows = []
@@ -101,8 +102,7 @@ class Samples:
         if order is not None:
             assert self.channel_axis is not None
             index[self.channel_axis] = order[self.channel]
-        with np.errstate(all="ignore"):
-            return np.asarray(np.nan_to_num(tensor[tuple(index)].astype(np.float64), posinf=0.0, neginf=0.0))
+        return finite(tensor[tuple(index)]).astype(np.float64)
 
 
 def by_channel(x: np.ndarray, axis: int | None) -> np.ndarray:
@@ -129,9 +129,7 @@ def read(spec: TensorSpec, elements: np.ndarray, samples: Samples, order: np.nda
     placed: list[Any] = [0] * len(index)
     for model, own in enumerate(axes_in_model(spec.axes)):
         placed[own] = index[model]
-    with np.errstate(all="ignore"):
-        values = elements[spec.offset(*placed)].astype(np.float64)
-        return np.asarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
+    return finite(elements[spec.offset(*placed)]).astype(np.float64)
 
 
 def ends(spec: TensorSpec) -> tuple[float, float]:

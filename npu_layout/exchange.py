@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple
 from . import onnx_test_data, polygraphy_json, raw_dumps, rknn_snapshot
 from .errors import NpuLayoutError, RecordingError
 from .foreign_files import existing, told_of
+from .model_side import Model
 from .recording import Recording
 from .recording_files import PathLike, new_folder
 from .tensor import TensorSpec
@@ -25,7 +26,8 @@ class Form(NamedTuple):
     importer
         What `load` calls with the path and those of its options that this form has.
     exporter
-        What `save` calls with the recording and the path; None: this form is not written.
+        What `save` calls with the recording, the path, and those of its options that this form has; None: this form is
+        not written.
     recognises
         Whether a path looks like this form.
     help
@@ -33,7 +35,7 @@ class Form(NamedTuple):
     """
 
     importer: Callable[..., Recording]
-    exporter: Callable[[Recording, Path], None] | None
+    exporter: Callable[..., None] | None
     recognises: Callable[[Path], bool]
     help: str
 
@@ -124,23 +126,22 @@ def load(
     given = dict(
         specs=specs, description=description, inputs=inputs, runner=runner, model=model, outputs=outputs, side=side
     )
-    given = {name: value for name, value in given.items() if value is not None}
-    takes = inspect.signature(FORMS[chosen].importer).parameters
-    if not set(given) <= set(takes):
-        raise NpuLayoutError(
-            f"form {chosen!r} takes no {', '.join(sorted(set(given) - set(takes)))}; it takes {', '.join([*takes][1:])}"
-        )
-    return FORMS[chosen].importer(path, **given)
+    importer = FORMS[chosen].importer
+    return importer(path, **_taken(chosen, importer, 1, given))
 
 
-def save(recording: Recording, path: PathLike, *, form: str) -> None:
+def save(recording: Recording, path: PathLike, *, form: str, model: Model | None = None) -> None:
     """Write a recording in another tool's form: a new folder, which appears whole or not at all.
 
-    polygraphy and onnx get the outputs unpacked by their specs (float32 where quantised) and the inputs as the ONNX
-    model takes them (what ``npu_layout.model_side.model_inputs`` gives); specs and meta are lost. raw keeps everything.
+    raw keeps everything. polygraphy and onnx get the outputs unpacked by their specs (float32 where quantised) and the
+    inputs as an ONNX model takes them; specs, meta and the camera's frames are lost. `model` (path, bytes or engine) is
+    the one that the files are meant for: what it takes and gives is written as `validate` has it, in its names, dtypes
+    and order of axes. Without it a quantised input becomes real values, though the model may take the stored integers,
+    and axes stay as the specs have them.
 
-    Raises RecordingError where `path` exists or there are no frames, NpuLayoutError on a form that cannot be written
-    and where the onnx package is needed and missing.
+    Raises RecordingError where `path` exists, there are no frames or they do not fit the model, NpuLayoutError on a
+    form that cannot be written, a model that cannot be loaded or is not needed, and where the onnx package is needed
+    and missing.
 
     >>> import tempfile, numpy as np
     >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
@@ -157,7 +158,17 @@ def save(recording: Recording, path: PathLike, *, form: str) -> None:
     if not len(recording):
         raise RecordingError(f"{path}: there are no frames to write")
     with new_folder(path) as folder:
-        exporter(recording, folder)
+        exporter(recording, folder, **_taken(form, exporter, 2, {"model": model}))
+
+
+def _taken(form: str, call: Callable[..., Any], own: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, all of which `call` has to take behind its `own` arguments."""
+    given = {name: value for name, value in options.items() if value is not None}
+    takes = [*inspect.signature(call).parameters][own:]
+    if not set(given) <= set(takes):
+        lacking = ", ".join(sorted(set(given) - set(takes)))
+        raise NpuLayoutError(f"form {form!r} takes no {lacking}; it takes {', '.join(takes) or 'nothing more'}")
+    return given
 
 
 def _form(name: str) -> str:

@@ -16,6 +16,7 @@ from .memory_lines import Part, choose_part
 from .reads import CACHE_LINE, Reads
 from .tensor import TensorSpec
 from .terminal import render
+from .whole_files import whole
 
 Described = Union[str, Layout, TensorSpec]
 
@@ -147,7 +148,9 @@ class Explanation:
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
         if target.suffix.lower() not in writers:
             raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in .svg or .png")
-        target.write_bytes(writers[target.suffix.lower()]())
+        content = writers[target.suffix.lower()]()
+        with whole(target) as file:
+            file.write(content)
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """The text and, in `depth` bits of colour (24, 8, or 0 for none), planes and memory; side by side where

@@ -7,6 +7,7 @@ import re
 from xml.etree import ElementTree
 
 from .many import Reports
+from .whole_files import whole
 
 _UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 has no way to say
 
@@ -39,7 +40,8 @@ def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) ->
                     wrong(of, "failure", f"{found.verdict}: {found.why}", str(found))
     for name, number in count.items():
         suite.set(name, str(number))
-    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    with whole(path) as file:
+        ElementTree.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def _plain(text: str) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, transposed
+from .engines import OnnxRuntimeEngine, axes_in_model, fits, transposed
 from .errors import NpuLayoutError, RecordingError
+from .layout import Layout, Shape
+from .quantization import Quantization
 from .recording import Recording
 from .recording_frames import FRAME, Arrays, Frame
 from .tensor import TensorSpec
 
+Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
+
 
 def model_inputs(recording: Recording, frame: Frame) -> Arrays:
-    """The inputs as the ONNX model takes them. An input without a spec is that already. One with a spec is unpacked to
-    its logical shape; where it holds integers that are not quantised and ``meta["preprocess"]`` names a mean or a std,
-    the compiled model normalises by itself, so ``(x - mean) / std`` in float32 is applied along axis C.
+    """The inputs as an ONNX model that takes real values has them, the camera's frame left out. An input without a spec
+    is that already. One with a spec is unpacked to its logical shape; where it holds integers that are not quantised
+    and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by itself, so ``(x - mean) / std``
+    in float32 is applied along axis C.
 
     RecordingError where mean or std are no numbers, or fit neither one channel nor all.
 
@@ -27,8 +33,9 @@ def model_inputs(recording: Recording, frame: Frame) -> Arrays:
     >>> model_inputs(recording, recording.frames[0])["x"].tolist()
     [[[[0.0, 10.0]], [[0.0, 10.0]], [[0.0, 10.0]]]]
     """
-    specs, meta = recording.specs, recording.meta
-    return {k: model_input(specs[k], array, meta) if k in specs else array for k, array in frame.inputs.items()}
+    specs, meta, inputs = recording.specs, recording.meta, frame.inputs
+    names = [k for k in inputs if k != FRAME] or [*inputs]
+    return {k: model_input(specs[k], inputs[k], meta) if k in specs else inputs[k] for k in names}
 
 
 def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.ndarray:
@@ -65,7 +72,8 @@ class Feeds:
             floats = port.dtype is not None and port.dtype.kind == "f"
             # A model that takes integers takes the stored ones.
             array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
-            array = transposed(array, spec.axes, False)
+            moved = transposed(array, spec.axes, False)
+            array = moved if fits(port.shape, moved.shape) or not fits(port.shape, array.shape) else array
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
             cast = array.astype(port.dtype, copy=False)
             if port.dtype.kind != "f" and not np.array_equal(cast, array):
@@ -115,3 +123,75 @@ def model_outputs(recording: Recording, frame: Frame) -> Arrays:
     [[[[1, 3]], [[2, 4]]]]
     """
     return {name: recording.specs[name].unpack(array) for name, array in frame.outputs.items()}
+
+
+def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
+    """{recorded output: model's output}: by name; names that the model does not have go by shape, then in order.
+    shapes: of the model's outputs."""
+    pairs = {name: name for name in recording.outputs if name in shapes}
+    for name in recording.outputs:
+        if name in pairs:
+            continue
+        free = [k for k in shapes if k not in pairs.values()]
+        if not free:
+            raise RecordingError(
+                f"output {name!r} is none of the model's ({', '.join(shapes)}), and all of those are taken"
+            )
+        spec = recording.specs[name]
+        shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+        pairs[name] = next((k for k in free if shapes[k] == shape), free[0])
+    return {name: pairs[name] for name in recording.outputs}
+
+
+def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
+    """`spec` with the model's axes of one index that it leaves out, such as N, put in front; in the letters that the
+    model's axes have here by their number, where it names axes of the shape that is wanted otherwise."""
+    letters = Layout.of_rank(len(wanted)).axes
+    shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+    if spec.shape == wanted != shape:
+        table = str.maketrans(spec.axes + spec.axes.lower(), letters + letters.lower())
+        named = {"axes": letters, "layout": spec.layout.tag.translate(table)}
+        return TensorSpec.from_dict({**spec.to_dict(), **named})
+    lacking = [a for a, n in zip(letters, wanted) if a not in spec.axes and n == 1]
+    if len(spec.axes) + len(lacking) != len(wanted) or not set(spec.axes) <= set(letters):
+        return spec
+    front, quantization = "".join(lacking), spec.quantization
+    if quantization is not None and quantization.axis is not None:
+        axis = quantization.axis % len(spec.axes) + len(lacking)
+        quantization = Quantization(quantization.scale, quantization.zero_point, axis)
+    strides = spec.storage_strides
+    far = max([spec.size, *(n * abs(s) for n, s in zip(spec.storage_shape, strides))])
+    return TensorSpec(
+        (*(1 for _ in lacking), *spec.shape),
+        front + spec.layout.tag,
+        spec.dtype,
+        axes=front + spec.axes,
+        quantization=quantization,
+        storage_shape=(*(1 for _ in lacking), *spec.storage_shape),
+        storage_strides=(*(far for _ in lacking), *strides),
+        storage_offset=spec.storage_offset,
+        size=spec.size,
+        name=spec.name,
+    )
+
+
+def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, int], Frame]:
+    """What gives a frame, and its number, as the model has it: its own inputs and outputs, in its order of axes and by
+    its names, as `validate` compares them. None: as far as the recording alone tells, model_inputs and model_outputs.
+    """
+    if model is None:
+        return lambda frame, _: Frame(model_inputs(recording, frame), model_outputs(recording, frame))
+    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    feeds = Feeds(engine, recording)
+    # As they really are: the model may leave lengths open.
+    shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}
+    pairs = paired(recording, shapes)
+    specs = {name: as_model(recording.specs[name], shapes[other]) for name, other in pairs.items()}
+
+    def side(frame: Frame, number: int) -> Frame:
+        outputs = {
+            pairs[k]: transposed(specs[k].unpack(flat), specs[k].axes, False) for k, flat in frame.outputs.items()
+        }
+        return Frame(feeds(frame, number), outputs)
+
+    return side

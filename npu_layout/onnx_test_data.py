@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import NpuLayoutError, RecordingError
 from .foreign_files import existing, home_of, imported, read_bytes, told_of
-from .model_side import model_inputs, model_outputs
+from .model_side import Model, sides
 from .recording import Recording
 from .recording_files import PathLike
 from .recording_frames import Arrays, Frame
@@ -131,14 +131,15 @@ def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
         return proto.name, np.array(onnx.numpy_helper.to_array(proto))
 
 
-def save_onnx(recording: Recording, folder: Path) -> None:
+def save_onnx(recording: Recording, folder: Path, model: Model | None = None) -> None:
     """Fill `folder` with test_data_set_0 ...: inputs as the ONNX model takes them, outputs unpacked, in the order and
-    with the names that they have in the recording. NpuLayoutError where the onnx package is missing."""
-    onnx = _onnx()
+    with the names that they have in the recording, or in the model. NpuLayoutError where the onnx package is missing.
+    """
+    onnx, as_model = _onnx(), sides(recording, model)
     for i, frame in enumerate(recording.frames):
         home = folder / f"test_data_set_{i}"
         home.mkdir()
-        for kind, side in zip(_KINDS, (model_inputs(recording, frame), model_outputs(recording, frame))):
+        for kind, side in zip(_KINDS, as_model(frame, i)):
             for k, (name, array) in enumerate(side.items()):
                 native = np.array(array, array.dtype.newbyteorder("="), order="C")
                 proto = onnx.numpy_helper.from_array(native, name)

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from .errors import NpuLayoutError
 from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
+from .whole_files import whole
 
 # verdict: (class of its colours, its sign, what it says)
 WORDS = {
@@ -67,14 +67,9 @@ def page(report: Any, made_by: str) -> str:
 
 def write(path: str | os.PathLike[str], text: str) -> None:
     """A file that appears whole or not at all. NpuLayoutError where it cannot be written."""
-    target = Path(path)
-    partial = target.parent / f".{target.name}.{os.getpid()}.partial"
     try:
-        try:
-            partial.write_text(text, encoding="utf-8")
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole(path) as file:
+            file.write(text.encode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NpuLayoutError(f"the report cannot be written to {os.fspath(path)!r}: {reason}") from None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .arrays import finite
 from .evidence import by_channel
 from .markup import Html, el
 
@@ -75,7 +76,7 @@ class Sheet:
         self._rank = reference.ndim
         rest = [n for i, n in enumerate(reference.shape) if i != channel_axis]
         self.strips = not (reference.ndim >= 4 and min(rest[-2:]) >= 4)
-        clean = np.nan_to_num(reference.astype(np.float64), posinf=0.0, neginf=0.0)
+        clean = finite(reference).astype(np.float64)
         shown = self._matrix_of(clean) if self.strips else self._maps_of(clean)
         each = self.strips and self._each
         low, high = (end(shown, 1, keepdims=True) if each else np.full((1, 1), end(shown)) for end in (np.min, np.max))

@@ -12,7 +12,6 @@ before. The JSON is read here, because Polygraphy itself is not needed for that 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -23,12 +22,13 @@ import numpy as np
 
 from .errors import RecordingError
 from .foreign_files import existing, home_of, imported, parse_npy, read_json, told_of
-from .model_side import model_inputs, model_outputs
+from .model_side import Model, sides
 from .raw_dumps import SPEC
 from .recording import Recording
 from .recording_files import PathLike
 from .recording_frames import Arrays, Frame
 from .tensor import TensorSpec
+from .whole_files import npy_bytes
 
 RUNNER = "npu_layout"
 _KIND = "polygraphy_class"
@@ -174,9 +174,10 @@ def _array(encoded: Any, where: str) -> np.ndarray:
         return parse_npy(base64.b64decode(encoded["array"], validate=True), where)
 
 
-def save_polygraphy(recording: Recording, folder: Path) -> None:
+def save_polygraphy(recording: Recording, folder: Path, model: Model | None = None) -> None:
     """Fill `folder` with inputs.json and outputs.json for ``polygraphy run --load-inputs`` and ``--load-outputs``:
     inputs as the ONNX model takes them, outputs unpacked, runner npu_layout. Frame by frame, so memory holds one."""
+    as_model = sides(recording, model)
     tail = f']]], "{_KIND}": "RunResults"}}'
     with (
         (folder / "inputs.json").open("w", encoding="utf-8") as inputs,
@@ -185,11 +186,9 @@ def save_polygraphy(recording: Recording, folder: Path) -> None:
         inputs.write("[")
         outputs.write(f'{{"lst": [["{RUNNER}", [')
         for i, frame in enumerate(recording.frames):
-            _put(inputs, i, {name: _encoded(array) for name, array in model_inputs(recording, frame).items()})
-            lazy = {
-                name: {"values": _encoded(array), _KIND: "LazyArray"}
-                for name, array in model_outputs(recording, frame).items()
-            }
+            given, gave = as_model(frame, i)
+            _put(inputs, i, {name: _encoded(array) for name, array in given.items()})
+            lazy = {name: {"values": _encoded(array), _KIND: "LazyArray"} for name, array in gave.items()}
             _put(outputs, i, {"outputs": lazy, "runtime": None, "runner_name": RUNNER, _KIND: "IterationResult"})
         inputs.write("]")
         outputs.write(tail)
@@ -200,6 +199,4 @@ def _put(file: TextIO, i: int, iteration: Any) -> None:
 
 
 def _encoded(array: np.ndarray) -> dict[str, str]:
-    content = io.BytesIO()
-    np.lib.format.write_array(content, array, allow_pickle=False)
-    return {"array": base64.b64encode(content.getvalue()).decode(), _KIND: "ndarray"}
+    return {"array": base64.b64encode(npy_bytes(array)).decode(), _KIND: "ndarray"}

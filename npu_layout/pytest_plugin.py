@@ -141,6 +141,8 @@ class Recordings:
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
         """A recording that takes the place of the one before when it is whole."""
+        if folder.exists() and not (folder / "recording.json").exists():
+            raise NpuLayoutError(f"{folder} is no recording; nothing is written over it")
         old = Recording.load(folder) if folder.exists() and inputs is None else None
         if inputs is None and old is None:
             raise NpuLayoutError(f"{folder}: npu_recording was given no inputs to record")

@@ -38,6 +38,7 @@ from .recording import Recording
 from .recording_files import PathLike
 from .recording_frames import Frame, FramesOnDisk, checked_specs
 from .tensor import TensorSpec
+from .whole_files import npy_bytes
 
 SPEC = "spec.json"
 _DEFAULTS = tuple(f"{pattern}.{kind}" for kind in ("bin", "npy") for pattern in ("{}", "{}_*", "*/{}"))
@@ -234,7 +235,7 @@ def save_raw(recording: Recording, folder: Path) -> None:
                 file = f"frame-*/{kind}-{len(said)}.{'bin' if spec else 'npy'}"
                 file = said.setdefault(name, {"file": file, **(spec.to_dict() if spec else {})})["file"]
                 if spec is None:
-                    np.save(home / Path(file).name, array, allow_pickle=False)
+                    (home / Path(file).name).write_bytes(npy_bytes(array))
                 else:
                     (home / Path(file).name).write_bytes(spec.flat(array).tobytes())
     (folder / SPEC).write_text(json.dumps(words, indent=1), "utf-8")

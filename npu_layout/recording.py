@@ -129,7 +129,7 @@ class Recorder:
         answers with {name: array}, or with a list of arrays in the order of output_specs; bytes and other buffers will
         do for arrays.
     folder
-        Where to record: a new or empty folder. RecordingError where it holds anything.
+        Where to record: a new or empty folder. RecordingError where it holds anything, or is none.
     input_specs
         TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
     preprocess
@@ -186,6 +186,8 @@ class Recorder:
                 },
             }
         )
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
         if any(self.folder.iterdir()):
             raise RecordingError(f"{self.folder} is not empty; a recording is never written over another")
@@ -209,6 +211,11 @@ class Recorder:
         inputs or outputs are not those of the first frame."""
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
+        if frame is not None and FRAME in given:
+            raise RecordingError(
+                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give one of them alone "
+                f"(npu-layout record --without-frames), or rename the input"
+            )
         seen = given if frame is None else {**given, FRAME: frame}
         # A copy: an engine may work in place.
         went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}

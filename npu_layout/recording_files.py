@@ -24,6 +24,7 @@ import numpy as np
 from .errors import NpuLayoutError, RecordingError
 from .recording_frames import Arrays, Frame
 from .tensor import TensorSpec
+from .whole_files import npy_bytes, whole
 
 FORMAT = 1
 _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
@@ -39,18 +40,20 @@ Parsed = TypeVar("Parsed")
 @contextmanager
 def new_folder(path: PathLike) -> Iterator[Path]:
     """A folder to fill, which appears as `path` when the block ends, and not at all where it raises.
-    RecordingError where `path` exists already."""
+    RecordingError where `path` exists already. An OSError names `path`."""
     folder = Path(path)
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
     try:
+        partial.mkdir(parents=True)
         yield partial
         partial.rename(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = str(error.filename or folder).replace(str(partial), str(folder))
         raise
 
 
@@ -80,13 +83,6 @@ def _array_digest(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _put(folder: Path, name: str, content: bytes) -> None:
-    """A file that appears whole or not at all."""
-    partial = folder / f".{name}.{os.getpid()}.partial"
-    partial.write_bytes(content)
-    os.replace(partial, folder / name)
-
-
 def write_about(
     folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any], frames: int | None
 ) -> None:
@@ -98,7 +94,8 @@ def write_about(
         "frames": frames,
     }
     digest = hashlib.sha256(_canonical(about)).hexdigest()
-    _put(folder, _ABOUT, json.dumps({**about, "sha256": digest}, indent=1).encode())
+    with whole(folder / _ABOUT) as file:
+        file.write(json.dumps({**about, "sha256": digest}, indent=1).encode())
 
 
 def write_frame(folder: Path, recording: str, i: int, frame: Frame) -> None:
@@ -123,10 +120,9 @@ def write_frame(folder: Path, recording: str, i: int, frame: Frame) -> None:
         archive.comment = hashlib.sha256(manifest).hexdigest().encode()
         archive.writestr(zipfile.ZipInfo("manifest.json", _DATE), manifest)
         for k, plain in enumerate(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(member, plain, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{k}.npy", _DATE), member.getvalue())
-    _put(folder, frame_file(i), content.getvalue())
+            archive.writestr(zipfile.ZipInfo(f"{k}.npy", _DATE), npy_bytes(plain))
+    with whole(folder / frame_file(i)) as file:
+        file.write(content.getbuffer())
 
 
 def _inside(folder: Path, file: Path) -> None:
@@ -137,7 +133,8 @@ def _inside(folder: Path, file: Path) -> None:
 
 
 def _kind_of(file: Path) -> str:
-    return "a link" if file.is_symlink() else "a folder" if file.is_dir() else "nothing"
+    kinds = {"a link": file.is_symlink(), "a folder": file.is_dir(), "a file": file.exists()}
+    return next((kind for kind, is_it in kinds.items() if is_it), "nothing")
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def figures(o: Any) -> Html:
     """Over all channels, with the tolerances that were asked for, and those that would just pass."""
     f = o.figures
     if f is None:
-        return el("section", el("h3", "Figures"), el("p", "Nothing could be compared: the shapes are not the same."))
+        return el("section", el("h3", "Figures"), el("p", "Nothing could be compared."))
     where = f"at {_place(f.at)} of frame {f.frame}" if f.at else f"in frame {f.frame}"
     rows = [
         ["SNR", decibels(f.snr_db), _asked(o, "min_snr_db")],

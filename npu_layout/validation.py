@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import causes, tolerances
+from .arrays import finite
 from .channels import channel_axis
 from .comparison import Comparison
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout
-from .model_side import Feeds, normalisation
+from .model_side import Feeds, as_model, normalisation, paired
 from .progress import track
 from .quantization import Quantization
 from .recorded_inputs import recorded_inputs
@@ -36,6 +37,7 @@ _MEMORY = 256 << 20  # bytes that they may take
 _RUN = 4  # of them in a row, so that a shift can be seen
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # what is NaN or infinite the report says
 def validate(
     recording: Recording,
     model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
@@ -101,10 +103,10 @@ def validate(
         references = engine.infer(inputs)
         memory = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # its spec may be another one now
         if not i:
-            pairs = _paired(recording, references)
-            wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
             shapes = {k: r.shape for k, r in references.items()}
-            specs = {k: _as_model(recording.specs[k], references[other]) for k, other in pairs.items()}
+            pairs = paired(recording, shapes)
+            wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
+            specs = {k: as_model(recording.specs[k], shapes[other]) for k, other in pairs.items()}
             channels = {k: _channels(recording.specs[k], references[other]) for k, other in pairs.items()}
         for name, other in pairs.items():
             if references[other].shape != shapes[other]:
@@ -120,11 +122,13 @@ def validate(
         axis = image_channels(x.shape)
         if axis is not None:
             normalisation(recording.meta, x.shape[axis])  # or it raises
-    cases = {name: _case(name, other, specs[name], channels[name], kept) for name, other in pairs.items()}
+    cases = {k: _case(k, other, specs[k], channels[k], kept) for k, other in pairs.items() if 0 not in shapes[other]}
     settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
     remade = [] if settled else _remade(engine, recording, kept, progress)
     reports = {
         name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade, asked, pairs)
+        if name in cases
+        else _empty(name, other, specs[name], shapes[other])
         for name, other in pairs.items()
     }
     missing = [name for name in shapes if name not in pairs.values()]
@@ -151,55 +155,6 @@ def _chosen(count: int, nbytes: int) -> set[int]:
         return set(range(count))
     starts = np.linspace(0, count - _RUN, room // _RUN).round().astype(int)
     return {int(s) + k for s in starts for k in range(_RUN)}
-
-
-def _paired(recording: Recording, references: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """{recorded output: model's output}: by name; names that the model does not have go by shape, then in order."""
-    pairs = {name: name for name in recording.outputs if name in references}
-    for name in recording.outputs:
-        if name in pairs:
-            continue
-        free = [k for k in references if k not in pairs.values()]
-        if not free:
-            raise RecordingError(
-                f"output {name!r} is none of the model's ({', '.join(references)}), and all of those are taken"
-            )
-        spec = recording.specs[name]
-        shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-        pairs[name] = next((k for k in free if references[k].shape == shape), free[0])
-    return {name: pairs[name] for name in recording.outputs}
-
-
-def _as_model(spec: TensorSpec, reference: np.ndarray) -> TensorSpec:
-    """`spec` with the model's axes of one index that it leaves out, such as N, put in front; in the letters that the
-    model's axes have here by their number, where it names axes of the model's shape otherwise."""
-    wanted = Layout.of_rank(reference.ndim).axes
-    shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-    if spec.shape == reference.shape != shape and len(spec.axes) == len(wanted):
-        letters = str.maketrans(spec.axes + spec.axes.lower(), wanted + wanted.lower())
-        named = {"axes": wanted, "layout": spec.layout.tag.translate(letters)}
-        return TensorSpec.from_dict({**spec.to_dict(), **named})
-    lacking = [a for a, n in zip(wanted, reference.shape) if a not in spec.axes and n == 1]
-    if len(spec.axes) + len(lacking) != reference.ndim or not set(spec.axes) <= set(wanted):
-        return spec
-    front, quantization = "".join(lacking), spec.quantization
-    if quantization is not None and quantization.axis is not None:
-        axis = quantization.axis % len(spec.axes) + len(lacking)
-        quantization = Quantization(quantization.scale, quantization.zero_point, axis)
-    strides = spec.storage_strides
-    far = max([spec.size, *(n * abs(s) for n, s in zip(spec.storage_shape, strides))])
-    return TensorSpec(
-        (*(1 for _ in lacking), *spec.shape),
-        front + spec.layout.tag,
-        spec.dtype,
-        axes=front + spec.axes,
-        quantization=quantization,
-        storage_shape=(*(1 for _ in lacking), *spec.storage_shape),
-        storage_strides=(*(far for _ in lacking), *strides),
-        storage_offset=spec.storage_offset,
-        size=spec.size,
-        name=spec.name,
-    )
 
 
 def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
@@ -283,6 +238,11 @@ def _case(name: str, other: str, spec: TensorSpec, channels: int | None, kept: S
     return Case(spec, [k.outputs[name] for k in kept], references, alike, channels)
 
 
+def _empty(name: str, other: str, spec: TensorSpec, shape: tuple[int, ...]) -> OutputReport:
+    why = f"The model's output has no values in any frame, its shape is {shape}: nothing was compared"
+    return OutputReport(name, other, "ambiguous", None, f"{why}. Record frames that give it some.", spec)
+
+
 def _judged(
     name: str,
     other: str,
@@ -315,6 +275,8 @@ def _judged(
     held = tolerances.held(name, asked, figures)
     dead = () if comparison is None else comparison.dead
     finding = judge(case, ranking, all(ok for _, _, ok in held.values()), comparison)
+    if comparison is not None and figures is None:  # NaN and infinities alone
+        channels, ranking = [], []
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     return OutputReport(
         name, other, *finding[:3], spec, case.channel_axis, figures, channels,
@@ -335,7 +297,7 @@ def _exhibit(
 ) -> Exhibit:
     """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
     seen = {row for m in remade for row in m.rows} or range(len(kept))
-    at = max(seen, key=lambda i: float(np.nan_to_num(case.references[i]).var()))
+    at = max(seen, key=lambda i: float(finite(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
         scale, zero_point = arithmetic(case.spec, case.samples)

@@ -45,21 +45,27 @@ def judge(case: Case, ranking: Sequence[Explanation], held: bool, comparison: Co
     finding = _verdict(case, _possible(case, ranking, unexplained), held)
     if comparison is None:
         return finding
+    whole, odd = comparison.whole, comparison.non_finite
+    if whole is None:
+        sides = {comparison.values: "one side alone", 0: "both sides"}
+        which = sides.get(odd, f"both sides, or, {odd} of them, on one")
+        return Finding("mismatch", None, f"All {comparison.values} values are NaN or infinite on {which}.")
+    both = comparison.values - odd - whole.values
+    if both:
+        why = f"{finding.why} {both} of {comparison.values} values are NaN or infinite on both sides, and left out."
+        finding = finding._replace(why=why)
     if comparison.parts.frozen:
-        whole = comparison.whole
-        constant = whole is not None and whole.device_low == whole.device_high
-        what = f"{whole.device_low:g} everywhere and for" if whole and constant else "the same values for"
+        constant = whole.device_low == whole.device_high
+        what = f"{whole.device_low:g} everywhere and for" if constant else "the same values for"
         why = f"The device gave {what} every frame, while the model's values change"
         if finding.fix is None:
             return Finding("mismatch", None, f"{why}: it is frozen, or its buffer is not written to.")
         return finding._replace(why=f"{finding.why} {why}.")
     if finding.named:
         return finding
-    odd = comparison.non_finite
     if odd:
-        which = f"All {odd}" if odd == comparison.values else f"{odd} of {comparison.values}"
-        why = f"{which} values are NaN or infinite on one side alone."
-        return Finding("mismatch", None, why if odd == comparison.values else f"{why} {finding.why}")
+        why = f"{odd} of {comparison.values} values are NaN or infinite on one side alone."
+        return Finding("mismatch", None, f"{why} {finding.why}")
     if comparison.labels is not None and comparison.labels.equal == comparison.labels.places:
         return Finding("match", None, f"All {comparison.labels.places} labels are the model's.")
     finding = finding._replace(why=finding.why + _cut_words(comparison))

@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -343,6 +344,10 @@ def test_an_engine_that_fails(here: Path, capsys: pytest.CaptureFixture[str]) ->
     status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Failing", "--out", "part")
     assert status == 2 and "frame 2: RuntimeError: the driver is gone; the 2 frames before it are in part" in err
     assert len(nl.Recording.load("part")) == 2
+    Path("empty").mkdir()
+    Path("link").symlink_to("empty")
+    status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Broken", "--out", "link")
+    assert status == 2 and "frame 0: OSError: no board" in err and not any(Path("empty").iterdir()), err
 
 
 BAD = (
@@ -360,6 +365,7 @@ BAD = (
     ["validate", "good", "model.onnx", "--min-cosine", "0.9", "--min-cosine", "maps:0.8"],
     ["validate", "good", "model.onnx", "--junit", "no/such/folder.xml"],
     ["inspect", "nowhere"],
+    ["record", "model.onnx", "images", "--simulate", "NCHW", "--out", "model.onnx"],
     ["inspect", "images"],
     ["inspect", "damaged"],
     ["inspect", "heat.npy"],
@@ -600,3 +606,12 @@ def test_plain_where_rich_is_missing(
 def test_the_parser_knows_every_verb_of_the_table() -> None:
     (verbs,) = (a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
     assert list(verbs.choices) == [verb.name for verb in cli.VERBS]
+
+
+def test_names_that_the_terminal_cannot_show(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree("good", "gut \u00fc \udcff")
+    shown = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert main(["export", "gut \u00fc \udcff", "aus \u00fc", "--form", "raw"]) == 0
+    shown.seek(0)
+    assert shown.read() == "aus \\xfc: 5 frames\n"

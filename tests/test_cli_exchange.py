@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import resource
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from test_cli import ran
@@ -40,6 +44,13 @@ def test_there_and_back(here: Path, board: Board, capsys: pytest.CaptureFixture[
     assert ran(capsys, "validate", "again", "model.onnx")[0] == 0
 
 
+def test_export_for_a_model(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the camera's frame, which the model does not take, is left out, and the names are its own."""
+    assert ran(capsys, "export", "good", "theirs", "--form", "onnx", "--model", "model.onnx")[0] == 0
+    status, _, err = ran(capsys, "import", "theirs", "again", "--model", "model.onnx")
+    assert status == 0 and [*nl.Recording.load("again").frames[0].inputs] == ["image"], err
+
+
 def test_specs_of_flat_buffers(here: Path, board: Board, capsys: pytest.CaptureFixture[str]) -> None:
     """Dumps of flat bytes, and a file that says what they hold."""
     Path("dumps").mkdir()
@@ -70,6 +81,8 @@ def test_specs_of_flat_buffers(here: Path, board: Board, capsys: pytest.CaptureF
         ["export", "good", "new", "--form", "tar"],
         ["export", "good", "new", "--form", "rknn"],
         ["export", "good", "good", "--form", "raw"],
+        ["export", "good", "new", "--form", "raw", "--model", "model.onnx"],
+        ["export", "good", "new", "--form", "onnx", "--model", "nowhere.onnx"],
     ],
     ids=" ".join,
 )
@@ -80,3 +93,49 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str], arguments: li
     _, *sentence = err.splitlines()
     assert status == 2 and out == "" and len(sentence) == 1 and "defect" not in err and "Error" not in err, err
     assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["export", "good", "new", "--form", form] for form in ("raw", "polygraphy", "onnx")),
+        ["import", "theirs", "new"],
+        ["record", "model.onnx", "frame.png", "--simulate", "NHWC", "--out", "new"],
+        ["validate", "good", "model.onnx", "--html", "new"],
+        ["repack", "raw.bin", "new", "--shape", "90x90", "--from", "NC", "--to", "CN", "--dtype", "uint8"],
+        ["repack", "raw.bin", "new.npy", "--shape", "90x90", "--from", "NC", "--to", "CN", "--dtype", "uint8"],
+    ],
+    ids=" ".join,
+)
+def test_no_room(here: Path, board: Board, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """What was to be written is named, and nothing is left half written."""
+    assert ran(capsys, "export", "good", "theirs", "--form", "raw")[0] == 0
+    cv2.imwrite("frame.png", board.frames[0])
+    Path("raw.bin").write_bytes(bytes(8100))
+    before, limits = sorted(here.rglob("*")), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
+    try:
+        status, _, err = ran(capsys, *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert status == 2 and re.search(r"File too large: 'new[^']*'$|'new': File too large$", err.splitlines()[-1]), err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """To put a file in their place would, for who is root, take away /dev/stdout."""
+    Path("raw.bin").write_bytes(bytes(range(6)))
+    how = ["--shape", "2x3", "--from", "NC", "--to", "CN", "--dtype", "uint8", "--force"]
+    Path("there").write_bytes(b"old")
+    Path("link").symlink_to("there")
+    assert ran(capsys, "repack", "raw.bin", "link", *how)[0] == 0
+    assert Path("link").is_symlink() and Path("there").read_bytes() == bytes([0, 3, 1, 4, 2, 5])
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert ran(capsys, "repack", "raw.bin", "pipe", *how)[0] == 0
+        assert os.read(reader, 9) == bytes([0, 3, 1, 4, 2, 5]) and Path("pipe").is_fifo()
+    finally:
+        os.close(reader)
+    status, _, err = ran(capsys, "validate", "good", "model.onnx", "--html", "/dev/full")
+    assert status == 2 and "'/dev/full': No space left on device" in err

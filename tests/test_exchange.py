@@ -16,6 +16,7 @@ import onnx
 import pytest
 from damage import damage
 from exchanged import PREPROCESS, SNAPSHOT, SPECS, equal, fingerprint, recording, unpacked
+from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout import exchange
@@ -253,6 +254,68 @@ def test_inputs_as_the_model_takes_them() -> None:
     assert model_inputs(quantised, quantised.frames[0])["x"].ravel().tolist() == [1, -2]
     unsaid = nl.Recording({"x": nl.TensorSpec((1, 2), "NC", "int8")}, [({"x": buffer}, {})])
     assert model_inputs(unsaid, unsaid.frames[0])["x"].dtype == np.int8 and not model_outputs(unsaid, unsaid.frames[0])
+
+
+def matmul(axes: str, dtype: int, name: str) -> bytes:
+    """3 channels to 4, of 4 x 5 places, quantised as 1/128 with zero point 128 where dtype is UINT8. The lengths of its
+    output are left open."""
+    shape = [{"N": 1, "C": 3, "H": 4, "W": 5}[letter] for letter in axes]
+    w = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    held = {"w": w[..., None, None] if axes == "NCHW" else w.T, "s": np.float32(1 / 128), "z": np.uint8(128)}
+    whole = [] if dtype == TensorProto.FLOAT else [helper.make_node("DequantizeLinear", [name, "s", "z"], ["real"])]
+    operator = helper.make_node("Conv" if axes == "NCHW" else "MatMul", ["real" if whole else name, "w"], ["y/z:0"])
+    taken = helper.make_tensor_value_info(name, dtype, shape)
+    given = helper.make_tensor_value_info("y/z:0", TensorProto.FLOAT, [*axes])
+    constants = [numpy_helper.from_array(np.asarray(v), k) for k, v in held.items()]
+    graph = helper.make_graph([*whole, operator], "small", [taken], [given], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("form", ["polygraphy", "onnx"])
+@pytest.mark.parametrize("takes", ["float", "uint8"])
+@pytest.mark.parametrize(("model_axes", "spec_axes"), [("NCHW", "NCHW"), ("NCHW", "NHWC"), ("NHWC", "NHWC")])
+def test_for_a_model_exports_are_what_validate_compares(
+    tmp_path: Path, form: str, takes: str, model_axes: str, spec_axes: str
+) -> None:
+    """The board has other names, axes and stored integers than the model, and was recorded with the camera's frame."""
+    model = matmul(model_axes, TensorProto.FLOAT if takes == "float" else TensorProto.UINT8, "a/b:0")
+    (tmp_path / "model.onnx").write_bytes(model)
+    extents = {"N": 1, "C": 3, "H": 4, "W": 5}
+    one, shape = nl.Quantization(1 / 128, 128), [extents[k] for k in spec_axes]
+    image = nl.TensorSpec(shape, "NHWC8h", "uint8", axes=spec_axes, quantization=one)
+    each = nl.Quantization([0.02, 0.03, 0.04, 0.05], [1, 2, 3, 4], axis=spec_axes.index("C"))
+    shape = [{**extents, "C": 4}[k] for k in spec_axes]
+    heat = nl.TensorSpec(shape, "NCHW16c", "int8", axes=spec_axes, quantization=each)
+    engine, rng, frames, wanted = nl.OnnxRuntimeEngine(model), np.random.default_rng(1), [], []
+    for _ in range(3):
+        codes = rng.integers(0, 256, (1, 3, 4, 5)).astype(np.uint8)
+        given = codes if takes == "uint8" else (codes.astype(np.float32) - 128) / np.float32(128)
+        given = np.ascontiguousarray(given.transpose(["NCHW".index(k) for k in model_axes]))
+        answer = engine.infer(given)["y/z:0"].transpose([model_axes.index(k) for k in "NCHW"])
+        board = codes.transpose(["NCHW".index(k) for k in spec_axes])
+        inputs = {"x": image.pack(np.ascontiguousarray(board)), "frame": np.zeros((7, 7, 3), np.uint8)}
+        flat = heat.pack(np.ascontiguousarray(answer.transpose(["NCHW".index(k) for k in spec_axes])))
+        frames.append((inputs, {"heat": flat}))
+        real = heat.unpack(flat).transpose([spec_axes.index(k) for k in model_axes])
+        wanted.append(({"a/b:0": given}, {"y/z:0": np.ascontiguousarray(real)}))
+    recorded = nl.Recording({"x": image, "heat": heat}, frames)
+    exchange.save(recorded, tmp_path / "out", form=form, model=tmp_path / "model.onnx")
+    again = exchange.load(tmp_path / "out", **({"model": tmp_path / "model.onnx"} if form == "onnx" else {}))
+    for frame, (inputs, outputs) in zip(again, wanted):
+        equal(frame.inputs, inputs)
+        equal(frame.outputs, outputs)
+    figures = [nl.validate(r, model).outputs[name].figures for r, name in ((recorded, "heat"), (again, "y/z:0"))]
+    assert figures[0] is not None and figures[1] is not None and figures[0].snr_db == figures[1].snr_db > 30
+
+
+def test_exports_without_a_model_leave_the_camera_out_alone(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 2), "NC", "int8", quantization=nl.Quantization(0.5), name="y")
+    camera = np.zeros((7, 7, 3), np.uint8)
+    for inputs in ({"frame": camera, "x": np.ones(3)}, {"frame": np.ones(3)}):
+        folder = tmp_path / str(len(inputs))
+        exchange.save(nl.Recording({"y": spec}, [(inputs, {"y": np.int8([1, 2])})]), folder, form="polygraphy")
+        ((name, array),) = exchange.load(folder).frames[0].inputs.items()
+        assert name == [*inputs][-1] and array.tolist() == [1, 1, 1]
 
 
 def sources(tmp_path: Path) -> dict[str, tuple[Path, dict[str, Any]]]:

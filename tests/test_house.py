@@ -12,7 +12,7 @@ HOUSE = Path(nl.__file__).parent
 
 # One floor a line, the ground first; a module imports from floors below its own.
 FLOORS = (
-    "errors host markup names",
+    "errors host markup names whole_files",
     "elements layout arrays",
     "storage geometry",
     "spans misfits",

@@ -103,6 +103,18 @@ def test_recorded_once_and_read_ever_after(project: pytest.Pytester) -> None:
     assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]
 
 
+@pytest.mark.parametrize("name", [".", "boards"])
+def test_what_is_no_recording_is_not_written_over(project: pytest.Pytester, board: Board, name: str) -> None:
+    """A folder of recordings would go with everything in it."""
+    board.recording().save(project.path / "recordings" / "boards" / "heat")
+    before = contents(project.path / "recordings")
+    wrote(project, name)
+    result = project.runpytest("--npu-update")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*is no recording; nothing is written over it"])
+    assert contents(project.path / "recordings") == before
+
+
 def test_a_plain_run_writes_nothing(project: pytest.Pytester, board: Board) -> None:
     board.recording().save(project.path / "recordings" / "heat")
     before = contents(project.path / "recordings")

@@ -120,6 +120,22 @@ def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> Non
         np.testing.assert_array_equal(frame.inputs[name], np.arange(1, 13))
 
 
+def test_an_input_that_is_called_frame(tmp_path: Path) -> None:
+    """The camera's would take its place."""
+
+    class Framed(Engine):
+        input_specs = ()
+
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return super().infer({"image": inputs["frame"]})
+
+    with nl.Recorder(Framed(), tmp_path / "r") as recorder:
+        with pytest.raises(nl.RecordingError, match="frame 0: the engine's input 'frame' has the name"):
+            recorder.infer({"frame": image(0)}, frame=image(0)[0])
+        recorder.infer({"frame": image(0)})
+    assert nl.Recording.load(tmp_path / "r").frames[0].inputs["frame"].shape == image(0).shape
+
+
 def test_a_shape_of_another_order_is_refused_now_and_memory_later(tmp_path: Path) -> None:
     """What a runtime gives has to be what its spec says; what lies on disk may be read in another way."""
     spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", name="y")

@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,18 @@ def test_webcam_on_the_embedded_clip(tmp_path, frames):
     shares = re.findall(r"([\d.]+)%", done.stdout)
     assert sum(map(float, shares)) == pytest.approx(100, abs=0.5)
     assert "3/3 frames" in done.stderr and "\r" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_a_run_with_its_results(tmp_path):
+    """As a camera's run ends."""
+    command = [sys.executable, str(SAMPLES / "webcam.py"), "--output", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stderr.readline().startswith("25/200 frames")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Agreement with the float run" in out, err
+    assert (tmp_path / "contact-sheet.png").exists() and (tmp_path / "agreement.csv").exists()
 
 
 @pytest.mark.parametrize(

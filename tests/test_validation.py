@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -638,6 +640,71 @@ def test_not_a_number(board: Board) -> None:
         assert "2738 of 21888 values are NaN" in board.verdict(board.recording(spec, outputs)).why
     nothing = board.verdict(board.recording(spec, [{"maps": np.full_like(o["maps"], np.nan)} for o in outputs]))
     assert nothing.verdict == "mismatch" and nothing.why.startswith("All 21888 values are NaN"), nothing.why
+
+
+def ending(operator: str, *constants: float) -> bytes:
+    """network(), and an operator behind its maps."""
+    model = onnx.load_from_string(network())
+    graph = model.graph
+    graph.node[-1].output[0] = "raw"
+    names = [f"k{i}" for i in range(len(constants))]
+    graph.initializer.extend(numpy_helper.from_array(np.float32([c]), k) for k, c in zip(names, constants))
+    graph.node.append(helper.make_node(operator, ["raw", *names], ["maps"]))
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "verdict", "says"),
+    [
+        (ending("Log"), "float32", "match", r"values are NaN or infinite on both sides, and left out\."),
+        (ending("Log"), "float16", "match", r"values are NaN or infinite on both sides, and left out\."),
+        (ending("Log"), "int8", "mismatch", r"\d+ of 10944 values are NaN or infinite on one side alone"),
+        (ending("Mul", 3e38), "float32", "match", "on both sides, and left out"),
+        (ending("Mul", 3e38), "float16", "mismatch", r"values are .* on both sides, or, \d+ of them, on one\."),
+        (ending("Div", 0), "float32", "mismatch", r"All 10944 values are NaN or infinite on both sides\."),
+        (ending("Div", 0), "uint8", "mismatch", r"All 10944 values are NaN or infinite on one side alone\."),
+    ],
+)
+def test_a_model_that_gives_no_numbers(tmp_path: Path, model: bytes, dtype: str, verdict: str, says: str) -> None:
+    """Said in the report, and nowhere else."""
+    small = Board(frames=4)
+    engine = nl.OnnxRuntimeEngine(model, threads=1)
+    quantization = nl.Quantization(0.05, 3) if "int" in dtype else None
+    spec = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=quantization)
+    with np.errstate(over="ignore"):
+        packed = [{"maps": spec.pack(engine.infer(x)["maps"])} for x in small.inputs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = nl.validate(small.recording(spec, packed), engine)
+        json.dumps(report.to_dict(), allow_nan=False)
+        report.to_html(tmp_path / "page.html")
+    output = report.outputs["maps"]
+    assert output.verdict == verdict and re.search(says, output.why), output.why
+    assert bool(output.channels) == bool(output.ranking) == ("All 10944" not in output.why)
+
+
+def test_an_output_without_values_leaves_the_others_their_verdict() -> None:
+    """As a detector that found nothing: nothing was compared, which is no match."""
+    shapes = {"x": [4, 6], "keep": [4], "found": ["n", 6], "y": [4, 6]}
+    kinds = {"keep": TensorProto.BOOL}
+    ports = {k: helper.make_tensor_value_info(k, kinds.get(k, TensorProto.FLOAT), s) for k, s in shapes.items()}
+    nodes = [
+        helper.make_node("Compress", ["x", "keep"], ["found"], axis=0),
+        helper.make_node("Identity", ["x"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "nms", [ports["x"], ports["keep"]], [ports["found"], ports["y"]])
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    rng = np.random.default_rng(0)
+    specs = {k: nl.TensorSpec((4, 6), "NC", name=k) for k in ("found", "y")}
+    given = [{"x": rng.random((4, 6), np.float32), "keep": np.zeros(4, bool)} for _ in range(4)]
+    frames = [(inputs, {"found": np.zeros(24, np.float32), "y": inputs["x"].reshape(-1)}) for inputs in given]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = nl.validate(nl.Recording(specs, frames), model)
+    found, y = report.outputs["found"], report.outputs["y"]
+    assert not report and found.verdict == "ambiguous" and found.figures is None, found
+    assert "no values in any frame, its shape is (0, 6)" in found.why and y, y
 
 
 def test_channels_that_are_always_0_are_in_order(board: Board) -> None:

@@ -1,0 +1,39 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+
+@contextmanager
+def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to fill, which takes the place of `path`, links followed, when the block ends, and of nothing where it
+    raises. A device or a pipe, which nothing may take the place of, is written to as it is. An OSError names `path`."""
+    straight = os.path.exists(path) and not os.path.isfile(path)
+    target = Path(path) if straight else Path(os.path.realpath(path))
+    partial = target if straight else target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        try:
+            with partial.open("wb") as file:
+                yield file
+            if not straight:
+                os.replace(partial, target)
+        finally:
+            if not straight:
+                partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def npy_bytes(array: np.ndarray) -> memoryview:
+    """The .npy file of an array. (numpy's own writing to a file says of a full disk how many elements it lacks.)"""
+    content = io.BytesIO()
+    np.lib.format.write_array(content, array, allow_pickle=False)
+    return content.getbuffer()
