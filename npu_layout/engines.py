@@ -214,7 +214,8 @@ class SimulatedNpu:
         Path or bytes of the model, or an OnnxRuntimeEngine (no second copy is loaded).
     outputs
         One TensorSpec for each output. A spec with a name belongs to the output of that name; the others take the
-        remaining outputs in order. A spec with other axes than the model's (NHWC for NCHW) gets the tensor transposed.
+        remaining outputs in order. A spec with other axes than the model's (NHWC for NCHW) gets the tensor transposed,
+        unless the model's own shape is the spec's (an NHWC model).
     inputs
         The same for the inputs, whose buffers then are what infer takes; None: arrays as the model declares them.
     threads
@@ -269,14 +270,17 @@ class SimulatedNpu:
         if self._inputs is not None:
             dtypes = {port.name: port.dtype for port in self.engine._inputs}
             given = _by_name(self.engine.model, list(self._inputs), inputs)
+            shapes = self.engine.input_shapes
             inputs = {
-                name: transposed(spec.unpack(given[name], dtype=dtypes[name]), spec.axes, False)
+                name: spec.unpack(given[name], dtype=dtypes[name]).transpose(order_in_model(spec, shapes[name]))
                 for name, spec in self._inputs.items()
             }
         self.last_float = self.engine.infer(inputs)
-        return {
-            name: spec.pack(transposed(self.last_float[name], spec.axes, True)) for name, spec in self._outputs.items()
-        }
+        buffers = {}
+        for name, spec in self._outputs.items():
+            array = self.last_float[name]
+            buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
+        return buffers
 
 
 def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
@@ -301,11 +305,8 @@ def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[Ten
             f"got {', '.join(spec.name or 'one without a name' for spec in given) or 'none'}"
         )
     for name, spec in matched.items():
-        shape = _model_shape(spec)
-        fits = len(shape) == len(shapes[name] or (1,)) and all(
-            n == m for n, m in zip(shape, shapes[name] or (1,)) if isinstance(m, int) and m > 0
-        )
-        if not fits:
+        wanted = shapes[name] or (1,)
+        if not fits(wanted, tuple(spec.shape[i] for i in order_in_model(spec, wanted))):
             raise NpuLayoutError(
                 f"{what} {name!r} has shape {_words(shapes[name])}; its spec has {_words(spec.shape)} ({spec.axes})"
             )
@@ -333,8 +334,12 @@ def axes_in_model(axes: str) -> list[int]:
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 
-def _model_shape(spec: TensorSpec) -> tuple[int, ...]:
-    return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+def order_in_model(spec: TensorSpec, wanted: tuple[Any, ...]) -> list[int]:
+    """Where the axes of a model that declares the shape `wanted` stand among the spec's: in the model's order of
+    letters, or, where only that fits, as they are."""
+    order = axes_in_model(spec.axes)
+    moved = tuple(spec.shape[i] for i in order)
+    return order if fits(wanted, moved) or not fits(wanted, spec.shape) else list(range(len(order)))
 
 
 def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, axes_in_model, fits, transposed
+from .engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .layout import Layout, Shape
 from .quantization import Quantization
@@ -72,8 +72,7 @@ class Feeds:
             floats = port.dtype is not None and port.dtype.kind == "f"
             # A model that takes integers takes the stored ones.
             array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
-            moved = transposed(array, spec.axes, False)
-            array = moved if fits(port.shape, moved.shape) or not fits(port.shape, array.shape) else array
+            array = array.transpose(order_in_model(spec, port.shape))
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
             cast = array.astype(port.dtype, copy=False)
             if port.dtype.kind != "f" and not np.array_equal(cast, array):

@@ -258,6 +258,15 @@ def test_simulated_with_other_axes_is_transposed(twice, ramp):
         npu.infer(stored.tobytes()[:-1])
 
 
+def test_simulated_of_a_model_that_is_nhwc_itself(twice, ramp):
+    """Its shape (1,5,3,2) has other letters there than here: nothing is transposed."""
+    spec = TensorSpec((1, 5, 3, 2), "NCHW", "float32", axes="NHWC")
+    npu = SimulatedNpu(twice, [spec], [spec])
+    buffers = npu.infer(spec.pack(ramp))
+    np.testing.assert_array_equal(npu.last_float["y"], 2 * ramp)
+    np.testing.assert_array_equal(buffers["y"], (2 * ramp).transpose(0, 3, 1, 2).ravel())
+
+
 def test_specs_are_matched_by_name_then_by_order(pair):
     by_name = [TensorSpec((1, 2, 2, 2), "NHWC", name="m"), TensorSpec((2, 3), "NC")]
     npu = SimulatedNpu(pair, by_name)
