@@ -155,6 +155,8 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
     if exporter is None:
         writable = ", ".join(name for name, known in FORMS.items() if known.exporter is not None)
         raise NpuLayoutError(f"form {form!r} cannot be written; expected one of {writable}")
+    if not isinstance(recording, Recording):
+        raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     if not len(recording):
         raise RecordingError(f"{path}: there are no frames to write")
     with new_folder(path) as folder:

@@ -166,8 +166,8 @@ def validate_many(
     """
     if executor is not None and workers is not None:
         raise NpuLayoutError("validate_many: expected an executor or workers, got both")
-    if workers is not None and workers < 1:
-        raise NpuLayoutError(f"workers: expected 1 or more, got {workers}")
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise NpuLayoutError(f"workers: expected a whole number of 1 or more, got {workers!r}")
     if not isinstance(model, (str, bytes, os.PathLike)):
         raise NpuLayoutError(
             f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"
