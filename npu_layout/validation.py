@@ -15,9 +15,9 @@ from .arrays import finite
 from .channels import channel_axis
 from .comparison import Comparison
 from .engines import OnnxRuntimeEngine, axes_in_model, transposed
-from .errors import NpuLayoutError, RecordingError
+from .errors import NpuLayoutError
 from .evidence import LEAST, Case, Explanation, arithmetic, ends
-from .layout import Layout
+from .layout import Layout, Shape
 from .model_side import Feeds, as_model, normalisation, paired
 from .progress import track
 from .quantization import Quantization
@@ -98,6 +98,7 @@ def validate(
     kept: list[_Kept] = []
     wanted: set[int] = set()
     pairs: dict[str, str] = {}
+    silent: dict[str, str] = {}  # outputs of the model that nothing can be compared with, and why
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
         inputs = feeds(frame, i)
         references = engine.infer(inputs)
@@ -108,13 +109,13 @@ def validate(
             wanted = _chosen(count, _bytes(frame) + sum(r.nbytes for r in references.values()))
             specs = {k: as_model(recording.specs[k], shapes[other]) for k, other in pairs.items()}
             channels = {k: _channels(recording.specs[k], references[other]) for k, other in pairs.items()}
+            silent = {k: _no_values(shape) for k, shape in shapes.items() if 0 in shape}
+        for k, reference in references.items():
+            if reference.shape != shapes[k]:
+                silent[k] = _two_shapes(shapes[k], reference.shape, i)
         for name, other in pairs.items():
-            if references[other].shape != shapes[other]:
-                raise RecordingError(
-                    f"frame {i}: the model's output {other!r} has shape {references[other].shape}, "
-                    f"{shapes[other]} in frame 0; expected one shape for all"
-                )
-            _compare(compared, name, specs[name], channels[name], i, memory[name], references[other])
+            if other not in silent:
+                _compare(compared, name, specs[name], channels[name], i, memory[name], references[other])
         if i in wanted:
             outputs = {k: np.array(recording.specs[k].flat(v)) for k, v in memory.items()}
             kept.append(_Kept(i, inputs, frame.inputs.get(FRAME), outputs, references))
@@ -122,13 +123,14 @@ def validate(
         axis = image_channels(x.shape)
         if axis is not None:
             normalisation(recording.meta, x.shape[axis])  # or it raises
-    cases = {k: _case(k, other, specs[k], channels[k], kept) for k, other in pairs.items() if 0 not in shapes[other]}
+    kept = [k._replace(references={o: r for o, r in k.references.items() if o not in silent}) for k in kept]
+    cases = {k: _case(k, other, specs[k], channels[k], kept) for k, other in pairs.items() if other not in silent}
     settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
     remade = [] if settled else _remade(engine, recording, kept, progress)
     reports = {
         name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade, asked, pairs)
         if name in cases
-        else _empty(name, other, specs[name], shapes[other])
+        else OutputReport(name, other, "ambiguous", None, silent[other], specs[name])
         for name, other in pairs.items()
     }
     missing = [name for name in shapes if name not in pairs.values()]
@@ -238,9 +240,14 @@ def _case(name: str, other: str, spec: TensorSpec, channels: int | None, kept: S
     return Case(spec, [k.outputs[name] for k in kept], references, alike, channels)
 
 
-def _empty(name: str, other: str, spec: TensorSpec, shape: tuple[int, ...]) -> OutputReport:
-    why = f"The model's output has no values in any frame, its shape is {shape}: nothing was compared"
-    return OutputReport(name, other, "ambiguous", None, f"{why}. Record frames that give it some.", spec)
+def _no_values(shape: Shape) -> str:
+    why = f"The model's output has no values, its shape is {shape}: nothing was compared."
+    return f"{why} Record frames that give it some."
+
+
+def _two_shapes(first: Shape, shape: Shape, number: int) -> str:
+    why = f"The model's output has shape {first} in frame 0 and {shape} in frame {number}: nothing was compared."
+    return f"{why} Record an output of one shape, such as what goes into NonMaxSuppression."
 
 
 def _judged(
