@@ -529,6 +529,34 @@ def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fe
                 np.testing.assert_array_equal(bits(out), bits(expected), err_msg=f"{dtype} {channels} {n} {gap}")
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("order", ["CP", "PC"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_about_every_room(dtype: str, order: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Positions and channels on both sides of what the core has room for at a time."""
+    rng = np.random.default_rng(16)
+    positions = [(p, 9) for p in (255, 256, 257, 271, 1023, 1024, 1025, 1039, 1040)]
+    channels = [(5, c) for edge in (64, 128, 1024, 2032, 4080, 16368) for c in (edge - 1, edge, edge + 1, edge + 9)]
+    for shape in positions + channels:
+        x = room(fences[0], dtype, shape, order, axes="PC")
+        x[...] = rng.integers(0, 250, shape) / (1 if dtype == "uint8" else 8)
+        which = room(fences[1], np.int64, shape[:1], "P", axes="P")
+        kernels.argmax(x, which, backend=backend)
+        np.testing.assert_array_equal(which, x.argmax(1), err_msg=f"{shape}")
+        for k in (1, 9, 16, 17):
+            k = min(k, shape[1])
+            held = np.empty((shape[0], k), x.dtype)
+            numbers = room(fences[1], np.int64, held.shape, "PK", axes="PK")
+            kernels.top_k(x, held, numbers, backend=backend)
+            expected = np.argsort(-x.astype(np.float32), 1, kind="stable")[:, :k]
+            np.testing.assert_array_equal(numbers, expected, err_msg=f"{shape} {k}")
+            np.testing.assert_array_equal(held, np.take_along_axis(x, expected, 1), err_msg=f"{shape} {k}")
+        out = room(fences[1], np.float32, shape, order, axes="PC")
+        kernels.softmax(x, out, backend=backend)
+        e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+        np.testing.assert_allclose(out, e / e.sum(1, keepdims=True), rtol=2e-5, atol=1e-30, err_msg=f"{shape}")
+
+
 @pytest.mark.parametrize("backend", NATIVE)
 def test_every_alignment(backend: str) -> None:
     rng = np.random.default_rng(4)
