@@ -516,6 +516,8 @@ def test_where_channels_lie() -> None:
         (rng.random((1, 300, 85)), 1),
         (np.zeros((1, 300, 85)), 1),
         (np.full((1, 300, 85), np.nan), 1),
+        (np.zeros((1, 0, 85)), 1),
+        (np.zeros((1, 300, 0)), 1),
         (rng.integers(0, 9, (1, 1, 85)), 1),
         (np.zeros((1, 20, 20, 255)), 3),
         (np.zeros((1, 255, 20, 20)), 1),
