@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -314,14 +314,14 @@ def _worth(case: Case, rows: Sequence[int], left: np.ndarray, choice: float) -> 
 
 
 def other_inputs(
-    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]], choices: int
+    case: Case, text: str, fix: dict[str, Any], tensors: Mapping[int, np.ndarray], choices: int
 ) -> Iterator[Found]:
-    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`), one
-    of so many `choices`."""
+    """The model's answer to inputs made in another way: words, Preprocessor arguments, {row: output}, one of so many
+    `choices`."""
     if not case.fits:
         return
-    codes = case.codes[list(rows)]
-    for text, fix, tensors in made:
-        left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors]))
-        if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
-            yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)
+    rows = list(tensors)
+    codes = case.codes[rows]
+    left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors.values()]))
+    if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
+        yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)
