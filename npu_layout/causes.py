@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import finite
 from .channels import channel_axis, listed
-from .engines import axes_in_model
+from .engines import axes_in_model, shape_in_model
 from .errors import NpuLayoutError
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
 from .identify import identify
@@ -255,7 +255,7 @@ def other_outputs(
     specs: of the outputs that were recorded; of the others only one that is better than what was declared counts.
     """
     for other, tensors in references.items():
-        if other == name or tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) != tensors[0].shape:
+        if other == name or shape_in_model(case.spec) != tensors[0].shape:
             continue
         there = case if case.fits else Case(case.spec, case.buffers, tensors, (), channel_axis(tensors[0]))
         wanted = np.stack([there.samples.of(t) for t in tensors])

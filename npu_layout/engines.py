@@ -334,12 +334,16 @@ def axes_in_model(axes: str) -> list[int]:
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 
+def shape_in_model(spec: TensorSpec) -> tuple[int, ...]:
+    """The spec's shape in the model's order of letters."""
+    return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+
+
 def order_in_model(spec: TensorSpec, wanted: tuple[Any, ...]) -> list[int]:
     """Where the axes of a model that declares the shape `wanted` stand among the spec's: in the model's order of
     letters, or, where only that fits, as they are."""
     order = axes_in_model(spec.axes)
-    moved = tuple(spec.shape[i] for i in order)
-    return order if fits(wanted, moved) or not fits(wanted, spec.shape) else list(range(len(order)))
+    return order if fits(wanted, shape_in_model(spec)) or not fits(wanted, spec.shape) else list(range(len(order)))
 
 
 def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:

@@ -14,11 +14,11 @@ from . import causes, tolerances
 from .arrays import finite
 from .channels import channel_axis
 from .comparison import Comparison
-from .engines import OnnxRuntimeEngine, axes_in_model, transposed
+from .engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
 from .errors import NpuLayoutError
 from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout, Shape
-from .model_side import Feeds, as_model, normalisation, paired
+from .model_side import Feeds, as_model, completed, normalisation, paired
 from .progress import track
 from .quantization import Quantization
 from .recorded_inputs import recorded_inputs
@@ -161,8 +161,10 @@ def _chosen(count: int, nbytes: int) -> set[int]:
 
 def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
     """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that."""
-    renamed = spec.shape == reference.shape and spec.axes != Layout.of_rank(reference.ndim).axes
-    return spec.axes.index("C") if renamed and "C" in spec.axes else channel_axis(reference)
+    spec = completed(spec, reference.shape)
+    if spec.shape != reference.shape or spec.axes == Layout.of_rank(reference.ndim).axes or "C" not in spec.axes:
+        return channel_axis(reference)
+    return order_in_model(spec, reference.shape).index(spec.axes.index("C"))
 
 
 def _compare(
