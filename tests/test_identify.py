@@ -155,6 +155,12 @@ def test_integers_are_no_floats_of_the_smallest_exponents(dtype: str, scale: flo
     assert known is not None and known.dtype == dtype and same_reading(known, spec)
 
 
+def test_bools_are_read_as_uint8() -> None:
+    mask = np.random.default_rng(0).random(SHAPE) > 0.5  # about as many of both, or less than 4 dB are there to explain
+    spec = nl.identify(nl.TensorSpec(SHAPE, "NHWC", "bool").pack(mask), 255.0 * mask).spec
+    assert spec is not None and spec.dtype == "uint8" and spec.quantization == nl.Quantization(255.0)
+
+
 def test_a_header_as_long_as_a_step_between_neighbours() -> None:
     reference = blobs((1, 19, 40, 46))
     spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
