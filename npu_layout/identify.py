@@ -418,7 +418,9 @@ def _in_place(
 def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
     """Of `count` values a line explains s dB by chance with probability 10 ** (-s * (count - 2) / 20), or less; a
     thousand lines are tried."""
-    least = max(LEAST, _CHANCE / (count - 2)) if count > 2 else math.inf
+    if count < 3:
+        return Identification(ranking, None, f"{count} elements lie on a line in any order; give a longer reference")
+    least = max(LEAST, _CHANCE / (count - 2))
     if not ranking or ranking[0].score < least:
         best = f"; the best, {ranking[0].spec.describe()}, explains {ranking[0].score:.1f} dB" if ranking else ""
         if least > LEAST:

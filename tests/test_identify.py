@@ -177,6 +177,8 @@ def test_few_values_fit_by_chance() -> None:
         found = nl.identify(rng.integers(-128, 128, 4 * count, np.int8), rng.standard_normal((1, count)))
         assert found.spec is None, found.why
     assert "16 elements need 9 not to do so by chance" in found.why
+    two = nl.identify(np.float32([1, 2]), np.float64([[3, 7]]))
+    assert two.spec is None and two.why == "2 elements lie on a line in any order; give a longer reference"
     answer = rng.standard_normal((1, 10))
     spec = nl.TensorSpec(answer.shape, "NC16c", "int8", quantization=nl.Quantization(0.02))
     assert nl.identify(spec.pack(answer), answer).spec is not None
