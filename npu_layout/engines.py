@@ -5,13 +5,13 @@ onnxruntime is imported when the first engine is made.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .arrays import counted
 from .elements import element
 from .errors import NpuLayoutError
 from .layout import Layout
@@ -156,10 +156,10 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
         raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
     if threads is not None:
-        threads = _number("threads", threads)
+        threads = counted("threads", threads)
     if not isinstance(dimensions, Mapping):
         raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
-    lengths = {str(name): _number(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
+    lengths = {str(name): counted(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
@@ -176,16 +176,6 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     except Exception as error:
         raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
     return session
-
-
-def _number(what: str, given: Any) -> int:
-    try:
-        number = operator.index(given)
-    except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
-    return number
 
 
 def _reason(error: Exception) -> str:
