@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, order_in_model, shape_in_model, transposed
+from .engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .layout import Layout, Shape
 from .quantization import Quantization
@@ -191,6 +191,13 @@ def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, 
     shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}
     pairs = paired(recording, shapes)
     specs = {name: as_model(recording.specs[name], shapes[other]) for name, other in pairs.items()}
+    for name, other in pairs.items():
+        shape, given = shape_in_model(specs[name]), shapes[other]
+        if shape != given and not fits(engine.output_shapes[other] or (1,), shape):
+            raise RecordingError(
+                f"output {name!r}: {specs[name].describe()} has the shape {shape} in the model's order of axes; "
+                f"{engine.model} gives {other!r} of shape {given}"
+            )
 
     def side(frame: Frame, number: int) -> Frame:
         outputs = {

@@ -308,6 +308,15 @@ def test_for_a_model_exports_are_what_validate_compares(
     assert figures[0] is not None and figures[1] is not None and figures[0].snr_db == figures[1].snr_db > 30
 
 
+def test_an_output_that_is_not_the_models_is_not_exported_as_that(tmp_path: Path) -> None:
+    model = matmul("NHWC", TensorProto.FLOAT, "x")
+    frames = [({"x": np.zeros((1, 4, 5, 3), np.float32)}, {"heat": np.zeros(80, np.float32)})]
+    flat = nl.Recording({"heat": nl.TensorSpec((1, 80), "NC")}, frames)
+    with pytest.raises(nl.RecordingError, match=r"'heat': .* the shape \(1, 80\) .* 'y/z:0' of shape \(1, 4, 5, 4\)"):
+        exchange.save(flat, tmp_path / "flat", form="onnx", model=model)
+    assert os.listdir(tmp_path) == []
+
+
 def test_exports_without_a_model_leave_the_camera_out_alone(tmp_path: Path) -> None:
     spec = nl.TensorSpec((1, 2), "NC", "int8", quantization=nl.Quantization(0.5), name="y")
     camera = np.zeros((7, 7, 3), np.uint8)
