@@ -454,6 +454,7 @@ def test_no_elements(form: str, shape: tuple[int, ...]) -> None:
             assert result.shape == expected
             assert type(result) is type(x)
     assert (ops.pad(x, (1, 0, 0, 0), 7)[..., 0] == 7).all()
+    assert np.isnan(ops.pad(x, (1, 0, 0, 0), math.nan)[..., 0]).all()
     assert ops.peaks(x, 0).shape == (0, 5)
     if c:
         assert ops.argmax_channels(x).shape == (n, 1, h, w)
