@@ -1,7 +1,8 @@
-"""What callers give as an array, as a plain one."""
+"""What callers give as an array or a number, as a plain one."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
@@ -15,6 +16,17 @@ def array_of(x: Any, what: str) -> np.ndarray:
     if not isinstance(x, np.ndarray):
         raise NpuLayoutError(f"{what}: expected a numpy array, got {type(x).__name__}")
     return np.asarray(x)
+
+
+def counted(what: str, given: Any) -> int:
+    """How many there are to be of something. NpuLayoutError where that is no whole number from 1 to 2**31 - 1."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
+    return number
 
 
 def finite(x: np.ndarray) -> np.ndarray:

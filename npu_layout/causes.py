@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import finite
 from .channels import channel_axis, listed
-from .engines import axes_in_model
+from .engines import axes_in_model, shape_in_model
 from .errors import NpuLayoutError
 from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
 from .identify import identify
@@ -255,7 +255,7 @@ def other_outputs(
     specs: of the outputs that were recorded; of the others only one that is better than what was declared counts.
     """
     for other, tensors in references.items():
-        if other == name or tuple(case.spec.shape[i] for i in axes_in_model(case.spec.axes)) != tensors[0].shape:
+        if other == name or shape_in_model(case.spec) != tensors[0].shape:
             continue
         there = case if case.fits else Case(case.spec, case.buffers, tensors, (), channel_axis(tensors[0]))
         wanted = np.stack([there.samples.of(t) for t in tensors])
@@ -314,14 +314,14 @@ def _worth(case: Case, rows: Sequence[int], left: np.ndarray, choice: float) -> 
 
 
 def other_inputs(
-    case: Case, rows: Sequence[int], made: Iterable[tuple[str, dict[str, Any], Sequence[np.ndarray]]], choices: int
+    case: Case, text: str, fix: dict[str, Any], tensors: Mapping[int, np.ndarray], choices: int
 ) -> Iterator[Found]:
-    """The model's answer to inputs made in another way: (words, Preprocessor arguments, outputs for `rows`), one
-    of so many `choices`."""
+    """The model's answer to inputs made in another way: words, Preprocessor arguments, {row: output}, one of so many
+    `choices`."""
     if not case.fits:
         return
-    codes = case.codes[list(rows)]
-    for text, fix, tensors in made:
-        left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors]))
-        if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
-            yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)
+    rows = list(tensors)
+    codes = case.codes[rows]
+    left = codes - case.predicted(np.stack([case.samples.of(t) for t in tensors.values()]))
+    if left.size >= _MANY or _worth(case, rows, left, np.log(choices)):
+        yield Found("preprocessing", text, fix, codes, left, case.steps, case.spec, rows=rows)

@@ -25,7 +25,7 @@ def channel_axis(reference: np.ndarray) -> int | None:
     if "C" not in letters:
         return None
     usual = letters.index("C")
-    if last < 2 or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
+    if last < 2 or 0 in shape or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
         return usual
     here, there = (_told(finite(reference), axis) for axis in (last, usual))
     return last if (here >= there if last > 2 else here > max(_SHARE, _MORE * there)) else usual

@@ -98,12 +98,12 @@ def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> Affine:
     with np.errstate(all="ignore"):
-        held = {"mean": np.array(mean, np.float32), "std": np.array(std, np.float32)}
-        factors = 1 / held["std"]
-    for what, values in held.items():
+        held = [np.array(stated, np.float32) for stated in (mean, std)]
+        factors = 1 / held[1]
+    for what, stated, values in zip(("mean", "std"), (mean, std), held):
         if values.size not in (1, channels) or not np.isfinite(values).all():
             raise NpuLayoutError(
-                f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {values.tolist()}"
+                f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {list(stated)}"
             )
     if not np.isfinite(factors).all():
         raise NpuLayoutError(f"normalize: std: expected numbers other than 0, with 1 / std in float32, got {list(std)}")

@@ -5,13 +5,13 @@ onnxruntime is imported when the first engine is made.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .arrays import counted
 from .elements import element
 from .errors import NpuLayoutError
 from .layout import Layout
@@ -156,10 +156,10 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
         raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
     if threads is not None:
-        threads = _number("threads", threads)
+        threads = counted("threads", threads)
     if not isinstance(dimensions, Mapping):
         raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
-    lengths = {str(name): _number(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
+    lengths = {str(name): counted(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
@@ -176,16 +176,6 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     except Exception as error:
         raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
     return session
-
-
-def _number(what: str, given: Any) -> int:
-    try:
-        number = operator.index(given)
-    except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
-    return number
 
 
 def _reason(error: Exception) -> str:
@@ -334,12 +324,16 @@ def axes_in_model(axes: str) -> list[int]:
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 
 
+def shape_in_model(spec: TensorSpec) -> tuple[int, ...]:
+    """The spec's shape in the model's order of letters."""
+    return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
+
+
 def order_in_model(spec: TensorSpec, wanted: tuple[Any, ...]) -> list[int]:
     """Where the axes of a model that declares the shape `wanted` stand among the spec's: in the model's order of
     letters, or, where only that fits, as they are."""
     order = axes_in_model(spec.axes)
-    moved = tuple(spec.shape[i] for i in order)
-    return order if fits(wanted, moved) or not fits(wanted, spec.shape) else list(range(len(order)))
+    return order if fits(wanted, shape_in_model(spec)) or not fits(wanted, spec.shape) else list(range(len(order)))
 
 
 def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import finite
 from .comparison import decibels
 from .elements import unpack_nibbles
-from .engines import axes_in_model
+from .engines import axes_in_model, shape_in_model
 from .layout import Layout
 from .tensor import TensorSpec
 
@@ -185,7 +185,7 @@ class Case:
         self.samples = Samples([*references, *also], self.channel_axis)
         self.wanted = np.stack([self.samples.of(r) for r in references])
         self.elements = [stored(spec, b) for b in buffers]
-        self.fits = tuple(spec.shape[i] for i in axes_in_model(spec.axes)) == shape
+        self.fits = shape_in_model(spec) == shape
         self.steps = spec.element.unpacked.kind != "f"
         self.informative: np.ndarray | None = None
         if self.fits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -149,8 +149,11 @@ class Preprocessor:
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Preprocessor, **self.arguments), (self.target,)
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _local=threading.local())
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     ----------
     flat
         The accelerator's bytes: bytes or a contiguous buffer (integers of 8 and 16 bits and floats of 16 and 32 are
-        tried), or an ndarray, of any dtype, which is right but for its sign (uint8 counts as bytes).
+        tried), or an ndarray, of any dtype, which is right but for its sign (uint8 counts as bytes, bool as uint8).
     reference
         The tensor that they stand for, such as onnxruntime's output for the same input: numbers of the logical shape.
     axes
@@ -174,7 +174,7 @@ def _readings(flat: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:
         if not flat.flags.c_contiguous:
             raise NpuLayoutError(f"buffer of strides {flat.strides} is not contiguous; expected the bytes as they came")
-        name = element(flat.dtype).name
+        name = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # what is quantised is no bool
         return flat.reshape(-1).view(np.uint8), (name, *_ALSO.get(name, ()))
     if isinstance(flat, np.ndarray):
         return np.ascontiguousarray(flat).reshape(-1), _DTYPES
@@ -418,7 +418,9 @@ def _in_place(
 def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
     """Of `count` values a line explains s dB by chance with probability 10 ** (-s * (count - 2) / 20), or less; a
     thousand lines are tried."""
-    least = max(LEAST, _CHANCE / (count - 2)) if count > 2 else math.inf
+    if count < 3:
+        return Identification(ranking, None, f"{count} elements lie on a line in any order; give a longer reference")
+    least = max(LEAST, _CHANCE / (count - 2))
     if not ranking or ranking[0].score < least:
         best = f"; the best, {ranking[0].spec.describe()}, explains {ranking[0].score:.1f} dB" if ranking else ""
         if least > LEAST:

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Union
 
+from .arrays import counted
 from .engines import OnnxRuntimeEngine
 from .errors import NpuLayoutError, RecordingError
 from .processes import ProcessDied, Processes
@@ -166,8 +167,8 @@ def validate_many(
     """
     if executor is not None and workers is not None:
         raise NpuLayoutError("validate_many: expected an executor or workers, got both")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise NpuLayoutError(f"workers: expected a whole number of 1 or more, got {workers!r}")
+    if workers is not None:
+        workers = counted("workers", workers)
     if not isinstance(model, (str, bytes, os.PathLike)):
         raise NpuLayoutError(
             f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"

@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
+from .engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
 from .errors import NpuLayoutError, RecordingError
 from .layout import Layout, Shape
 from .quantization import Quantization
@@ -137,22 +137,27 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
                 f"output {name!r} is none of the model's ({', '.join(shapes)}), and all of those are taken"
             )
         spec = recording.specs[name]
-        shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-        pairs[name] = next((k for k in free if shapes[k] == shape), free[0])
+        pairs[name] = next((k for k in free if shapes[k] == shape_in_model(as_model(spec, shapes[k]))), free[0])
     return {name: pairs[name] for name in recording.outputs}
 
 
 def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """`spec` with the model's axes of one index that it leaves out, such as N, put in front; in the letters that the
-    model's axes have here by their number, where it names axes of the shape that is wanted otherwise."""
+    """`spec` with all of the model's axes; in the letters that the model's axes have here by their number, where it
+    names axes of the shape that is wanted otherwise."""
+    letters, spec = Layout.of_rank(len(wanted)).axes, completed(spec, wanted)
+    if spec.shape != wanted or shape_in_model(spec) == wanted:
+        return spec
+    table = str.maketrans(spec.axes + spec.axes.lower(), letters + letters.lower())
+    named = {"axes": letters, "layout": spec.layout.tag.translate(table)}
+    return TensorSpec.from_dict({**spec.to_dict(), **named})
+
+
+def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
+    """`spec` with the axes of one index that it leaves out, such as N, of a model that gives the shape `wanted`, put in
+    front."""
     letters = Layout.of_rank(len(wanted)).axes
-    shape = tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-    if spec.shape == wanted != shape:
-        table = str.maketrans(spec.axes + spec.axes.lower(), letters + letters.lower())
-        named = {"axes": letters, "layout": spec.layout.tag.translate(table)}
-        return TensorSpec.from_dict({**spec.to_dict(), **named})
     lacking = [a for a, n in zip(letters, wanted) if a not in spec.axes and n == 1]
-    if len(spec.axes) + len(lacking) != len(wanted) or not set(spec.axes) <= set(letters):
+    if not lacking or len(spec.axes) + len(lacking) != len(wanted) or not set(spec.axes) <= set(letters):
         return spec
     front, quantization = "".join(lacking), spec.quantization
     if quantization is not None and quantization.axis is not None:
@@ -186,6 +191,13 @@ def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, 
     shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}
     pairs = paired(recording, shapes)
     specs = {name: as_model(recording.specs[name], shapes[other]) for name, other in pairs.items()}
+    for name, other in pairs.items():
+        shape, given = shape_in_model(specs[name]), shapes[other]
+        if shape != given and not fits(engine.output_shapes[other] or (1,), shape):
+            raise RecordingError(
+                f"output {name!r}: {specs[name].describe()} has the shape {shape} in the model's order of axes; "
+                f"{engine.model} gives {other!r} of shape {given}"
+            )
 
     def side(frame: Frame, number: int) -> Frame:
         outputs = {

@@ -19,7 +19,7 @@ Values = tuple[float, ...]
 def _values(what: str, given: Any, axis: int | None) -> Values:
     try:
         array = plain_array(given)
-    except (TypeError, ValueError, OverflowError):
+    except NpuLayoutError:
         array = np.empty(0, object)
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
         expected = "one number" if axis is None else "a number or a 1-D array of numbers"

@@ -10,6 +10,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from .arrays import counted
 from .errors import NpuLayoutError
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -42,9 +43,7 @@ class Frames(Iterable[np.ndarray]):
 
     def __init__(self, paths: Iterable[PathLike], limit: int | None = None) -> None:
         self._files = [file for path in paths for file in _files(Path(path))]
-        self._limit = limit
-        if limit is not None and limit < 1:
-            raise NpuLayoutError(f"limit: expected 1 or more frames, got {limit}")
+        self._limit = None if limit is None else counted("limit", limit)
         lengths = sum(1 if file.suffix.lower() in IMAGES else _length(file) for file in self._files)
         self.total = lengths if limit is None else min(lengths, limit)
 

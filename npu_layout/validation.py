@@ -14,11 +14,11 @@ from . import causes, tolerances
 from .arrays import finite
 from .channels import channel_axis
 from .comparison import Comparison
-from .engines import OnnxRuntimeEngine, axes_in_model, transposed
+from .engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
 from .errors import NpuLayoutError
 from .evidence import LEAST, Case, Explanation, arithmetic, ends
 from .layout import Layout, Shape
-from .model_side import Feeds, as_model, normalisation, paired
+from .model_side import Feeds, as_model, completed, normalisation, paired
 from .progress import track
 from .quantization import Quantization
 from .recorded_inputs import recorded_inputs
@@ -126,9 +126,9 @@ def validate(
     kept = [k._replace(references={o: r for o, r in k.references.items() if o not in silent}) for k in kept]
     cases = {k: _case(k, other, specs[k], channels[k], kept) for k, other in pairs.items() if other not in silent}
     settled = all(case.settled and not compared[name].parts.unexplained() for name, case in cases.items())
-    remade = [] if settled else _remade(engine, recording, kept, progress)
+    remade = {} if settled else _remade(engine, recording, kept, progress)
     reports = {
-        name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade, asked, pairs)
+        name: _judged(name, other, cases[name], specs, compared.get(name), kept, remade.get(other, ()), asked, pairs)
         if name in cases
         else OutputReport(name, other, "ambiguous", None, silent[other], specs[name])
         for name, other in pairs.items()
@@ -161,8 +161,10 @@ def _chosen(count: int, nbytes: int) -> set[int]:
 
 def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
     """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that."""
-    renamed = spec.shape == reference.shape and spec.axes != Layout.of_rank(reference.ndim).axes
-    return spec.axes.index("C") if renamed and "C" in spec.axes else channel_axis(reference)
+    spec = completed(spec, reference.shape)
+    if spec.shape != reference.shape or spec.axes == Layout.of_rank(reference.ndim).axes or "C" not in spec.axes:
+        return channel_axis(reference)
+    return order_in_model(spec, reference.shape).index(spec.axes.index("C"))
 
 
 def _compare(
@@ -195,20 +197,20 @@ def _compare(
 
 
 class _Remade(NamedTuple):
-    """The model's answer to one input made in another way, for `rows` of the kept frames: {output: tensors}."""
+    """One output of the model for one input made in another way: {row of the kept frames: tensor}."""
 
     text: str
     fix: dict[str, Any]
-    rows: list[int]
-    references: dict[str, list[np.ndarray]]
+    tensors: dict[int, np.ndarray]
 
 
 def _remade(
     engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[_Kept], progress: bool | None
-) -> list[_Remade]:
+) -> dict[str, list[_Remade]]:
+    """Of each output, without tensors of another shape than what the recorded input gives."""
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     images = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
-    made: dict[str, _Remade] = {}
+    made: dict[str, dict[str, _Remade]] = {other: {} for other in kept[0].references}
     todo = [(name, row) for name in images for row in rows]
     limits = {
         n: (min(float(k.inputs[n].min()) for k in kept), max(float(k.inputs[n].max()) for k in kept)) for n in images
@@ -219,11 +221,10 @@ def _remade(
             text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
             fix = _stored_as(recording.specs.get(name), variant.fix)
-            one = made.setdefault(text, _Remade(text, fix, [], {other: [] for other in answer}))
-            one.rows.append(row)
-            for other, tensor in answer.items():
-                one.references[other].append(tensor)
-    return [one for one in made.values() if 2 * len(one.rows) >= len(rows)]
+            for other, reference in k.references.items():
+                if answer[other].shape == reference.shape:
+                    made[other].setdefault(text, _Remade(text, fix, {})).tensors[row] = answer[other]
+    return {other: [one for one in of.values() if 2 * len(one.tensors) >= len(rows)] for other, of in made.items()}
 
 
 def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
@@ -273,7 +274,7 @@ def _judged(
             causes.channel_orders(case),
             causes.other_outputs(case, other, references, {pairs[k]: s for k, s in specs.items()}),
             causes.other_frames(case, numbers),
-            *(causes.other_inputs(case, m.rows, [(m.text, m.fix, m.references[other])], len(remade)) for m in remade),
+            *(causes.other_inputs(case, *m, len(remade)) for m in remade),
         )
         for found in cause
     )
@@ -303,7 +304,7 @@ def _exhibit(
     other: str,
 ) -> Exhibit:
     """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
-    seen = {row for m in remade for row in m.rows} or range(len(kept))
+    seen = {row for m in remade for row in m.tensors} or range(len(kept))
     at = max(seen, key=lambda i: float(finite(case.references[i]).var()))
     device = np.zeros(0)
     if case.fits:
@@ -319,8 +320,7 @@ def _exhibit(
 def _answer(e: Explanation, at: int, kept: Sequence[_Kept], remade: Sequence[_Remade], other: str) -> np.ndarray | None:
     """What an explanation about inputs makes the model say to the kept frame `at`; None where that is not known."""
     if e.cause == "preprocessing":
-        made = next((m for m in remade if m.text == e.text and at in m.rows), None)
-        return None if made is None else made.references[other][made.rows.index(at)]
+        return next((m.tensors[at] for m in remade if m.text == e.text and at in m.tensors), None)
     if e.cause == "output_order":
         return kept[at].references.get(e.fix)
     if e.cause == "wrong_input" and e.fix is not None:

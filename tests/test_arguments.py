@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.sources import Frames
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -47,6 +48,8 @@ UNREADY = Unready()
         (lambda: nl.plan(NONE, SPEC), "two TensorSpecs"),
         (lambda: nl.validate_many([], "model.onnx", workers=NONE), "whole number of 1 or more"),
         (lambda: nl.validate_many([], "model.onnx", workers=2.5), "whole number of 1 or more, got 2.5"),
+        (lambda: nl.validate_many(["no-such"], "model.onnx", workers=np.int64(2)), "no-such"),
+        (lambda: Frames([], 2.5), "limit: expected a whole number of 1 or more, got 2.5"),
         (lambda: nl.exchange.save(NONE, "folder", form="raw"), "expected a Recording"),
         (lambda: SPEC.pack(RAGGED), "expected an array"),
         (lambda: SPEC.pack(MASKED), "mask would be lost"),

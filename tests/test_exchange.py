@@ -222,15 +222,15 @@ def test_what_is_asked_wrongly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["raw", "polygraphy", "onnx"])
 def test_an_export_is_whole_or_not_there(tmp_path: Path, form: str) -> None:
-    class Broken:
-        specs, meta = SPECS, {"preprocess": PREPROCESS}
-        frames = (frame if i < 2 else 1 / 0 for i, frame in enumerate(recording()))
+    class Broken(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            return (frame if i < 2 else 1 / 0 for i, frame in enumerate(super().__iter__()))
 
-        def __len__(self) -> int:
-            return 3
-
+    broken = recording()
+    broken.frames = Broken(broken.frames)
+    assert len(broken) > 2
     with pytest.raises(ZeroDivisionError):
-        exchange.save(Broken(), tmp_path / "new", form=form)  # type: ignore[arg-type]
+        exchange.save(broken, tmp_path / "new", form=form)
     assert os.listdir(tmp_path) == []
     (tmp_path / "there").write_text("mine")
     with pytest.raises(nl.RecordingError, match="exists"):
@@ -306,6 +306,15 @@ def test_for_a_model_exports_are_what_validate_compares(
         equal(frame.outputs, outputs)
     figures = [nl.validate(r, model).outputs[name].figures for r, name in ((recorded, "heat"), (again, "y/z:0"))]
     assert figures[0] is not None and figures[1] is not None and figures[0].snr_db == figures[1].snr_db > 30
+
+
+def test_an_output_that_is_not_the_models_is_not_exported_as_that(tmp_path: Path) -> None:
+    model = matmul("NHWC", TensorProto.FLOAT, "x")
+    frames = [({"x": np.zeros((1, 4, 5, 3), np.float32)}, {"heat": np.zeros(80, np.float32)})]
+    flat = nl.Recording({"heat": nl.TensorSpec((1, 80), "NC")}, frames)
+    with pytest.raises(nl.RecordingError, match=r"'heat': .* the shape \(1, 80\) .* 'y/z:0' of shape \(1, 4, 5, 4\)"):
+        exchange.save(flat, tmp_path / "flat", form="onnx", model=model)
+    assert os.listdir(tmp_path) == []
 
 
 def test_exports_without_a_model_leave_the_camera_out_alone(tmp_path: Path) -> None:

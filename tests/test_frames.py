@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
+from functools import partial
 from typing import Any
 
 import cv2
@@ -114,10 +115,22 @@ def test_strided_frames() -> None:
     np.testing.assert_array_equal(preprocess(four[..., :3])[0], preprocess(four[..., :3].copy())[0])
 
 
-def test_it_may_be_pickled() -> None:
+class Mirrored(nl.Preprocessor):
+    """One that a person made."""
+
+    def __init__(self, *args: Any, mirror: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.mirror = mirror
+
+    def __call__(self, frame: Any, out: Any = None) -> tuple[np.ndarray, nl.Geometry]:
+        return super().__call__(frame[:, :: -1 if self.mirror else 1], out)
+
+
+@pytest.mark.parametrize("made", [nl.Preprocessor, partial(Mirrored, mirror=True)])
+def test_it_may_be_pickled(made: Any) -> None:
     spec = nl.TensorSpec((1, 3, 12, 16), "NCHW4c", "int8", quantization=nl.Quantization(0.03, -5))
     how: dict[str, Any] = {"mean": [120, 110, 100], "std": 58.4, "pad_value": [1, 2, 3], "interpolation": "area"}
-    preprocess, frame = nl.Preprocessor(spec, source="RGB", color="BGR", **how), frame_of(31, 17, "RGB")
+    preprocess, frame = made(spec, source="RGB", color="BGR", **how), frame_of(31, 17, "RGB")
     buffer, geometry = preprocess(frame)  # has scratch memory from now on
     again, same = pickle.loads(pickle.dumps(preprocess))(frame)
     np.testing.assert_array_equal(again, buffer)

@@ -155,6 +155,12 @@ def test_integers_are_no_floats_of_the_smallest_exponents(dtype: str, scale: flo
     assert known is not None and known.dtype == dtype and same_reading(known, spec)
 
 
+def test_bools_are_read_as_uint8() -> None:
+    mask = np.random.default_rng(0).random(SHAPE) > 0.5  # about as many of both, or less than 4 dB are there to explain
+    spec = nl.identify(nl.TensorSpec(SHAPE, "NHWC", "bool").pack(mask), 255.0 * mask).spec
+    assert spec is not None and spec.dtype == "uint8" and spec.quantization == nl.Quantization(255.0)
+
+
 def test_a_header_as_long_as_a_step_between_neighbours() -> None:
     reference = blobs((1, 19, 40, 46))
     spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
@@ -171,6 +177,8 @@ def test_few_values_fit_by_chance() -> None:
         found = nl.identify(rng.integers(-128, 128, 4 * count, np.int8), rng.standard_normal((1, count)))
         assert found.spec is None, found.why
     assert "16 elements need 9 not to do so by chance" in found.why
+    two = nl.identify(np.float32([1, 2]), np.float64([[3, 7]]))
+    assert two.spec is None and two.why == "2 elements lie on a line in any order; give a longer reference"
     answer = rng.standard_normal((1, 10))
     spec = nl.TensorSpec(answer.shape, "NC16c", "int8", quantization=nl.Quantization(0.02))
     assert nl.identify(spec.pack(answer), answer).spec is not None

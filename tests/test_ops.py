@@ -454,6 +454,7 @@ def test_no_elements(form: str, shape: tuple[int, ...]) -> None:
             assert result.shape == expected
             assert type(result) is type(x)
     assert (ops.pad(x, (1, 0, 0, 0), 7)[..., 0] == 7).all()
+    assert np.isnan(ops.pad(x, (1, 0, 0, 0), math.nan)[..., 0]).all()
     assert ops.peaks(x, 0).shape == (0, 5)
     if c:
         assert ops.argmax_channels(x).shape == (n, 1, h, w)
@@ -887,7 +888,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.normalize(np.zeros(SHAPE), [1, 2], 1), "mean: expected 1 or 5"),
     (lambda: ops.normalize(np.zeros(SHAPE), 0, [1, 2, 3, 4, math.nan]), "std: expected 1 or 5"),
     (lambda: ops.normalize(np.zeros(SHAPE), 0, 1e-40), r"1 / std in float32, got \[1e-40\]"),
-    (lambda: ops.normalize(np.zeros(SHAPE), 1e300, 1), "mean: expected 1 or 5 finite numbers of float32"),
+    (lambda: ops.normalize(np.zeros(SHAPE), 1e300, 1), r"mean: .* finite numbers of float32, got \[1e.300\]"),
     (lambda: ops.normalize(np.zeros(SHAPE), [[1], [2, 3]], 1), "mean: expected an array, got list"),
     (lambda: ops.normalize(np.zeros(SHAPE), np.ma.zeros(5), 1), "mean: masked array"),
     (lambda: ops.quantize(np.zeros(SHAPE), SCALE), "a dtype, or an out"),

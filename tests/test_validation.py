@@ -516,6 +516,8 @@ def test_where_channels_lie() -> None:
         (rng.random((1, 300, 85)), 1),
         (np.zeros((1, 300, 85)), 1),
         (np.full((1, 300, 85), np.nan), 1),
+        (np.zeros((1, 0, 85)), 1),
+        (np.zeros((1, 300, 0)), 1),
         (rng.integers(0, 9, (1, 1, 85)), 1),
         (np.zeros((1, 20, 20, 255)), 3),
         (np.zeros((1, 255, 20, 20)), 1),
@@ -543,6 +545,38 @@ def test_a_spec_says_where_channels_lie(board: Board) -> None:
         frames = [({"image": x}, {"maps": spec.pack(a)}) for x, a in zip(board.inputs, answers)]
         output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
         assert output and output.channel_axis == 3 and len(output.channels) == CHANNELS, str(output)
+
+
+def slices(x: list[int], **ends: list[int]) -> bytes:
+    """A model that gives the beginning of its input, up to other ends."""
+    zero = numpy_helper.from_array(np.zeros(len(x), np.int64), "zero")
+    lengths = [numpy_helper.from_array(np.array(end, np.int64), f"to_{k}") for k, end in ends.items()]
+    nodes = [helper.make_node("Slice", ["x", "zero", f"to_{k}"], [k]) for k in ends]
+    ports = [helper.make_tensor_value_info(k, TensorProto.FLOAT, s) for k, s in {"x": x, **ends}.items()]
+    graph = helper.make_graph(nodes, "slices", ports[:1], ports[1:], [zero, *lengths])
+    opset = [helper.make_opsetid("", 13)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("axes", ["NHWC", "HWC"])
+def test_outputs_of_unknown_names_go_by_shape_where_the_model_has_channels_last(axes: str) -> None:
+    model = slices([1, 8, 8, 3], a=[1, 8, 8, 3], b=[1, 4, 4, 3])
+    specs = {f"o{n}": nl.TensorSpec((1, n, n, 3)[-len(axes) :], axes, axes=axes) for n in (4, 8)}
+    given = [np.random.default_rng(i).random((1, 8, 8, 3), np.float32) for i in range(4)]
+    frames = [({"x": x}, {"o4": x[:, :4, :4].reshape(-1), "o8": x.reshape(-1)}) for x in given]
+    outputs = nl.validate(nl.Recording(specs, frames), model).outputs
+    assert all(outputs.values()) and [o.against for o in outputs.values()] == ["b", "a"]
+    assert [o.channel_axis for o in outputs.values()] == [3, 3]
+
+
+def test_channels_of_a_cube_lie_where_the_model_has_them() -> None:
+    shape, order = (1, 5, 5, 5), [0, 1, 2, 4, 3]
+    scale = np.arange(1, 6, dtype=np.float32).reshape(1, 5, 1, 1)
+    given = [(10 + np.random.default_rng(i).random(shape, np.float32)) * scale for i in range(4)]
+    spec = nl.TensorSpec(shape, "NHWC", axes="NHWC")
+    frames = [({"x": x}, {"y": spec.pack(x[:, order].transpose(0, 2, 3, 1))}) for x in given]
+    output = nl.validate(nl.Recording({"y": spec}, frames), slices(list(shape), y=list(shape))).outputs["y"]
+    assert output.verdict == "channel_order" and output.fix == tuple(order) and output.channel_axis == 1
 
 
 def test_frames_that_fail_are_named(board: Board) -> None:
@@ -716,6 +750,30 @@ def test_an_output_that_cannot_be_compared_leaves_the_others_their_verdict(
     found, y = report.outputs["found"], report.outputs["y"]
     assert not report and found.verdict == "ambiguous" and found.figures is None, found
     assert re.search(says, found.why) and y, report
+
+
+def test_an_output_whose_shape_depends_on_the_preprocessing() -> None:
+    """As many values as lie above a threshold: as many in each frame, and other ones of inputs made in other ways."""
+    threshold = numpy_helper.from_array(np.array(0.5, np.float32), "threshold")
+    flat = numpy_helper.from_array(np.array([-1], np.int64), "flat")
+    nodes = [
+        helper.make_node("Greater", ["x", "threshold"], ["above"]),
+        helper.make_node("Reshape", ["above", "flat"], ["keep"]),
+        helper.make_node("Compress", ["x", "keep"], ["found"]),
+        helper.make_node("ReduceMean", ["x"], ["mean"], axes=[2], keepdims=0),
+    ]
+    shapes = {"x": [1, 3, 8, 8], "found": ["n"], "mean": [1, 3, 8]}
+    ports = [helper.make_tensor_value_info(k, TensorProto.FLOAT, s) for k, s in shapes.items()]
+    graph = helper.make_graph(nodes, "threshold", ports[:1], ports[1:], [threshold, flat])
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    rng = np.random.default_rng(0)
+    given = [rng.permutation(np.linspace(-1, 1, 192, dtype=np.float32)).reshape(1, 3, 8, 8) for _ in range(8)]
+    engine = nl.OnnxRuntimeEngine(model)
+    frames = [({"x": x}, {k: v.reshape(-1) for k, v in engine.infer(x[:, ::-1].copy()).items()}) for x in given]
+    specs = {"found": nl.TensorSpec((48,), "N", axes="N"), "mean": nl.TensorSpec((1, 3, 8), "NCW")}
+    outputs = nl.validate(nl.Recording(specs, frames), model).outputs
+    assert outputs["found"].verdict == "preprocessing" and outputs["mean"].verdict != "match", outputs
 
 
 def test_channels_that_are_always_0_are_in_order(board: Board) -> None:
