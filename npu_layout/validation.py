@@ -160,9 +160,18 @@ def _chosen(count: int, nbytes: int) -> set[int]:
 
 
 def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
-    """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that."""
-    renamed = spec.shape == reference.shape and spec.axes != Layout.of_rank(reference.ndim).axes
-    return spec.axes.index("C") if renamed and "C" in spec.axes else channel_axis(reference)
+    """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that;
+    else C or the last one, where its places have scales of their own."""
+    letters = Layout.of_rank(reference.ndim).axes
+    if spec.shape == reference.shape and spec.axes != letters and "C" in spec.axes:
+        return spec.axes.index("C")
+    of_model = as_model(spec, reference.shape)
+    q, axes = of_model.quantization, axes_in_model(of_model.axes)
+    if q is not None and q.axis is not None and q.count > 1 and len(axes) == reference.ndim:
+        scaled = axes.index(q.axis % len(axes))
+        if scaled in (letters.find("C"), reference.ndim - 1):
+            return scaled
+    return channel_axis(reference)
 
 
 def _compare(

@@ -543,6 +543,15 @@ def test_a_spec_says_where_channels_lie(board: Board) -> None:
         frames = [({"image": x}, {"maps": spec.pack(a)}) for x, a in zip(board.inputs, answers)]
         output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
         assert output and output.channel_axis == 3 and len(output.channels) == CHANNELS, str(output)
+    high = np.abs(np.stack(answers)).max((0, 1, 2, 3)).astype(np.float64)
+    q, wrong = (nl.Quantization(by * high / 127, axis=3) for by in (1, 3))
+    actual, declared = (nl.TensorSpec(shape, "NCHW", "int8", quantization=k, name="maps") for k in (q, wrong))
+    frames = [({"image": x}, {"maps": actual.pack(a)}) for x, a in zip(board.inputs, answers)]
+    for spec, verdict in ((actual, "match"), (declared, "quantization")):
+        output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+        assert output.verdict == verdict and output.channel_axis == 3, str(output)
+    again = nl.validate(nl.Recording({"maps": output.fix}, frames), engine)
+    assert again, str(again)
 
 
 def test_frames_that_fail_are_named(board: Board) -> None:
