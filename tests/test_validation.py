@@ -554,6 +554,38 @@ def test_a_spec_says_where_channels_lie(board: Board) -> None:
     assert again, str(again)
 
 
+def same(shape: tuple[int, ...]) -> bytes:
+    """A model that gives what it gets."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return bytes(made.SerializeToString())
+
+
+def test_a_softmax_along_the_last_axis_is_named() -> None:
+    """Where the channels are taken to be along another one."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 60, 20), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = rng.normal(0, 3, spec.shape).astype(np.float32)
+        frames.append(({"x": x}, {"y": np.exp(x) / np.exp(x).sum(2, keepdims=True)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 60, 20))).outputs["y"]
+    assert output.verdict == "mismatch" and output.channel_axis == 1
+    assert output.why.startswith("A softmax more than the model has, along axis 2 explains"), output.why
+
+
+def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
+    """The sigmoid of pixels is 1 everywhere, with or without it in that channel."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 3, 40), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = (2 * rng.normal(size=spec.shape) + [[[0], [60], [0]]]).astype(np.float32)
+        frames.append(({"x": x}, {"y": (1 / (1 + np.exp(-x)) + rng.normal(0, 0.02, x.shape)).astype(np.float32)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
+    assert output.verdict == "mismatch", output.why
+    assert output.why.startswith("A sigmoid more than the model has explains"), output.why
+
+
 def test_frames_that_fail_are_named(board: Board) -> None:
     """The rest is as good as ever; two frames have the noise that breaks the tolerance."""
     values, rng = [a["maps"] for a in board.answers], np.random.default_rng(0)
