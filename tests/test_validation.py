@@ -15,9 +15,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout import fixes
+from npu_layout import causes, fixes
 from npu_layout.channels import channel_axis
 from npu_layout.comparison import Comparison
+from npu_layout.evidence import Case
 from npu_layout.labels import Labels
 from npu_layout.parts import Parts
 from npu_layout.tolerances import passing
@@ -584,6 +585,28 @@ def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
     assert output.verdict == "mismatch", output.why
     assert output.why.startswith("A sigmoid more than the model has explains"), output.why
+
+
+def test_few_values_do_not_prove_a_scale() -> None:
+    """A scalar whose network rounds with a bias is no other scale; three times as much is."""
+    rng, spec = np.random.default_rng(5), nl.TensorSpec((1, 1), "NC", "float32", name="y")
+    values = rng.normal(size=(20, 1, 1)).astype(np.float32)
+    for slope, verdict in ((1.2, "ambiguous"), (4.0, "quantization")):
+        frames = [({"x": x}, {"y": (slope * x + rng.normal(0, 0.15, x.shape)).astype(np.float32)}) for x in values]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1))).outputs["y"]
+        assert output.verdict == verdict, str(output)
+
+
+def test_a_cause_does_not_gain_at_the_cost_of_quiet_channels() -> None:
+    """One loud channel is cut off by the device: an input of less contrast comes nearer, and explains nothing else."""
+    rng, spec = np.random.default_rng(4), nl.TensorSpec((1, 8, 64), "NCW", "float32", name="y")
+    references = [(rng.normal(size=spec.shape) * np.r_[50, [1] * 7][:, None]).astype(np.float32) for _ in range(6)]
+    cut = [np.clip(r, -30, 30) for r in references]
+    case = Case(spec, cut, references, (), 1)
+    fainter = [(r * 0.6).astype(np.float32) for r in references]
+    ranking = case.rank([*causes.declared(case), *causes.other_inputs(case, range(6), [("faint", {}, fainter)], 1)])
+    as_declared, faint = (next(e for e in ranking if e.cause == cause) for cause in ("match", "preprocessing"))
+    assert faint.score > as_declared.score and faint.gain < 0, ranking
 
 
 def test_frames_that_fail_are_named(board: Board) -> None:
