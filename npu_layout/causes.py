@@ -131,7 +131,7 @@ def activations(case: Case) -> Iterator[Found]:
     """The activation at the end once more, or not at all, in all channels or in those that it explains better."""
     if not case.fits:
         return
-    axis = case.channel_axis
+    shape = case.references[0].shape
     values = case.by_channel(case.wanted)
     varied = case.by_channel(case.codes).var(1)
     unit = (values.min(1) >= 0) & (values.max(1) <= 1) & (values.max(1) > values.min(1))
@@ -140,22 +140,26 @@ def activations(case: Case) -> Iterator[Found]:
         ("a sigmoid more than the model has", _sigmoid, every),
         ("a sigmoid less than the model has", _logit, unit),
     ]
-    if len(values) > 1:
-        made.append(("a softmax more than the model has", partial(_softmax, axis=axis or 0), every))
+    for axis in sorted({case.channel_axis or 0, len(shape) - 1}, key=lambda a: a != case.channel_axis):
+        if shape and shape[axis] > 1:
+            along = "" if axis == case.channel_axis else f", along axis {axis}"
+            made.append((f"a softmax more than the model has{along}", partial(_softmax, axis=axis), every))
     for text, make, possible in made:
         if not possible.any():
             continue
         wanted = np.stack([case.samples.of(make(finite(r).astype(np.float64))) for r in case.references])
         left = case.codes - case.predicted(wanted)
+        whole = Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
         if possible.all():
-            yield Found("mismatch", text, None, case.codes, left, case.steps, case.spec)
+            yield whole
         before, after = ((case.by_channel(x) ** 2).mean(1) for x in (case.left, left))
         better = possible & (after * 10 ** (LEAST / 10) < np.minimum(before, varied))
         if better.any() and not better.all():
             where = better[case.samples.channel]
             text += f", in {better.sum()} of {len(better)} channels ({listed(np.flatnonzero(better))})"
-            mixed = np.where(where, left, case.left)
-            yield Found("mismatch", text, None, case.codes, mixed, case.steps, case.spec)
+            part = whole._replace(text=text, left=np.where(where, left, case.left))
+            if not possible.all() or case.score(part) >= case.score(whole) + MARGIN:
+                yield part
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

@@ -195,7 +195,12 @@ class Case:
     @property
     def enough(self) -> bool:
         """Whether there are samples enough of every channel to name a cause."""
-        return self.samples.count * len(self.buffers) >= ENOUGH and len(self.buffers) > 1
+        return self.values >= ENOUGH and len(self.buffers) > 1
+
+    @property
+    def values(self) -> int:
+        """Samples of each channel."""
+        return int(self.samples.count) * len(self.buffers)
 
     @property
     def settled(self) -> bool:
@@ -225,16 +230,20 @@ class Case:
         """dB that `found` explains (`left`: what another one leaves of the same values; `only`: of these channels): of
         all samples together, or, where that is less, of the channels as equals, those that nothing explains left out.
         """
+        return min(self._scores(found, left, only))
+
+    def _scores(self, found: Found, left: Matrix | None = None, only: np.ndarray | None = None) -> tuple[float, float]:
+        """dB of all samples together, and of the channels as equals, which is the same where none is explained."""
         power, error = self._powers(found, left)
         floors = np.maximum(ROUNDING if found.steps else 0.0, 1e-20 * power)
         if only is not None:
             power, error, floors = power[only], error[only], floors[only]
         together = _db(power.mean(), max(error.mean(), floors.mean()))
         if self.informative is None or not self.informative.any() or only is not None or found.places:
-            return together
+            return together, together
         error, power = np.maximum(error, floors)[self.informative], np.maximum(power, 1e-300)[self.informative]
         shares = np.minimum(error, power) / power
-        return min(together, _db(1.0, float(shares.mean())))
+        return together, _db(1.0, float(shares.mean()))
 
     def _powers(self, found: Found, left: Matrix | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Variance within each channel, and mean square of what is left."""
@@ -300,7 +309,11 @@ class Case:
             moved = np.flatnonzero(np.asarray(f.order) != np.arange(len(f.order)))
             gain = self.score(f, only=moved) - self.score(as_declared, only=moved)
         else:
-            gain = score - self.score(as_declared)
+            before = self._scores(as_declared)
+            gain = score - min(before)
+            equals = self._scores(f)[1] - before[1]
+            if equals < 0:  # it gains in the loud channels at the cost of the others
+                gain = min(gain, equals)
         leans, tells = 1.0, True
         if f.steps == self.steps and f.unit == 1.0:
             leans, tells = _contrast(left, f.left, ROUNDING if self.steps else 0.0)

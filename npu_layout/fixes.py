@@ -9,12 +9,12 @@ from .engines import axes_in_model
 from .tensor import TensorSpec
 
 
-def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None = 1) -> str | None:
+def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:
     """Python for the `fix` of an output that is declared as `spec`, with its channels along an axis of the model's;
     None where there is none. `buffer`, `inputs` and `outputs` are the reader's: one frame's flat output, all frames'
     inputs, an output dict or all frames' outputs.
 
-    >>> print(code("wrong_input", -1, TensorSpec((1, 3, 4, 4))))
+    >>> print(code("wrong_input", -1, TensorSpec((1, 3, 4, 4)), 1))
     shift = -1
     pairs = [(inputs[k + shift], outputs[k]) for k in range(len(outputs)) if 0 <= k + shift < len(inputs)]
     """

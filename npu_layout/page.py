@@ -154,7 +154,7 @@ def _output(place: int, o: Any) -> Html:
 
 def _input(found: Any) -> Html:
     """An input that was recorded with the camera's frame."""
-    code = fixes.code(found.verdict, found.fix, found.spec)
+    code = fixes.code(found.verdict, found.fix, found.spec, None)
     return el(
         "section",
         el("div", el("h2", found.title), _badge(found.verdict), class_="title"),

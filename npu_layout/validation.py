@@ -160,11 +160,18 @@ def _chosen(count: int, nbytes: int) -> set[int]:
 
 
 def _channels(spec: TensorSpec, reference: np.ndarray) -> int | None:
-    """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that."""
-    spec = completed(spec, reference.shape)
-    if spec.shape != reference.shape or spec.axes == Layout.of_rank(reference.ndim).axes or "C" not in spec.axes:
-        return channel_axis(reference)
-    return order_in_model(spec, reference.shape).index(spec.axes.index("C"))
+    """The channels' axis: where the spec of an output of the model's shape calls another one C than the model, that;
+    else C or the last one, where its places have scales of their own."""
+    spec, letters = completed(spec, reference.shape), Layout.of_rank(reference.ndim).axes
+    order = order_in_model(spec, reference.shape)
+    if spec.shape == reference.shape and spec.axes != letters and "C" in spec.axes:
+        return order.index(spec.axes.index("C"))
+    q = spec.quantization
+    if q is not None and q.axis is not None and q.count > 1 and len(order) == reference.ndim:
+        scaled = order.index(q.axis % len(order))
+        if scaled in (letters.find("C"), reference.ndim - 1):
+            return scaled
+    return channel_axis(reference)
 
 
 def _compare(

@@ -63,16 +63,28 @@ def variants(
     axis = image_channels(x.shape)
     if axis is None:
         return
-    seen = [np.asarray(x, np.float64)]
+    seen = [_Input.of(np.asarray(x, np.float64))]
     for variant in _every(x, axis, meta, frame, limits):
-        if not _alike(variant.x, seen[0], 0.02) and not any(_alike(variant.x, other, 0.002) for other in seen):
-            seen.append(variant.x)
+        made = _Input.of(variant.x)
+        if not _alike(made, seen[0], 0.02) and not any(_alike(made, other, 0.002) for other in seen):
+            seen.append(made)
             yield variant._replace(x=variant.x.astype(x.dtype))
 
 
-def _alike(a: np.ndarray, b: np.ndarray, share: float) -> bool:
+class _Input(NamedTuple):
+    x: np.ndarray
+    means: np.ndarray  # along the last axis: they differ by no more than the values do, and are compared sooner
+    deviation: float
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> _Input:
+        return cls(x, x.mean(-1), float(x.std()))
+
+
+def _alike(a: _Input, b: _Input, share: float) -> bool:
     """Whether two inputs differ by no more than a share of how much one of them varies: 0.02 is std 255 for 256."""
-    return float(np.sqrt(((a - b) ** 2).mean())) <= share * float(b.std())
+    most = (share * b.deviation) ** 2
+    return all(float(((u - v) ** 2).mean()) <= most for u, v in ((a.means, b.means), (a.x, b.x)))
 
 
 def _every(
@@ -105,13 +117,14 @@ def _every(
         if known:
             fix.update(mean=plain(mean[::-1]), std=plain(std[::-1]))
         yield Variant(f"{other} instead of {color}, swapped after mean and std", fix, np.flip(x, axis))
-    uncut = [x]
+    uncut = [_Input.of(x)]
     for text, (mean_, std_) in scalings(mean, std, color, known=affine is not None).items():
         m_, s_ = mean_.reshape(along), std_.reshape(along)
         made, fix = (pixels - m_) / s_, {**base, "mean": plain(mean_), "std": plain(std_)}
-        if any(_alike(made, other, 0.02) for other in uncut):
+        one = _Input.of(made)
+        if any(_alike(one, other, 0.02) for other in uncut):
             continue
-        uncut.append(made)
+        uncut.append(one)
         yield Variant(text, fix, made)
         for what, (low, high) in ranges.items():
             yield Variant(f"{text}, cut to the range of {what}", fix, np.clip(made, low, high))

@@ -9,11 +9,12 @@ import numpy as np
 
 from .channels import listed
 from .comparison import Comparison
-from .evidence import LEAST, MARGIN, ROUNDING, Case, Explanation
+from .evidence import ENOUGH, LEAST, MARGIN, ROUNDING, Case, Explanation
 from .labels import Confused
 from .parts import TELLING, Part
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_MOST = 8.0  # dB: read as declared, and explained for the most part
 _GOOD = 15.0  # dB: so well the whole cause explains, and not a part of it
 _BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that the value tells
 _CUT = 0.01  # of the values: what calibration leaves out is less
@@ -96,8 +97,10 @@ def _possible(case: Case, ranking: Sequence[Explanation], unexplained: Sequence[
         if e.cause != "quantization":
             return True
         f = case.found_as(e)
-        gain = case.score(f, only=others) - case.score(declared, only=others)
-        return gain >= MARGIN or case.score(f, only=np.array(lost)) >= LEAST
+        before = case.score(declared, only=others)
+        gain = case.score(f, only=others) - before
+        proven = gain >= MARGIN and not _biased(case, before, gain)
+        return proven or case.score(f, only=np.array(lost)) >= LEAST
 
     return [e for e in ranking if possible(e)]
 
@@ -122,7 +125,7 @@ def _verdict(case: Case, ranking: Sequence[Explanation], held: bool) -> Finding:
         vary = "vary by less than a step" if case.steps else "do not vary"
         why = f"{flat[0].upper()}{flat[1:]} {vary} within the channels, so that every reading looks the same, and "
         return Finding(verdict, None, f"{why}{tolerated}. Record frames that make the output vary.")
-    doubts = [e for e in others if score >= LEAST and e.score >= score - MARGIN and _unsettled(e)]
+    doubts = [e for e in others if score >= LEAST and min(e.gain, e.score - score) >= -MARGIN and _unsettled(e)]
     if doubts:
         why = f"As declared explains {score:.1f} dB, {doubts[0].text} {doubts[0].score:.1f}: too close to tell."
         return Finding("ambiguous", None, f"{why} {_RECORD[doubts[0].cause]}")
@@ -150,6 +153,11 @@ def _accuses(e: Explanation, declared: float) -> bool:
     return e.cause != "match" and e.score >= LEAST and e.gain >= MARGIN and not fine
 
 
+def _biased(case: Case, declared: float, gain: float) -> bool:
+    """Whether a scale may gain so much because a network's rounding errors are biased: few values cannot tell."""
+    return declared >= _MOST and gain < _CLEAR and case.values < 2 * ENOUGH
+
+
 def _unsettled(e: Explanation) -> bool:
     """Whether the data do not side with the declared reading against `e`. What the input was does not matter to one who
     reads the output, unless the data side with it."""
@@ -169,11 +177,11 @@ def _named(case: Case, strong: Sequence[Explanation], declared: Explanation | No
         return Finding("mismatch", None, f"{text}, {why}.", True)
     rival = next((e for e in strong[1:] if e.score >= best.score - MARGIN and not _beaten(case, best, e)), None)
     if rival is not None:
-        why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {_RECORD[best.cause]}"
-        if rival.cause != best.cause:
-            why += f" {_RECORD[rival.cause]}"
+        record = " ".join(dict.fromkeys(_RECORD[e.cause] for e in (best, rival)))
+        why = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell. {record}"
         return Finding("ambiguous", None, why, True)
-    if not case.enough:
+    few = best.cause == "quantization" and declared is not None and _biased(case, declared.score, best.gain)
+    if not case.enough or few:
         frames = len(case.buffers)
         what = "one frame" if frames == 1 else f"{frames} frames with {case.samples.count} values a channel each"
         why = f"{text}. But {what} cannot prove it: record more frames, unlike each other."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy as np
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to fill, which takes the place of `path`, links followed, when the block ends, and of nothing where it
-    raises. A device or a pipe, which nothing may take the place of, is written to as it is. An OSError names `path`."""
+    """A file to fill, which takes the place of `path`, links followed, with its mode, when the block ends; of nothing
+    where it raises. A device or a pipe, which nothing may take the place of, is written to as it is. An OSError names
+    `path`."""
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
     partial = target if straight else target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -24,6 +26,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             with partial.open("wb") as file:
                 yield file
             if not straight:
+                if target.exists():
+                    shutil.copymode(target, partial)
                 os.replace(partial, target)
         finally:
             if not straight:

@@ -127,9 +127,11 @@ def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.Capt
     Path("raw.bin").write_bytes(bytes(range(6)))
     how = ["--shape", "2x3", "--from", "NC", "--to", "CN", "--dtype", "uint8", "--force"]
     Path("there").write_bytes(b"old")
+    Path("there").chmod(0o640)
     Path("link").symlink_to("there")
     assert ran(capsys, "repack", "raw.bin", "link", *how)[0] == 0
     assert Path("link").is_symlink() and Path("there").read_bytes() == bytes([0, 3, 1, 4, 2, 5])
+    assert Path("there").stat().st_mode & 0o777 == 0o640
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:

@@ -15,9 +15,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout import fixes
+from npu_layout import causes, fixes
 from npu_layout.channels import channel_axis
 from npu_layout.comparison import Comparison
+from npu_layout.evidence import Case
 from npu_layout.labels import Labels
 from npu_layout.parts import Parts
 from npu_layout.tolerances import passing
@@ -446,7 +447,7 @@ def test_what_is_hardly_more_than_noise_need_not_be_explained(board: Board) -> N
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("last", [False, True])
-def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
+def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Path) -> None:
     """Boxes in pixels are nearly all that varies: random scores are no match for that, before or behind them."""
     model = onnx.load_from_string(network())
     nodes, weights = model.graph.node, model.graph.initializer
@@ -496,6 +497,8 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool) -> None:
     names: dict[str, Any] = {"buffer": spec.pack(given)}
     exec(fixes.code(output.verdict, output.fix, output.spec, output.channel_axis) or "", names)
     assert np.array_equal(names["tensor"], answers[0])
+    nl.Report({"maps": output}, 8, "model.onnx", "", {}).to_html(tmp_path / "page.html")
+    assert f".take(order, axis={output.channel_axis})" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_where_channels_lie() -> None:
@@ -545,6 +548,69 @@ def test_a_spec_says_where_channels_lie(board: Board) -> None:
         frames = [({"image": x}, {"maps": spec.pack(a)}) for x, a in zip(board.inputs, answers)]
         output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
         assert output and output.channel_axis == 3 and len(output.channels) == CHANNELS, str(output)
+    high = np.abs(np.stack(answers)).max((0, 1, 2, 3)).astype(np.float64)
+    q, wrong = (nl.Quantization(by * high / 127, axis=3) for by in (1, 3))
+    actual, declared = (nl.TensorSpec(shape, "NCHW", "int8", quantization=k, name="maps") for k in (q, wrong))
+    frames = [({"image": x}, {"maps": actual.pack(a)}) for x, a in zip(board.inputs, answers)]
+    for spec, verdict in ((actual, "match"), (declared, "quantization")):
+        output = nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+        assert output.verdict == verdict and output.channel_axis == 3, str(output)
+    again = nl.validate(nl.Recording({"maps": output.fix}, frames), engine)
+    assert again, str(again)
+
+
+def same(shape: tuple[int, ...]) -> bytes:
+    """A model that gives what it gets."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return bytes(made.SerializeToString())
+
+
+def test_a_softmax_along_the_last_axis_is_named() -> None:
+    """Where the channels are taken to be along another one."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 60, 20), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = rng.normal(0, 3, spec.shape).astype(np.float32)
+        frames.append(({"x": x}, {"y": np.exp(x) / np.exp(x).sum(2, keepdims=True)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 60, 20))).outputs["y"]
+    assert output.verdict == "mismatch" and output.channel_axis == 1
+    assert output.why.startswith("A softmax more than the model has, along axis 2 explains"), output.why
+
+
+def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
+    """The sigmoid of pixels is 1 everywhere, with or without it in that channel."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 3, 40), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = (2 * rng.normal(size=spec.shape) + [[[0], [60], [0]]]).astype(np.float32)
+        frames.append(({"x": x}, {"y": (1 / (1 + np.exp(-x)) + rng.normal(0, 0.02, x.shape)).astype(np.float32)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
+    assert output.verdict == "mismatch", output.why
+    assert output.why.startswith("A sigmoid more than the model has explains"), output.why
+
+
+def test_few_values_do_not_prove_a_scale() -> None:
+    """A scalar whose network rounds with a bias is no other scale; three times as much is."""
+    rng, spec = np.random.default_rng(5), nl.TensorSpec((1, 1), "NC", "float32", name="y")
+    values = rng.normal(size=(20, 1, 1)).astype(np.float32)
+    for slope, verdict in ((1.2, "ambiguous"), (4.0, "quantization")):
+        frames = [({"x": x}, {"y": (slope * x + rng.normal(0, 0.15, x.shape)).astype(np.float32)}) for x in values]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1))).outputs["y"]
+        assert output.verdict == verdict, str(output)
+
+
+def test_a_cause_does_not_gain_at_the_cost_of_quiet_channels() -> None:
+    """One loud channel is cut off by the device: an input of less contrast comes nearer, and explains nothing else."""
+    rng, spec = np.random.default_rng(4), nl.TensorSpec((1, 8, 64), "NCW", "float32", name="y")
+    references = [(rng.normal(size=spec.shape) * np.r_[50, [1] * 7][:, None]).astype(np.float32) for _ in range(6)]
+    cut = [np.clip(r, -30, 30) for r in references]
+    case = Case(spec, cut, references, (), 1)
+    fainter = [(r * 0.6).astype(np.float32) for r in references]
+    ranking = case.rank([*causes.declared(case), *causes.other_inputs(case, "faint", {}, dict(enumerate(fainter)), 1)])
+    as_declared, faint = (next(e for e in ranking if e.cause == cause) for cause in ("match", "preprocessing"))
+    assert faint.score > as_declared.score and faint.gain < 0, ranking
 
 
 def slices(x: list[int], **ends: list[int]) -> bytes:
