@@ -1,14 +1,12 @@
 import sys
 import sysconfig
+from glob import glob
 
 from setuptools import Extension, setup
 
-KERNELS = "npu_layout/kernels/"
-SOURCES = "_native.c _reduce.c _signals.c core.c move.c convert.c divide.c pool.c reduce.c peaks.c "
-SOURCES += "level_base.c level_sse4.c level_avx2.c level_avx512.c"
-HEADERS = "_reduce.h _signals.h core.h reduce.h level.h vector_level.h rows_level.h few_level.h transpose_level.h "
-HEADERS += "reverse_level.h channels_level.h pads_level.h arithmetic_level.h planes_level.h pixels_level.h "
-HEADERS += "gray_level.h reduce_level.h top_k_level.h softmax_level.h peaks_level.h"
+CSRC = "npu_layout/kernels/csrc"
+SOURCES = sorted(glob(f"{CSRC}/**/*.c", recursive=True))
+HEADERS = sorted(glob(f"{CSRC}/**/*.h", recursive=True))
 FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 
@@ -20,13 +18,14 @@ setup(
     ext_modules=[
         Extension(
             "npu_layout.kernels._native",
-            [KERNELS + name for name in SOURCES.split()],
-            depends=[KERNELS + name for name in HEADERS.split()],
+            SOURCES,
+            depends=HEADERS,
             # No fused multiply-add: every backend gives the same bits.
             extra_compile_args=[*FLAGS.split(), "-ffp-contract=off"],
             extra_link_args=["-pthread"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
             py_limited_api=STABLE,
+            include_dirs=[CSRC],
             optional=True,
         )
     ],

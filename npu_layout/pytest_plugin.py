@@ -15,14 +15,11 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine
+from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
-from .factories import engine_named
-from .recording import Recorder, Recording
-from .recording_frames import FRAME
-from .report import Report
-from .tolerances import Tolerance
-from .validation import validate
+from .recordings import FRAME, Recorder, Recording
+from .reports import Report
+from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
 

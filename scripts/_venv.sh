@@ -23,7 +23,7 @@ make_venv() {
     shift 3
     local stamp wanted built sources
     stamp="$folder/.ready" built="$folder/.built"
-    sources=$(cat "$root"/npu_layout/kernels/*.[ch] | cksum)
+    sources=$(cat "$root"/npu_layout/kernels/csrc/{,*/}*.[ch] | cksum)
     wanted="$("$interpreter" -c 'import sys; print(sys.version, sys.base_prefix)') $extras $* $(cat "$root"/setup.* "$root"/pyproject.toml | cksum) $root"
     python="$folder/bin/python"
     exec 9>"$folder.lock"

@@ -14,7 +14,8 @@ import statistics
 import time
 
 import npu_layout as nl
-from npu_layout import bench, bench_cases
+from npu_layout.bench import benchmark as bench
+from npu_layout.bench import cases as bench_cases
 
 LEAST, ROUNDS, WARM_UP, SECONDS = 1_000_000, 7, 5, 0.02
 

@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-KERNELS, NATIVE, TABLE = ROOT / "npu_layout" / "kernels", ROOT / "tests" / "native", ROOT / "docs" / "instructions.md"
+CSRC, NATIVE, TABLE = (
+    ROOT / "npu_layout" / "kernels" / "csrc",
+    ROOT / "tests" / "native",
+    ROOT / "docs" / "instructions.md",
+)
 SIZES = (98304, 196608)
 LIMIT = 1.5
 MACHINES = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
@@ -44,12 +48,10 @@ def missing() -> str:
 def build(folder: Path) -> None:
     plugin = ["-shared", "-fPIC", "-O2", str(NATIVE / "count.c"), "-o", str(folder / "count.so")]
     subprocess.run(["gcc", *plugin], check=True)
-    sources = [NATIVE / "instructions.c", *KERNELS.glob("level_*.c")]
-    sources += [
-        KERNELS / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")
-    ]
+    sources = [NATIVE / "instructions.c", *CSRC.glob("simd/level_*.c")]
+    sources += [CSRC / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")]
     for machine, compiler in MACHINES.items():
-        command = [compiler, *FLAGS, f"-I{KERNELS}", *map(str, sources), "-lm", "-o", str(folder / machine)]
+        command = [compiler, *FLAGS, f"-I{CSRC}", *map(str, sources), "-lm", "-o", str(folder / machine)]
         subprocess.run(command, check=True)
 
 

@@ -11,9 +11,9 @@ from typing import Any, Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
-from memory import LAST_CACHE
 
 import npu_layout as nl
+from tests.support.memory import LAST_CACHE
 
 pytest_plugins = ["pytester"]
 
@@ -70,6 +70,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if importlib.util.find_spec("torch") is None:
         terminalreporter.write_sep("=", "torch is not installed", yellow=True, bold=True)
         terminalreporter.write_line(
-            "tests/test_torch_formats.py did NOT run: memory formats were not compared with torch's. "
+            "tests/arrays/test_torch_formats.py did NOT run: memory formats were not compared with torch's. "
             "pip install 'npu-layout[test-torch]'"
         )

@@ -1,5 +1,6 @@
 """What a user of npu_layout may rely on, as lines of text: every public name with its signature, the same from every
-Python. `python tests/public_face.py` writes them to public_face.txt, with which test_public_face.py compares them.
+Python. `python -m tests.public_face` writes them to public_face.txt, with which
+tests/project/test_public_face.py compares them.
 
 Public is what the modules below list in __all__, with the attributes, properties and methods of its classes that have
 no underscore; not what overrides numpy's or Python's own. And the command line's verbs and options.
@@ -121,7 +122,7 @@ def items() -> Iterator[Item]:
 
 
 def verbs() -> Iterator[str]:
-    from npu_layout.cli import parser
+    from npu_layout.cli.command import parser
 
     for action in parser()._actions:
         for verb, one in (action.choices or {}).items() if isinstance(action, argparse._SubParsersAction) else ():

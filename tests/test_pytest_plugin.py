@@ -11,13 +11,14 @@ import cv2  # noqa: F401  what the inner runs import stays imported: compiled mo
 import onnx  # noqa: F401
 import onnxruntime  # noqa: F401
 import pytest
-from test_validation import Board, network
 
 import npu_layout as nl
 from npu_layout import pytest_plugin
 from npu_layout.pytest_plugin import assert_matches
+from tests.support.paths import SAMPLES
+from tests.validation.test_validation import Board, network
 
-SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "pytest_project"
+SAMPLE = SAMPLES / "pytest_project"
 
 INI = """
 [pytest]

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .array_tensor import Tensor
-from .layout import Layout
-from .repack import overlap
-from .strided import fitting_groups, follows, is_contiguous, order_of
+from ..layouts import Layout, overlap
+from .orders import fitting_groups, follows, is_contiguous, order_of
+from .tensor import Tensor
 
 _DEPTH = 4  # arguments, each of them, a list, a list within
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .array_tensor import Tensor
-from .arrays import array_of, plain_array
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout
-from .repack import LayoutLike
-from .strided import arranged, empty, fitting_best, letters_of, order_of
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout, LayoutLike
+from ..support import array_of, plain_array
+from .orders import arranged, empty, fitting_best, letters_of, order_of
+from .tensor import Tensor
 
 
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import array_of
-from .errors import LayoutError
-from .layout import Shape
+from ..errors import LayoutError
+from ..layouts import Shape
+from ..support import array_of
 
 
 def why_copy(x: np.ndarray, shape: Any) -> str:

@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import plain_array
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout
-from .repack import LayoutLike
-from .strided import arranged, follows, order_of
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout, LayoutLike
+from ..support import plain_array
+from .orders import arranged, follows, order_of
 
 T = TypeVar("T", bound="Tensor")
 

@@ -16,10 +16,10 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from . import array_tensor, formats
-from .array_tensor import _KEEPING_METHODS, _PLAIN_METHODS, Tensor
+from ..layouts import overlap
+from . import formats, tensor
 from .format_loss import Effect, Function, effect, has_tensor
-from .repack import overlap
+from .tensor import _KEEPING_METHODS, _PLAIN_METHODS, Tensor
 from .track_report import LayoutReport, Place
 
 
@@ -136,7 +136,7 @@ def _wrappers() -> Iterator[tuple[Any, str, Any]]:
         if isinstance(attribute, property) and attribute.fget is not None:
             get = _watching(attribute.fget, Function(f"x.{name}", name))
             yield Tensor, name, property(get, attribute.fset, attribute.fdel, attribute.__doc__)
-    for module in (array_tensor, formats):
+    for module in (tensor, formats):
         yield module, "arranged", _watching_repack(module.arranged)
     yield Tensor, "__array_ufunc__", _watching_protocol(Tensor.__array_ufunc__, _of_ufunc)
     yield Tensor, "__array_function__", _watching_protocol(Tensor.__array_function__, _of_function)
@@ -292,7 +292,7 @@ def _whose(file: str) -> str:
 
 
 _ROOTS = [
-    (Path(__file__).parent.parts, "ours"),
+    (Path(__file__).parent.parent.parts, "ours"),
     (Path(np.__file__).parent.parts, "numpy"),
     *((Path(sysconfig.get_path(name)).parts, "library") for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 ]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .pixel_units import IMAGENET
-from .quantization import Quantization
-from .tensor import TensorSpec
+from ..buffers import Quantization, TensorSpec
+from ..frames import IMAGENET
 
 MEAN, STD = IMAGENET
 REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import bench, bench_networks, kernels
-from .bench_cases import MEAN, STD
-from .conversion import plan
-from .gray import to_gray
-from .kernels.caches import Caches, caches, human
-from .progress import track
-from .quantization import Quantization
-from .tensor import TensorSpec
+from .. import kernels
+from ..buffers import Quantization, TensorSpec, plan
+from ..frames import to_gray
+from ..kernels.caches import Caches, caches, human
+from ..support import track
+from . import benchmark, networks
+from .cases import MEAN, STD
 
 Call = Callable[[], np.ndarray]
 _MEAN, _STD = np.array(MEAN, np.float32), np.array(STD, np.float32)
@@ -184,7 +183,7 @@ def measure(operator: Operator, level: str, budget: int, seconds: float) -> dict
             calls[name] = call
         else:
             wrong[name] = f"{got.reshape(-1)[:4]} ..., expected {expected.reshape(-1)[:4]} ..."
-    times = bench.medians(bench.clock(calls, seconds) if calls else {})
+    times = benchmark.medians(benchmark.clock(calls, seconds) if calls else {})
     return {
         "operator": operator.title,
         "size": level,
@@ -235,7 +234,7 @@ def markdown(result: dict[str, Any]) -> str:
         *_rows(headings(), map(columns, result["rows"])),
     ]
     if result["networks"]:
-        lines += ["", *_rows(bench_networks.headings(), map(bench_networks.columns, result["networks"]))]
+        lines += ["", *_rows(networks.headings(), map(networks.columns, result["networks"]))]
     return "\n".join(lines)
 
 
@@ -302,11 +301,11 @@ def run(options: argparse.Namespace) -> int:
     seconds = 0.1 if options.quick else 0.5
     wanted = sizes(cache)
     todo = [(OPERATORS[name], size, wanted[size]) for name in options.operators for size in options.sizes]
-    result: dict[str, Any] = {**bench.machine(options.threads), "caches": str(cache), "networks": []}
+    result: dict[str, Any] = {**benchmark.machine(options.threads), "caches": str(cache), "networks": []}
     result["sizes"] = {size: human(wanted[size]) for size in options.sizes}
     result["rows"] = [measure(*each, seconds) for each in track(todo, len(todo), "operators")]
     if not options.no_torch:
-        result["networks"] = bench_networks.measure_all(options.threads, 2 * seconds)
+        result["networks"] = networks.measure_all(options.threads, 2 * seconds)
     text = markdown(result)
     print(text)
     for row in result["rows"]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .bench_cases import TOP, Case
+from .cases import TOP, Case
 
 Call = Callable[[], Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import LayoutError, NpuLayoutError
-from .repack import Affine, Plan, check_out
-from .repack import plan as cached_plan
-from .tensor import TensorSpec, check_shape
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Affine, Plan, check_out
+from ..layouts import plan as cached_plan
+from .spec import TensorSpec, check_shape
 
 
 class Conversion:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError
+from ..errors import LayoutError
 
 
 class Element(NamedTuple):

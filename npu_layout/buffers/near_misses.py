@@ -6,9 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator
 
+from ..layouts import Shape, Storage, c_strides
 from .elements import Element
-from .layout import Shape, c_strides
-from .storage import Storage
 
 _BLOCKS = (4, 8, 16, 32, 64)  # what vendors pad to
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import plain_array
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Affine, Layout, affine_copy
+from ..support import plain_array
 from .elements import element, kernel_name
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout
-from .repack import Affine, affine_copy
 
 Values = tuple[float, ...]
 

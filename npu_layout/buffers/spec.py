@@ -7,15 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import plain_array
+from ..errors import BufferSizeError, LayoutError, NpuLayoutError
+from ..layouts import (
+    Affine,
+    Layout,
+    LayoutLike,
+    Plan,
+    Shape,
+    Storage,
+    apart,
+    as_layout,
+    bind_array,
+    c_strides,
+    check_distinct,
+    check_out,
+    plan,
+    span_of,
+)
+from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
-from .errors import BufferSizeError, LayoutError, NpuLayoutError
-from .layout import Layout, Shape, c_strides
-from .misfits import order_words, same_order, size_words
+from .near_misses import order_words, same_order, size_words
 from .quantization import Quantization
-from .repack import Affine, LayoutLike, Plan, apart, as_layout, check_distinct, check_out, plan
-from .spans import bind_array, span_of
-from .storage import Storage
 
 _FIELDS = (
     "shape",

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .many import Reports
-from .report import VERDICTS, Report
+from ..reports import VERDICTS, Report, Reports
 
 _STYLES = {
     **dict.fromkeys(VERDICTS, "bold red"),

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import argparse
 
-import npu_layout
-
-from . import cli_words, console
-from .errors import NpuLayoutError
-from .recording import Recording
-from .tensor import TensorSpec
+from .. import exchange
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..recordings import Recording
+from . import console, words
 
 
 def repack_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help="a raw file, or .npy")
     parser.add_argument("target", metavar="OUT", help="the same; the name says which")
-    parser.add_argument("--shape", type=cli_words.shape, required=True, help="logical shape, such as 1x57x46x46")
-    parser.add_argument("--from", dest="source_layout", type=cli_words.layout, required=True, metavar="LAYOUT",
+    parser.add_argument("--shape", type=words.shape, required=True, help="logical shape, such as 1x57x46x46")
+    parser.add_argument("--from", dest="source_layout", type=words.layout, required=True, metavar="LAYOUT",
                         help="a tag (NCHW16c) or a vendor's name with its block (NC1HWC2:16)")  # fmt: skip
-    parser.add_argument("--to", dest="target_layout", type=cli_words.layout, required=True, metavar="LAYOUT")
+    parser.add_argument("--to", dest="target_layout", type=words.layout, required=True, metavar="LAYOUT")
     parser.add_argument("--dtype", help="of the elements; needed for raw files")
     parser.add_argument("--axes", help="letters of --shape, where they are not in the order N C D H W")
     parser.add_argument("--force", action="store_true", help="overwrite OUT")
 
 
 def repack_file(options: argparse.Namespace) -> int:
-    cli_words.free(options.target, options.force)
+    words.free(options.target, options.force)
     raw = not options.source.endswith(".npy")
     if raw and options.dtype is None:
         raise NpuLayoutError(f"{options.source}: raw bytes need --dtype")
-    buffer = cli_words.buffer_in(options.source)
+    buffer = words.buffer_in(options.source)
     dtype = options.dtype or buffer.dtype
     source, target = (
         TensorSpec(options.shape, layout, dtype, axes=options.axes)
@@ -37,7 +36,7 @@ def repack_file(options: argparse.Namespace) -> int:
     )
     packed = target.pack(source.unpack(buffer.data if raw else buffer))
     whole = packed if target.element.nibbles else packed.reshape(target.storage_shape)
-    cli_words.write_array(options.target, whole)
+    words.write_array(options.target, whole)
     console.say(f"{options.target}: {target.describe()}, {target.nbytes} bytes")
     return 0
 
@@ -59,8 +58,8 @@ def import_recording(options: argparse.Namespace) -> int:
     names = ("form", "description", "inputs", "runner", "model", "outputs", "side")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.specs is not None:
-        given["specs"] = cli_words.specs_in(options.specs)
-    recording = npu_layout.exchange.load(options.path, **given)
+        given["specs"] = words.specs_in(options.specs)
+    recording = exchange.load(options.path, **given)
     recording.save(options.out)
     console.say(f"{options.out}: {len(recording)} frames")
     return 0
@@ -75,6 +74,6 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def export_recording(options: argparse.Namespace) -> int:
     recording = Recording.load(options.recording)
-    npu_layout.exchange.save(recording, options.out, form=options.form, model=options.model)
+    exchange.save(recording, options.out, form=options.form, model=options.model)
     console.say(f"{options.out}: {len(recording)} frames")
     return 0

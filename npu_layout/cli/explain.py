@@ -5,32 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import cli_words, console
-from .elements import element
-from .errors import NpuLayoutError
-from .explanation import explain
-from .layout import Layout
-from .reads import CACHE_LINE
-from .tensor import TensorSpec
-from .terminal import colour_depth
+from ..buffers import TensorSpec, element
+from ..drawing import CACHE_LINE, colour_depth, explain
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from . import console, words
 
 
 def _layout_or_file(text: str) -> Layout | str:
-    return text if text.endswith(".json") else cli_words.layout(text)
+    return text if text.endswith(".json") else words.layout(text)
 
 
 def explain_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("layout", type=_layout_or_file, metavar="LAYOUT",
                         help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
-    parser.add_argument("shape", nargs="?", type=cli_words.shape, help="logical shape, such as 1x57x46x46")
+    parser.add_argument("shape", nargs="?", type=words.shape, help="logical shape, such as 1x57x46x46")
     parser.add_argument("--dtype", help="of the elements (default: float32)")
     parser.add_argument("--axes", help="letters of the shape, where they are not in the order N C D H W")
-    parser.add_argument("--at", type=cli_words.shape, metavar="N,C,H,W", help="an index: where does it lie?")
-    parser.add_argument("--window", type=cli_words.shape, metavar="3x3", help="mark what a convolution window reads")
+    parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: where does it lie?")
+    parser.add_argument("--window", type=words.shape, metavar="3x3", help="mark what a convolution window reads")
     parser.add_argument("--gray", action="store_true", help="mark what one gray pixel reads")
-    parser.add_argument("--compare", nargs="+", default=[], type=cli_words.layout, metavar="LAYOUT",
+    parser.add_argument("--compare", nargs="+", default=[], type=words.layout, metavar="LAYOUT",
                         help="put these beside it")  # fmt: skip
-    parser.add_argument("--part", type=cli_words.shape, metavar="1x20x2x3", help="extents that are shown")
+    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents that are shown")
     parser.add_argument("--cache-line", type=int, default=CACHE_LINE, help=f"bytes (default: {CACHE_LINE})")
     parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture: .svg, .png")
     parser.add_argument("--width", type=int, default=1400, help="pixels that the picture should not exceed")
@@ -41,7 +38,7 @@ def explain_layout(options: argparse.Namespace) -> int:
     element("float32" if options.dtype is None else options.dtype)
     layout: Layout | TensorSpec
     if isinstance(options.layout, str):
-        layout, *others = cli_words.specs_in(options.layout).values()
+        layout, *others = words.specs_in(options.layout).values()
         if others:
             raise NpuLayoutError(f"{options.layout}: expected one TensorSpec, got {len(others) + 1}")
     else:

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..buffers import TensorSpec
+from ..diagnosis import identify
+from ..engines import OnnxRuntimeEngine
+from ..errors import NpuLayoutError
+from ..recordings import Frame, Recording
 from . import console
-from .cli_words import array_in, buffer_in, specs_in
-from .engines import OnnxRuntimeEngine
-from .errors import NpuLayoutError
-from .identify import identify
-from .recording import Recording
-from .recording_frames import Frame
-from .tensor import TensorSpec
+from .words import array_in, buffer_in, specs_in
 
 _SPEC = ("name", "shape", "axes", "layout", "dtype", "scale", "zero point", "stored as", "padding", "bytes")
 

@@ -7,16 +7,13 @@ import os
 import sys
 from typing import Any
 
-from . import cli_words, console
-from .capture import Feed, capture, simulated
-from .engines import OnnxRuntimeEngine
-from .errors import NpuLayoutError
-from .factories import engine_named
-from .geometry import MODES
-from .junit import write_junit
-from .many import find_recordings, validate_many
-from .report import Report
-from .sources import Frames
+from ..engines import OnnxRuntimeEngine, engine_named
+from ..errors import NpuLayoutError
+from ..frames import MODES
+from ..recordings import Feed, Frames, capture, simulated
+from ..reports import Report, write_junit
+from ..validation import find_recordings, validate_many
+from . import console, words
 
 _TOLERANCES = {
     "min_snr_db": "least signal-to-noise ratio (default: 10)",
@@ -33,12 +30,12 @@ def record_options(parser: argparse.ArgumentParser) -> None:
     runs = parser.add_mutually_exclusive_group(required=True)
     runs.add_argument("--engine", metavar="MODULE:FACTORY",
                       help="a callable that gives an object with infer and output_specs")  # fmt: skip
-    runs.add_argument("--simulate", type=cli_words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
+    runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
                       help="no accelerator: the outputs as one would store them (default dtype: int8)")  # fmt: skip
     parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
-    parser.add_argument("--mean", type=cli_words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
-    parser.add_argument("--std", type=cli_words.numbers, default=[1.0], help="in pixel units")
+    parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
+    parser.add_argument("--std", type=words.numbers, default=[1.0], help="in pixel units")
     parser.add_argument("--axes", help="letters of the model's input, where they are not NCHW")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N frames")
     parser.add_argument("--without-frames", action="store_true", help="record the model's inputs alone")
@@ -66,7 +63,7 @@ def validate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recordings", metavar="RECORDING", nargs="+", help="a recording, or a folder that holds some")
     parser.add_argument("model", metavar="MODEL", help="the ONNX model")
     for name, text in _TOLERANCES.items():
-        parser.add_argument("--" + name.replace("_", "-"), action="append", type=cli_words.tolerance,
+        parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N", help="processes; one that dies loses its recording alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -81,7 +78,7 @@ def validate(options: argparse.Namespace) -> int:
     asked = {}
     for name in _TOLERANCES:
         if getattr(options, name) is not None:
-            asked[name] = cli_words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
+            asked[name] = words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
     reports = validate_many(found, options.model, workers=options.workers, pictures=bool(options.html), **asked)
     if options.junit:
         write_junit(reports, options.junit, options.command)

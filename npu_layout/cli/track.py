@@ -12,12 +12,12 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import console, track
-from .errors import NpuLayoutError
-from .track_report import LayoutReport, shown
+from ..arrays import LayoutReport, shown, tracker
+from ..errors import NpuLayoutError
+from . import console
 
 _COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
-_OURS = {__file__, track.__file__}
+_OURS = {__file__, tracker.__file__}
 
 
 def track_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def track_script(options: argparse.Namespace) -> int:
     if not os.path.isfile(options.script):
         raise NpuLayoutError(f"{options.script}: no such file")
     elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
-    with track.track_layout() as report, elsewhere:
+    with tracker.track_layout() as report, elsewhere:
         status = _ran(options.script, options.arguments)
     if options.json:
         console.say_json({"status": status, **report.to_dict()})

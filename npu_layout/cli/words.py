@@ -12,11 +12,10 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 
-from .errors import LayoutError, NpuLayoutError
-from .foreign_files import parse_npy
-from .layout import Layout
-from .tensor import TensorSpec
-from .whole_files import npy_bytes, whole
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout
+from ..support import npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from itertools import islice
 
 import numpy as np
 
-from .arrays import finite
-from .layout import Layout
+from ..layouts import Layout
+from ..support import finite
 
 _SHARE = 0.3  # of what varies, that the places of the last axis have to tell: maps of an object in the middle tell 0.2
 _MORE = 2.0  # times what the places of axis 1 tell

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import finite
-from .comparison import decibels
-from .elements import unpack_nibbles
-from .engines import axes_in_model, shape_in_model
-from .layout import Layout
-from .tensor import TensorSpec
+from ..buffers import TensorSpec, unpack_nibbles
+from ..comparison import decibels
+from ..engines import axes_in_model, shape_in_model
+from ..layouts import Layout
+from ..support import finite
 
 LEAST, MARGIN = 4.0, 3.0  # dB: what a cause has to explain, and by how much better than the others
 ENOUGH = 16  # samples a channel

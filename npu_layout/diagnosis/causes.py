@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import finite
-from .channels import channel_axis, listed
-from .engines import axes_in_model, shape_in_model
-from .errors import NpuLayoutError
-from .evidence import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
-from .identify import identify
-from .quantization import Quantization
+from ..buffers import Quantization, TensorSpec
+from ..comparison import channel_axis, listed
+from ..engines import axes_in_model, shape_in_model
+from ..errors import NpuLayoutError
+from ..support import finite
+from .case import LEAST, MARGIN, ROUNDING, Case, Found, arithmetic, ends, read, stored
+from .identification import identify
 from .scales import called, fitted, line, requantised, words
-from .tensor import TensorSpec
 
 _READINGS = 16  # of identify's best
 _MANY = 1000  # values, among which no choice is a coincidence

@@ -14,13 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import plain_array
-from .elements import element
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout
-from .names import BY_RANK, FASTEST_FIRST, NAMED
-from .quantization import Quantization
-from .tensor import TensorSpec
+from ..buffers import Quantization, TensorSpec, element
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import BY_RANK, FASTEST_FIRST, NAMED, Layout
+from ..support import plain_array
 
 BLOCKS = (2, 4, 8, 16, 32, 64)
 LEAST, MARGIN = 4.0, 3.0  # dB: what a reading has to explain, and by how much better than every other one

@@ -8,17 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import NpuLayoutError
-from .frames import ARGUMENTS, INTERPOLATIONS, Preprocessor
-from .geometry import MODES
-from .layout import Layout
-from .model_side import normalisation
-from .pixel_units import said, usual
-from .recording import Recording
-from .recording_frames import FRAME
-from .scalings import scalings
-from .tensor import TensorSpec
-from .variants import FLIPPED, PADS, image_channels
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
+from ..layouts import Layout
+from ..recordings import FRAME, Recording, normalisation
+from .input_variants import FLIPPED, PADS, image_channels
+from .usual_mistakes import scalings
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it

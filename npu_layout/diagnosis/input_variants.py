@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import NpuLayoutError, RecordingError
-from .frames import Preprocessor
-from .geometry import MODES
-from .layout import Layout
-from .model_side import normalisation
-from .recording_frames import FRAME
-from .scalings import scalings
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError, RecordingError
+from ..frames import MODES, Preprocessor
+from ..layouts import Layout
+from ..recordings import FRAME, normalisation
+from .usual_mistakes import scalings
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
 # Range of a normalised image -> the mean and std that usually make it.

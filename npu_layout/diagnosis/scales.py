@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .engines import axes_in_model
-from .evidence import ENOUGH, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends
-from .quantization import Quantization
-from .tensor import TensorSpec
+from ..buffers import Quantization, TensorSpec
+from ..engines import axes_in_model
+from .case import ENOUGH, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends
 
 _APART = 0.15  # how far channels' scales have to lie apart (rms of their logarithms) to be scales of their own
 _EDGE = 0.02  # of the range: values that near to its ends are cut off by it, noise and all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .pixel_units import usual
+from ..frames import usual
 
 Scaling = tuple[np.ndarray, np.ndarray]
 _VIDEO = 16, 219 / 255  # black and the range of luma in video, BT.601 and BT.709

@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .channels import listed
-from .comparison import Comparison
-from .evidence import ENOUGH, LEAST, MARGIN, ROUNDING, Case, Explanation
-from .labels import Confused
-from .parts import TELLING, Part
+from ..comparison import TELLING, Comparison, Confused, Part, listed
+from .case import ENOUGH, LEAST, MARGIN, ROUNDING, Case, Explanation
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
 _MOST = 8.0  # dB: read as declared, and explained for the most part

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout, Shape
+from ..support import whole
 from . import reads
-from .errors import LayoutError, NpuLayoutError
 from .figure import View, digit, draw
-from .layout import Layout, Shape
 from .memory_lines import Part, choose_part
 from .reads import CACHE_LINE, Reads
-from .tensor import TensorSpec
 from .terminal import render
-from .whole_files import whole
 
 Described = Union[str, Layout, TensorSpec]
 

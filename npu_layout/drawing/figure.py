@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .layout import Shape
+from ..buffers import TensorSpec
+from ..layouts import Shape
 from .memory_lines import SKIP, Line, Part, lines, roles, words
 from .palette import INK, WHITE, Colour, Planes, ink_on, mix
 from .reads import Reads
 from .scene import Box, Label, Scene, Stroke
-from .tensor import TensorSpec
 
 GRAY: Colour = (110, 110, 110)
 PALE: Colour = (190, 190, 190)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .layout import Shape
-from .storage import Storage
+from ..layouts import Shape, Storage
 
 WIDEST = 24  # cells of a line
 SKIP = 2  # cells that a skip takes

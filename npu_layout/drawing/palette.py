@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .layout import Shape
+from ..layouts import Shape, Storage
 from .memory_lines import Part, block, roles
-from .storage import Storage
 
 Colour = tuple[int, int, int]  # R, G, B
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .errors import LayoutError
-from .layout import check_extents
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import LayoutError
+from ..layouts import check_extents
 
 CACHE_LINE = 64  # bytes, of nearly every CPU; explain's cache_line says otherwise
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TextIO
 
+from ..layouts import Shape
 from .figure import Figure, View, fastest_first
-from .layout import Shape
 from .memory_lines import SKIP, Part, lines, words
 from .palette import Colour
 

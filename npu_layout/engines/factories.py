@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .errors import NoDeviceError, NpuLayoutError
+from ..errors import NoDeviceError, NpuLayoutError
 
 
 def engine_named(name: str) -> Any:

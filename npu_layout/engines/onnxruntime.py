@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import counted
-from .elements import element
-from .errors import NpuLayoutError
-from .layout import Layout
-from .quantization import Quantization
-from .tensor import TensorSpec
+from ..buffers import Quantization, TensorSpec, element
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from ..support import counted
 
 Arrays = dict[str, np.ndarray]
 

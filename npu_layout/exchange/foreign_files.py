@@ -5,41 +5,19 @@ Every complaint is a RecordingError that names file and field.
 
 from __future__ import annotations
 
-import io
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
 
-from .errors import NpuLayoutError, RecordingError
-from .layout import Layout
-from .recording import Recording
-from .recording_files import parsed
-from .recording_frames import Frame, FramesOnDisk, checked_specs
-from .tensor import TensorSpec
-
-_NUMBERS = {"bool", "float16", "float32", "float64", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64))}
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-
-@contextmanager
-def told_of(where: object) -> Iterator[None]:
-    """Whatever damaged bytes make a parser raise becomes a RecordingError that says `where`."""
-    try:
-        yield
-    except NpuLayoutError as error:
-        if isinstance(error, RecordingError) and str(where) in str(error):
-            raise
-        raise RecordingError(f"{where}: {error}") from None
-    except OSError as error:
-        raise RecordingError(f"{where}: {error.strerror or error}") from None
-    except Exception as error:
-        raise RecordingError(f"{where}: {type(error).__name__}: {error}") from None
+from ..buffers import TensorSpec
+from ..errors import RecordingError
+from ..layouts import Layout
+from ..recordings import Frame, FramesOnDisk, Recording, checked_specs
+from ..support import told_of
 
 
 def existing(path: Any) -> Path:
@@ -86,33 +64,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise RecordingError(f"a key is there twice among {', '.join(sorted(key for key, _ in pairs))}")
     return found
-
-
-def parse_npy(content: bytes, where: object) -> np.ndarray:
-    """The array of an .npy file's bytes, a copy in the file's own order. Refused: objects, records, text, complex
-    numbers, and a header that promises more or less than follows."""
-    with told_of(where):
-        shape, columns_first, dtype, start = parsed(content, _header)
-        if dtype.newbyteorder("=").name not in _NUMBERS:
-            raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
-        if not all(type(n) is int and n >= 0 for n in shape):
-            raise RecordingError(f"{where}: shape {shape}; expected extents")
-        count = math.prod(shape)
-        if len(content) - start != count * dtype.itemsize:
-            raise RecordingError(
-                f"{where}: {len(content) - start} bytes follow the header; {dtype} of {shape} takes "
-                f"{count * dtype.itemsize}"
-            )
-        flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
-        return flat.copy().reshape(shape, order="F" if columns_first else "C")
-
-
-def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, whether columns come first, dtype, and where the elements begin."""
-    version = np.lib.format.read_magic(file)
-    if version not in _HEADERS:
-        raise RecordingError(f".npy of version {version}; expected 1.0 or 2.0")
-    return (*_HEADERS[version](file), file.tell())
 
 
 def plain_spec(array: np.ndarray, name: str) -> TensorSpec:

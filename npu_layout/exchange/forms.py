@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from . import onnx_test_data, polygraphy_json, raw_dumps, rknn_snapshot
-from .errors import NpuLayoutError, RecordingError
-from .foreign_files import existing, told_of
-from .model_side import Model
-from .recording import Recording
-from .recording_files import PathLike, new_folder
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError, RecordingError
+from ..recordings import Model, PathLike, Recording, new_folder
+from ..support import told_of
+from . import onnx_data, polygraphy, raw, rknn_snapshot
+from .foreign_files import existing
 
 __all__ = ["FORMS", "Form", "load", "save"]
 
@@ -42,21 +41,21 @@ class Form(NamedTuple):
 
 FORMS = {
     "raw": Form(
-        raw_dumps.load_raw,
-        raw_dumps.save_raw,
-        raw_dumps.recognises,
+        raw.load_raw,
+        raw.save_raw,
+        raw.recognises,
         "a folder of .bin or .npy dumps with a spec.json that says what they hold",
     ),
     "polygraphy": Form(
-        polygraphy_json.load_polygraphy,
-        polygraphy_json.save_polygraphy,
-        polygraphy_json.recognises,
+        polygraphy.load_polygraphy,
+        polygraphy.save_polygraphy,
+        polygraphy.recognises,
         "Polygraphy's JSON: saved inputs and RunResults, in a folder or as files",
     ),
     "onnx": Form(
-        onnx_test_data.load_onnx,
-        onnx_test_data.save_onnx,
-        onnx_test_data.recognises,
+        onnx_data.load_onnx,
+        onnx_data.save_onnx,
+        onnx_data.recognises,
         "ONNX test data: test_data_set_* folders of input_*.pb and output_*.pb (needs the onnx package)",
     ),
     "rknn": Form(

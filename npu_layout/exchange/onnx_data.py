@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NpuLayoutError, RecordingError
-from .foreign_files import existing, home_of, imported, read_bytes, told_of
-from .model_side import Model, sides
-from .recording import Recording
-from .recording_files import PathLike
-from .recording_frames import Arrays, Frame
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError, RecordingError
+from ..recordings import Arrays, Frame, Model, PathLike, Recording, sides
+from ..support import told_of
+from .foreign_files import existing, home_of, imported, read_bytes
 
 _SET = re.compile(r"test_data_set_([0-9]+)")
 _KINDS = ("input", "output")

@@ -20,15 +20,12 @@ from typing import Any, Callable, NamedTuple, TextIO
 
 import numpy as np
 
-from .errors import RecordingError
-from .foreign_files import existing, home_of, imported, parse_npy, read_json, told_of
-from .model_side import Model, sides
-from .raw_dumps import SPEC
-from .recording import Recording
-from .recording_files import PathLike
-from .recording_frames import Arrays, Frame
-from .tensor import TensorSpec
-from .whole_files import npy_bytes
+from ..buffers import TensorSpec
+from ..errors import RecordingError
+from ..recordings import Arrays, Frame, Model, PathLike, Recording, sides
+from ..support import npy_bytes, parse_npy, told_of
+from .foreign_files import existing, home_of, imported, read_json
+from .raw import SPEC
 
 RUNNER = "npu_layout"
 _KIND = "polygraphy_class"

@@ -31,14 +31,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError, RecordingError
-from .foreign_files import existing, home_of, natural, parse_npy, read_bytes, read_json, told_of
-from .layout import Layout
-from .recording import Recording
-from .recording_files import PathLike
-from .recording_frames import Frame, FramesOnDisk, checked_specs
-from .tensor import TensorSpec
-from .whole_files import npy_bytes
+from ..buffers import TensorSpec
+from ..errors import LayoutError, RecordingError
+from ..layouts import Layout
+from ..recordings import Frame, FramesOnDisk, PathLike, Recording, checked_specs
+from ..support import npy_bytes, parse_npy, told_of
+from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
 SPEC = "spec.json"
 _DEFAULTS = tuple(f"{pattern}.{kind}" for kind in ("bin", "npy") for pattern in ("{}", "{}_*", "*/{}"))

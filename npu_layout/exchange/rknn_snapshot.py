@@ -8,7 +8,7 @@
     simulator/npy/NAME.npy   the quantised model's on the PC, as real values
     runtime/npy/NAME.npy     the board's, where accuracy_analysis was given a target
 
-Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/recordings/rknn_snapshot is one).
+Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/data/rknn_snapshot is one).
 Values there are logical tensors: the network's own shape (NCHW), float32 or an integer type the network itself has;
 layouts, scales and zero points do not show. NAME is the layer's name with / and : replaced, so two layers can share a
 file; one that does is refused, because only the last written is there. That the board's values are in runtime/npy is
@@ -24,13 +24,12 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import RecordingError
-from .foreign_files import existing, imported, parse_npy, read_bytes, told_of
-from .onnx_test_data import model_names
-from .recording import Recording
-from .recording_files import PathLike
-from .recording_frames import Arrays, Frame
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import RecordingError
+from ..recordings import Arrays, Frame, PathLike, Recording
+from ..support import parse_npy, told_of
+from .foreign_files import existing, imported, read_bytes
+from .onnx_data import model_names
 
 _MAP, _ERRORS = "map_name_to_file.txt", "error_analysis.txt"
 SIDES = ("runtime", "simulator", "golden")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import plain_array
-from .errors import NpuLayoutError
+from ..errors import NpuLayoutError
+from ..support import plain_array
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]

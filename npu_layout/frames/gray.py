@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import kernels
-from .arrays import plain_array
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout
-from .repack import LayoutLike, as_layout, check_distinct, check_out, logical_shape, repack
+from .. import kernels
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout, LayoutLike, as_layout, check_distinct, check_out, logical_shape, repack
+from ..support import plain_array
 
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NpuLayoutError
-from .quantization import Quantization
+from ..buffers import Quantization
+from ..errors import NpuLayoutError
 
 IMAGENET = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 # What models usually are trained with, as mean and std of red, green and blue.

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import plain_array
-from .errors import NpuLayoutError
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import Affine, Layout, Plan, Storage, check_out, overlap, plan, repack
+from ..support import plain_array
 from .geometry import MODES, Geometry
-from .layout import Layout
 from .pixel_units import check_range, check_units
-from .repack import Affine, Plan, check_out, overlap, plan, repack
-from .storage import Storage
-from .tensor import TensorSpec
 
 # Channels of each order, and where red, green and blue are.
 _ORDERS = {

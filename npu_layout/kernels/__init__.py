@@ -3,6 +3,8 @@
 ``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default: compiled where that was built), ``native`` (ImportError where it
 was not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function takes
 `backend`, a name of `backends`, to use another kind than the active one.
+
+Imports numpy, and nothing of this library: loops know no layouts.
 """
 
 from __future__ import annotations
@@ -14,10 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from . import _numpy, _numpy_gray, _numpy_reduce
+from . import fallback
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
-from .reductions import checked_argmax, checked_peaks, checked_sigmoid, checked_softmax, checked_top_k, checked_tops
+from .fallback.checks import (
+    checked_argmax,
+    checked_peaks,
+    checked_sigmoid,
+    checked_softmax,
+    checked_top_k,
+    checked_tops,
+)
 
 __all__ = [
     "active",
@@ -32,7 +41,7 @@ __all__ = [
     "tops",
 ]
 
-Twin = _numpy.Program
+Twin = fallback.program.Program
 
 _WANTED = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
 if _WANTED not in ("auto", "native", "numpy"):
@@ -83,10 +92,10 @@ def program(
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
-    """Grayscale of three views of one shape and the same strides into `out`; see `_numpy_gray.gray` for the rule."""
+    """Grayscale of three views of one shape and the same strides into `out`; see `fallback.gray.gray` for the rule."""
     level = _BACKENDS[backend or _ACTIVE]
     if level is None:
-        _numpy_gray.gray(blue, green, red, out)
+        fallback.gray.gray(blue, green, red, out)
     else:
         _core.gray(blue, green, red, out, level)
 
@@ -103,7 +112,7 @@ def argmax(
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.argmax(x, out, channels, dtype, level):
-        _numpy_reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+        fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
 
 
 def top_k(
@@ -122,7 +131,7 @@ def top_k(
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
-        _numpy_reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+        fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
 
 
 def softmax(
@@ -135,7 +144,7 @@ def softmax(
     zero_point: float = 0.0,
     backend: str | None = None,
 ) -> None:
-    """Softmax over the channel of ``(x - zero_point) * scale``, into `out`, float32; see `_numpy_reduce.softmax`.
+    """Softmax over the channel of ``(x - zero_point) * scale``, into `out`, float32; see `fallback.reduce.softmax`.
 
     `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order, apart from
     `x`. `positions`: how many axes these are; default: all but the last. Both may have their channel in digits of
@@ -145,7 +154,7 @@ def softmax(
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
         known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
-        _numpy_reduce.softmax(x, out, *known, scale, zero_point)
+        fallback.reduce.softmax(x, out, *known, scale, zero_point)
 
 
 def sigmoid(
@@ -156,7 +165,7 @@ def sigmoid(
     zero_point: float = 0.0,
     backend: str | None = None,
 ) -> None:
-    """1 / (1 + e**-v) of ``v = (x - zero_point) * scale``, into `out`, float32; see `_numpy_reduce.sigmoid`.
+    """1 / (1 + e**-v) of ``v = (x - zero_point) * scale``, into `out`, float32; see `fallback.reduce.sigmoid`.
 
     `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, apart from `x` or `x` itself.
     float32 takes no scale. ValueError on what does not fit.
@@ -165,7 +174,7 @@ def sigmoid(
     if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
         name = checked_sigmoid(x, out, dtype, scale, zero_point)
         if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
-            _numpy_reduce.sigmoid(x, out, name, scale, zero_point)
+            fallback.reduce.sigmoid(x, out, name, scale, zero_point)
 
 
 def peaks(
@@ -177,7 +186,7 @@ def peaks(
     backend: str | None = None,
 ) -> np.ndarray:
     """Local maxima above `threshold` (in stored units) of each plane of `x`: (count, 4) int64, rows (n, c, y, x) in
-    ascending order; see `_numpy_reduce.peaks` for the rule.
+    ascending order; see `fallback.reduce.peaks` for the rule.
 
     `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; more axes than one between N and H are the
     channel's digits. The window has 2 radius + 1 points on a side. ValueError on what does not fit.
@@ -187,19 +196,19 @@ def peaks(
         return np.empty((0, 4), np.int64)
     level = _BACKENDS[backend or _ACTIVE]
     found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
-    return _numpy_reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
 
 
 def tops(
     x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
 ) -> None:
     """Where peaks are between pixels: of `x` (N, C, H, W), any strides, and `rows` of n, c, y, x, as `peaks` gives
-    them, to float64 `out` (count, 5): n, c, x, y, value; see `_numpy_reduce.tops`. refine: "parabola", "quarter" or
+    them, to float64 `out` (count, 5): n, c, x, y, value; see `fallback.reduce.tops`. refine: "parabola", "quarter" or
     None. ValueError on what does not fit."""
     native = _BACKENDS[backend or _ACTIVE] is not None
     if not native or not _core.tops(x, rows, out, refine):
         checked_tops(x, rows, out, refine)
-        _numpy_reduce.tops(x, rows, out, refine)
+        fallback.reduce.tops(x, rows, out, refine)
 
 
 def get_num_threads() -> int:

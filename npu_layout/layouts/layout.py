@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError
-from .names import BY_RANK, FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
+from ..errors import LayoutError
+from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
 
 Shape = tuple[int, ...]
 

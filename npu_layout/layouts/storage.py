@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError
+from ..errors import LayoutError
 from .layout import Layout, Shape, c_strides, check_extents, element_offset
 
 _ENUMERABLE = 1 << 22

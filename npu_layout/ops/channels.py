@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels
-from .errors import NpuLayoutError
-from .layout import Shape
-from .operators import (
+from .. import kernels
+from ..arrays import Order, empty_in
+from ..buffers import Quantization
+from ..errors import NpuLayoutError
+from ..layouts import Shape, near, overlap
+from .registry import (
     CORE,
     Given,
     Stored,
@@ -26,9 +28,6 @@ from .operators import (
     stored_as,
     to_real,
 )
-from .quantization import Quantization
-from .repack import near, overlap
-from .strided import Order, empty_in
 
 _INDEX = np.dtype(np.int64)
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels
-from .arrays import plain_array
-from .elements import element
-from .errors import LayoutError, NpuLayoutError
-from .layout import Shape
-from .operators import (
+from .. import kernels
+from ..arrays import Order
+from ..buffers import Quantization, element
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Affine, Shape
+from ..support import plain_array
+from .registry import (
     AXES,
     CORE,
     Stored,
@@ -26,9 +27,6 @@ from .operators import (
     stored_as,
     to_real,
 )
-from .quantization import Quantization
-from .repack import Affine
-from .strided import Order
 
 _ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 _WEIGHTS = (0.114, 0.587, 0.299)

@@ -1,11 +1,4 @@
-"""Operators on arrays with the axes (N,C,H,W) that keep their memory format, with ``out=`` that of `out`.
-
-They take plain arrays, with any strides, and Tensors. A result lies as the input does: in a Tensor's format, which it
-carries on, or for a plain array in the one that its strides tell (:func:`npu_layout.memory_format`), else in C order.
-With ``out=`` the result is written where `out` lies, whatever the input's format; a temporary array is used only where
-the kernel needs it, or `out` shares memory with the input; Ctrl-C leaves it half written. Inputs are never changed.
-:func:`table` says which kernel serves which format; where it says "generic" the answer is the same, and slower.
-"""
+"""Which kernel serves each operator in each memory format, as a table."""
 
 from __future__ import annotations
 
@@ -14,34 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .channel_operators import argmax_channels, softmax_channels, top_k
-from .element_operators import dequantize, normalize, quantize, sigmoid, to_gray
-from .errors import LayoutError, NpuLayoutError
-from .moving_operators import concat_channels, crop, flip, pad, split_channels
-from .operators import AXES, chosen, operators, result_layout, tag_of
-from .peaks_operator import peaks
-from .resize_operator import resize
-from .strided import order_of
+from ..arrays import order_of
+from ..errors import LayoutError, NpuLayoutError
 
-__all__ = [
-    "argmax_channels",
-    "concat_channels",
-    "crop",
-    "dequantize",
-    "flip",
-    "normalize",
-    "pad",
-    "peaks",
-    "quantize",
-    "resize",
-    "result_layout",
-    "sigmoid",
-    "softmax_channels",
-    "split_channels",
-    "table",
-    "to_gray",
-    "top_k",
-]
+# Rooms register their operators when they are imported.
+from . import channels, elementwise, peak_finding, pixels, resizing  # noqa: F401
+from .registry import AXES, chosen, operators, tag_of
 
 
 class Table(dict[str, dict[str, str]]):

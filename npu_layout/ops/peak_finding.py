@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels
-from .errors import NpuLayoutError
-from .operators import CORE, Given, Stored, checked_out, given, kernel, real, serving, stored_as
-from .quantization import Quantization
-from .repack import near
+from .. import kernels
+from ..buffers import Quantization
+from ..errors import NpuLayoutError
+from ..layouts import near
+from .registry import CORE, Given, Stored, checked_out, given, kernel, real, serving, stored_as
 
 _REFINEMENTS = ("parabola", "quarter")
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import plain_array
-from .errors import LayoutError, NpuLayoutError
-from .layout import Shape
-from .operators import Given, apply, checked_out, given, kernel, move
-from .repack import near, overlap
-from .strided import Order
+from ..arrays import Order
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Shape, near, overlap
+from ..support import plain_array
+from .registry import Given, apply, checked_out, given, kernel, move
 
 
 def whole(what: str, values: Any, count: int | None, least: int) -> Shape:

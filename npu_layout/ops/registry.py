@@ -9,16 +9,11 @@ from typing import Any, Callable, NamedTuple, TypeVar, Union
 
 import numpy as np
 
-from .array_tensor import Tensor
-from .arrays import array_of, plain_array
-from .elements import kernel_name
-from .errors import LayoutError, NpuLayoutError
-from .formats import memory_format
-from .layout import Layout, Shape
-from .quantization import Quantization
-from .repack import Affine, affine_copy, check_distinct, check_out, near
-from .spans import distinct
-from .strided import Order, empty_in, fitting_best, order_of
+from ..arrays import Order, Tensor, empty_in, fitting_best, memory_format, order_of
+from ..buffers import Quantization, kernel_name
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Affine, Layout, Shape, affine_copy, check_distinct, check_out, distinct, near
+from ..support import array_of, plain_array
 
 AXES = "NCHW"
 GENERIC = "generic"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NpuLayoutError
-from .moving_operators import whole
-from .operators import apply, given, kernel, move, rounded
-from .strided import Order, empty, order_of
+from ..arrays import Order, empty, order_of
+from ..errors import NpuLayoutError
+from .pixels import whole
+from .registry import apply, given, kernel, move, rounded
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
 _TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2

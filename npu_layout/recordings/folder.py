@@ -15,26 +15,24 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, TypeVar, Union
+from typing import Any, Union
 
 import numpy as np
 
-from .errors import NpuLayoutError, RecordingError
-from .recording_frames import Arrays, Frame
-from .tensor import TensorSpec
-from .whole_files import npy_bytes, whole
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError, RecordingError
+from ..support import npy_bytes, parsed, whole
+from .frames import Arrays, Frame
 
 FORMAT = 1
 _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
 _MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may take
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
-_AGAIN = 10
 
 PathLike = Union[str, "os.PathLike[str]"]
-Parsed = TypeVar("Parsed")
 
 
 @contextmanager
@@ -237,12 +235,3 @@ def _read_array(archive: zipfile.ZipFile, member: str, entry: Mapping[str, Any],
     if _array_digest(array) != entry["sha256"]:
         raise RecordingError(f"{what}: sha256 does not fit; its values were changed")
     return array
-
-
-def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
-    """What a function of numpy reads from an .npy file's bytes. Again where `ast`, which parses the header, raises a
-    SystemError as it may where several threads do so, on CPython before 3.11.8 and 3.12.2 (python/cpython#106905)."""
-    for _ in range(_AGAIN):
-        with suppress(SystemError):
-            return read(io.BytesIO(content))
-    return read(io.BytesIO(content))

@@ -8,8 +8,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError, NpuLayoutError, RecordingError
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError, RecordingError
 
 FRAME = "frame"  # the camera's frame, beside the model's inputs
 

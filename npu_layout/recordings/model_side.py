@@ -8,13 +8,12 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
-from .errors import NpuLayoutError, RecordingError
-from .layout import Layout, Shape
-from .quantization import Quantization
+from ..buffers import Quantization, TensorSpec
+from ..engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
+from ..errors import NpuLayoutError, RecordingError
+from ..layouts import Layout, Shape
+from .frames import FRAME, Arrays, Frame
 from .recording import Recording
-from .recording_frames import FRAME, Arrays, Frame
-from .tensor import TensorSpec
 
 Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
 

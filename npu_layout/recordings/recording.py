@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-import npu_layout
-
-from .errors import NpuLayoutError, RecordingError
-from .frames import ARGUMENTS, Preprocessor
-from .recording_files import (
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError, RecordingError
+from ..frames import ARGUMENTS, Preprocessor
+from ..support import __version__
+from .folder import (
     PathLike,
     count_frames,
     frame_path,
@@ -27,7 +27,7 @@ from .recording_files import (
     write_about,
     write_frame,
 )
-from .recording_frames import (
+from .frames import (
     FRAME,
     Frame,
     FramesOnDisk,
@@ -39,7 +39,6 @@ from .recording_frames import (
     frame_of,
     named_specs,
 )
-from .tensor import TensorSpec
 
 
 class Recording:
@@ -179,7 +178,7 @@ class Recorder:
                 **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
                 "note": note,
                 "versions": {
-                    "npu_layout": npu_layout.__version__,
+                    "npu_layout": __version__,
                     "python": platform.python_version(),
                     "numpy": np.__version__,
                     **(versions or {}),

@@ -10,8 +10,8 @@ from typing import Any, Union
 
 import numpy as np
 
-from .arrays import counted
-from .errors import NpuLayoutError
+from ..errors import NpuLayoutError
+from ..support import counted
 
 PathLike = Union[str, "os.PathLike[str]"]
 

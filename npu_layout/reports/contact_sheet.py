@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .engines import transposed
-from .errors import NpuLayoutError
-from .evidence import LEAST, MARGIN, Explanation
-from .layout import Layout
+from ..buffers import Quantization, TensorSpec
+from ..diagnosis import LEAST, MARGIN, Explanation
+from ..engines import transposed
+from ..errors import NpuLayoutError
+from ..layouts import Layout
 from .markup import Html, el
 from .pictures import VALUES, Sheet, picture, scale
-from .quantization import Quantization
 from .tables import decibels, number, spoken
-from .tensor import TensorSpec
 
 _READINGS = 4
 _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in how the buffer is read

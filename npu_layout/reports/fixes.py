@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .engines import axes_in_model
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..engines import axes_in_model
 
 
 def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:

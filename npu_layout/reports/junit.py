@@ -6,8 +6,8 @@ import os
 import re
 from xml.etree import ElementTree
 
-from .many import Reports
-from .whole_files import whole
+from ..support import whole
+from .collection import Reports
 
 _UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 has no way to say
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import NpuLayoutError
+from ..support import whole
 from . import fixes, tables
 from .contact_sheet import contact_sheet
-from .errors import NpuLayoutError
 from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
-from .whole_files import whole
 
 # verdict: (class of its colours, its sign, what it says)
 WORDS = {

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .arrays import finite
-from .evidence import by_channel
+from ..diagnosis import by_channel
+from ..support import finite
 from .markup import Html, el
 
 _SHOWN = 4  # channels of maps

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-import npu_layout
-
-from . import kernels, page
-from .channels import listed
-from .comparison import Figures
-from .evidence import Explanation
-from .recorded_inputs import InputReport
-from .tensor import TensorSpec
+from .. import kernels
+from ..buffers import TensorSpec
+from ..comparison import Figures, listed
+from ..diagnosis import Explanation, InputReport
+from ..support import __version__
+from . import page
 
 VERDICTS = (
     "match",
@@ -254,4 +252,4 @@ class Report:
 
         The file appears whole or not at all. NpuLayoutError where it cannot be written.
         """
-        page.write(path, page.page(self, f"npu_layout {npu_layout.__version__}, kernels {kernels.active()}"))
+        page.write(path, page.page(self, f"npu_layout {__version__}, kernels {kernels.active()}"))

@@ -7,9 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .channels import listed
-from .comparison import MOST_DB, Figures
-from .evidence import LEAST, MARGIN
+from ..comparison import MOST_DB, Figures, listed
+from ..diagnosis import LEAST, MARGIN
 from .markup import Html, el, join
 
 _ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all

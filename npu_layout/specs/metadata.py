@@ -8,9 +8,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .elements import element
-from .errors import NpuLayoutError
-from .quantization import Quantization
+from ..buffers import Quantization, element
+from ..errors import NpuLayoutError
 
 _MISSING = object()
 

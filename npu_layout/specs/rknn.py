@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout, c_strides, check_extents
+from ..buffers import Quantization, TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import BY_RANK, Layout, c_strides, check_extents
 from .metadata import Metadata, affine, text
-from .names import BY_RANK
-from .quantization import Quantization
-from .tensor import TensorSpec
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
 _RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NpuLayoutError
-from .layout import Layout
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import Layout
 from .metadata import Metadata, affine, numbers, pair, text
-from .tensor import TensorSpec
 
 
 def from_tflite(details: Any) -> TensorSpec:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NpuLayoutError
+from ..errors import NpuLayoutError
 
 
 def array_of(x: Any, what: str) -> np.ndarray:

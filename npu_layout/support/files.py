@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-
-import numpy as np
 
 
 @contextmanager
@@ -34,10 +31,3 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 partial.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-
-
-def npy_bytes(array: np.ndarray) -> memoryview:
-    """The .npy file of an array. (numpy's own writing to a file says of a full disk how many elements it lacks.)"""
-    content = io.BytesIO()
-    np.lib.format.write_array(content, array, allow_pickle=False)
-    return content.getbuffer()

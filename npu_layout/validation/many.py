@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
-from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
-from pathlib import Path
-from typing import Any, Callable, NamedTuple, Union
+from typing import Callable, NamedTuple, Union
 
-from .arrays import counted
-from .engines import OnnxRuntimeEngine
-from .errors import NpuLayoutError, RecordingError
+from ..engines import OnnxRuntimeEngine
+from ..errors import NpuLayoutError, RecordingError
+from ..recordings import Recording
+from ..reports import Report, Reports
+from ..support import counted, track
 from .processes import ProcessDied, Processes
-from .progress import track
-from .recording import Recording
-from .report import Report
 from .tolerances import Tolerance
 from .validation import validate
 
@@ -29,65 +25,6 @@ PathLike = Union[str, "os.PathLike[str]"]
 Model = Union[str, bytes]
 
 _AT_ONCE = 256  # jobs that an executor holds: enough for a cluster, little enough for constant memory
-
-
-class Reports(Mapping[str, Union[Report, str]]):
-    """What `validate_many` found: ``{path: Report}``, in order, with a text in place of the Report where a recording
-    could not be judged. True where there is at least one and every one matches. results: the mapping itself."""
-
-    def __init__(self, results: Mapping[str, Report | str]) -> None:
-        self._results = dict(results)
-
-    def __getitem__(self, path: str) -> Report | str:
-        return self._results[path]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __bool__(self) -> bool:
-        return bool(self._results) and all(isinstance(r, Report) and bool(r) for r in self._results.values())
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
-        return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
-
-    def __str__(self) -> str:
-        head = f"{len(self)} recording{'' if len(self) == 1 else 's'}: " + (
-            ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
-        )
-        return "\n".join([head, *(f"{path}: {_line(result)}" for path, result in self._results.items())])
-
-    def __repr__(self) -> str:
-        return f"<Reports {str(self).splitlines()[0]}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what a Report's to_dict gives, or ``{"error": text}``, for each path."""
-        return {
-            "match": bool(self),
-            "counts": self.counts,
-            "recordings": {
-                path: {"error": result} if isinstance(result, str) else result.to_dict()
-                for path, result in self._results.items()
-            },
-        }
-
-    def to_json(self, path: PathLike | None = None) -> str:
-        """The reports as JSON text, written to `path` too where one is given: OSError where it cannot be."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
-        return text
-
-
-def _line(result: Report | str) -> str:
-    if isinstance(result, str):
-        return f"error: {result}"
-    failed = [f"{found.title} {found.verdict}" for found in result.findings if not found]
-    return result.verdict + (f" ({', '.join(failed)})" if failed else "")
 
 
 def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:

@@ -7,7 +7,7 @@ import signal
 import threading
 from typing import Any, Callable
 
-from .errors import NpuLayoutError
+from ..errors import NpuLayoutError
 
 
 class ProcessDied(Exception):

@@ -8,10 +8,10 @@ from typing import Union
 
 import numpy as np
 
-from .comparison import Figures
-from .errors import NpuLayoutError
-from .recording import Recording
-from .tensor import TensorSpec
+from ..buffers import TensorSpec
+from ..comparison import Figures
+from ..errors import NpuLayoutError
+from ..recordings import Recording
 
 Tolerance = Union[None, float, Mapping[str, float]]
 _DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # what holds for outputs that a tolerance does not name

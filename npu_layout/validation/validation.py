@@ -10,25 +10,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import causes, tolerances
-from .arrays import finite
-from .channels import channel_axis
-from .comparison import Comparison
-from .engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
-from .errors import NpuLayoutError
-from .evidence import LEAST, Case, Explanation, arithmetic, ends
-from .layout import Layout, Shape
-from .model_side import Feeds, as_model, completed, normalisation, paired
-from .progress import track
-from .quantization import Quantization
-from .recorded_inputs import recorded_inputs
-from .recording import Recording
-from .recording_frames import FRAME, Frame
-from .report import Exhibit, OutputReport, Report
-from .tensor import TensorSpec
+from ..buffers import Quantization, TensorSpec
+from ..comparison import Comparison, channel_axis
+from ..diagnosis import (
+    LEAST,
+    Case,
+    Explanation,
+    arithmetic,
+    causes,
+    ends,
+    image_channels,
+    judge,
+    recorded_inputs,
+    variants,
+)
+from ..engines import OnnxRuntimeEngine, axes_in_model, order_in_model, transposed
+from ..errors import NpuLayoutError
+from ..layouts import Layout, Shape
+from ..recordings import FRAME, Feeds, Frame, Recording, as_model, completed, normalisation, paired
+from ..reports import Exhibit, OutputReport, Report
+from ..support import finite, track
+from . import tolerances
 from .tolerances import Tolerance
-from .variants import image_channels, variants
-from .verdicts import judge
 
 _KEPT = 32  # frames that causes are looked for in, at most
 _RERUN = 6  # of them for the model's answers to inputs made in other ways

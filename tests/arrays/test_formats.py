@@ -6,13 +6,13 @@ import itertools
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
-from arrays import AXES, arrays, bits, filled, tags
 from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from tests.support import oracle
+from tests.support.arrays import AXES, arrays, bits, filled, tags
 
 
 def in_elements(x: np.ndarray) -> tuple[int, ...]:
@@ -233,7 +233,7 @@ def test_huge_strides() -> None:
 
 
 def test_one_pass_through_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    from npu_layout import strided
+    from npu_layout.arrays import orders as strided
 
     moves = []
 

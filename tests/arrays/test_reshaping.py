@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import arrays
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from tests.support.arrays import arrays
 
 
 def test_the_classic_question() -> None:

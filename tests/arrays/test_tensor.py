@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
-from arrays import AXES, arrays, bits, filled, tags
 from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from tests.support import oracle
+from tests.support.arrays import AXES, arrays, bits, filled, tags
 
 AMBIGUOUS = ((4, 1, 4, 4), (4, 3, 1, 1), (4, 1, 1, 1), (1, 1, 1, 1))
 SHAPES = (*AMBIGUOUS, (2, 3, 4, 5), (1, 4, 2, 3))

@@ -23,18 +23,23 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from arrays import AXES, arrays, bits, filled, tags
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy import asarray as taken_before
-from test_array_tensor import AMBIGUOUS, DROPS, KEEPS, LAYOUTS, SHAPES, tensor
 
 import npu_layout as nl
-from npu_layout import array_tensor, cli, cli_track, formats, track
-from npu_layout.format_loss import cv2_copies
-from npu_layout.track_report import Call, LayoutReport
+from npu_layout import cli
+from npu_layout.arrays import formats
+from npu_layout.arrays import tensor as array_tensor
+from npu_layout.arrays import tracker as track
+from npu_layout.arrays.format_loss import cv2_copies
+from npu_layout.arrays.track_report import Call, LayoutReport
+from npu_layout.cli import track as cli_track
+from tests.arrays.test_tensor import AMBIGUOUS, DROPS, KEEPS, LAYOUTS, SHAPES, tensor
+from tests.support.arrays import AXES, arrays, bits, filled, tags
+from tests.support.paths import SAMPLES
 
-SAMPLE = Path(__file__).parent.parent / "samples" / "lost_layout.py"
+SAMPLE = SAMPLES / "lost_layout.py"
 BYPASS = ("asarray", "array", "ascontiguousarray", "asfortranarray", "require")
 
 

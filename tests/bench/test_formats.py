@@ -9,7 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-from npu_layout import bench_layouts, bench_networks, kernels
+from npu_layout import kernels
+from npu_layout.bench import formats as bench_layouts
+from npu_layout.bench import networks as bench_networks
 from npu_layout.cli import main
 from npu_layout.kernels.caches import USUAL, caches
 

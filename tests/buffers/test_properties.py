@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_layout import tags
 
 import npu_layout as nl
+from tests.layouts.test_layout import tags
+from tests.support import oracle
 
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32", "float64", ">i2", ">f4"]
 

@@ -1,4 +1,4 @@
-"""Buffers that real runtimes made (tests/recordings/README.md) unpack to exactly what they stand for."""
+"""Buffers that real runtimes made (tests/data/README.md) unpack to exactly what they stand for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from tests.support.paths import DATA
 
-FOLDER = Path(__file__).parent / "recordings"
+FOLDER = DATA
 FILES = sorted(FOLDER.glob("*.npz"))
 RKNN = [
     row

@@ -1,5 +1,6 @@
 """Very many random layouts, shapes, dtypes, strides and offsets against the scalar oracle, which shares no code with
-the library. ``python tests/test_volume.py COUNT SEED`` runs as many as one likes and prints how many there were."""
+the library. ``python -m tests.buffers.test_volume COUNT SEED`` runs as many as one likes and prints how many there
+were."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ import random
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
-import oracle
 import pytest
 
 import npu_layout as nl
+from tests.support import oracle
+from tests.support.paths import ROOT
 
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 DTYPES += ["float16", "float32", "float64", ">i2", ">u4", ">f4", ">f8"]
@@ -128,9 +129,10 @@ def test_a_hundred_thousand_cases_against_the_oracle(seed: int, ran: Callable[[i
 
 @pytest.mark.slow
 def test_memory_stays_as_it_is(ran: Callable[[int, str], None]) -> None:
-    """tests/leaks.py: each public function for 2 seconds, or a million times."""
-    script = Path(__file__).parent / "leaks.py"
-    done = subprocess.run([sys.executable, str(script), "1000000", "2"], capture_output=True, text=True)
+    """tests/support/leaks.py: each public function for 2 seconds, or a million times."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.leaks", "1000000", "2"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     ran(int(done.stdout.splitlines()[-1].split()[0].replace(",", "")), "calls of public functions in flat memory")
 

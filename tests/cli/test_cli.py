@@ -20,13 +20,13 @@ from xml.etree import ElementTree
 import cv2
 import numpy as np
 import pytest
-from test_validation import PRE, Board, network, picture
 
 import npu_layout as nl
-from npu_layout import cli
+from npu_layout.cli import command as cli
 from npu_layout.cli import main
+from tests.support.paths import SAMPLES
+from tests.validation.test_validation import PRE, Board, network, picture
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 COMMAND = [sys.executable, "-c", "import sys; from npu_layout.cli import main; sys.exit(main())"]
 
 
@@ -122,7 +122,7 @@ def test_for_machines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_junit_holds_what_xml_cannot(tmp_path: Path) -> None:
-    from npu_layout.junit import write_junit
+    from npu_layout.reports.junit import write_junit
 
     write_junit(nl.Reports({"a\x00<&>\x1b": "b\ud800\x07 \u2265"}), tmp_path / "r.xml", "c\x00")
     case = ElementTree.parse(tmp_path / "r.xml").getroot().find("testcase")
@@ -514,7 +514,7 @@ def test_interrupted(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("npu_layout.cli_prove.validate_many", interrupted)
+    monkeypatch.setattr("npu_layout.cli.prove.validate_many", interrupted)
     assert ran(capsys, "validate", "good", "model.onnx")[0] == 130
 
 
@@ -524,7 +524,7 @@ def test_a_defect_is_one_sentence(
     def defect(*_: object, **__: object) -> None:
         raise TypeError("not\nso")
 
-    monkeypatch.setattr("npu_layout.cli_prove.validate_many", defect)
+    monkeypatch.setattr("npu_layout.cli.prove.validate_many", defect)
     status, _, err = ran(capsys, "validate", "good", "model.onnx")
     assert status == 2 and re.search(r"TypeError: not so \(test_cli.py:\d+\); this is a defect", err.splitlines()[1])
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from test_cli import ran
-from test_validation import PRE, Board, network
 
 import npu_layout as nl
+from tests.cli.test_cli import ran
+from tests.validation.test_validation import PRE, Board, network
 
 
 @pytest.fixture(scope="module")

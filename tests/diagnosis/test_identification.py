@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from test_recordings import FILES, described
 
 import npu_layout as nl
+from tests.buffers.test_recordings import FILES, described
 
 SHAPE = (1, 17, 9, 7)
 

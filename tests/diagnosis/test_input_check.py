@@ -11,14 +11,15 @@ from xml.etree import ElementTree
 import cv2
 import numpy as np
 import pytest
-from test_validation import SIDE, Board, network
 
 import npu_layout as nl
-from npu_layout.console import say_reports
-from npu_layout.junit import write_junit
+from npu_layout.cli.console import say_reports
+from npu_layout.diagnosis.input_check import recorded_inputs
+from npu_layout.diagnosis.usual_mistakes import scalings
 from npu_layout.pytest_plugin import assert_matches
-from npu_layout.recorded_inputs import recorded_inputs
-from npu_layout.scalings import scalings
+from npu_layout.reports.junit import write_junit
+from tests.support.paths import SAMPLES
+from tests.validation.test_validation import SIDE, Board, network
 
 MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 HOW: dict[str, Any] = {"color": "RGB", "mean": MEAN, "std": STD, "resize": "letterbox"}
@@ -28,7 +29,7 @@ Make = Callable[[np.ndarray], np.ndarray]
 
 def walk(count: int = 5) -> list[np.ndarray]:
     """Frames of a real camera, 480 x 640, with detail that interpolations treat in other ways."""
-    clip = cv2.VideoCapture(str(Path(__file__).parent.parent / "samples" / "data" / "walk.mp4"))
+    clip = cv2.VideoCapture(str(SAMPLES / "data" / "walk.mp4"))
     return [clip.read()[1] for _ in range(count)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +42,8 @@ def test_faults_of_every_class(matrix: Any) -> None:
 
 def test_every_verdict_has_its_words() -> None:
     """A cause that accuses says what to record where it cannot be told, what to do, and the fix as code."""
-    from npu_layout import fixes, page, report, verdicts
+    from npu_layout.diagnosis import verdicts
+    from npu_layout.reports import fixes, page, report
 
     causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
     assert set(verdicts._RECORD) == causes | {"mismatch"}, "verdicts._RECORD: what to record where this cannot be told"

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.cli import main
-from npu_layout.figure import Figure, draw
-from npu_layout.memory_lines import holds_element, lines, tokens
-from npu_layout.palette import DISTINCT, RAMPS, WHITE, hexadecimal, luminance, mix
-from npu_layout.terminal import colour_depth
+from npu_layout.drawing.figure import Figure, draw
+from npu_layout.drawing.memory_lines import holds_element, lines, tokens
+from npu_layout.drawing.palette import DISTINCT, RAMPS, WHITE, hexadecimal, luminance, mix
+from npu_layout.drawing.terminal import colour_depth
+from tests.support import oracle
+from tests.support.paths import SAMPLES
 
 SVG = "{http://www.w3.org/2000/svg}"
-README_PICTURE = Path(__file__).parent.parent / "samples" / "data" / "memory_formats.svg"
+README_PICTURE = SAMPLES / "data" / "memory_formats.svg"
 PITCHES = dict(storage_strides=(200, 48, 8, 1), storage_offset=4, size=256)
 SPECS = [
     nl.TensorSpec((1, 3, 4, 5), "NCHW"),

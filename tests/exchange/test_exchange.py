@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from damage import damage
-from exchanged import PREPROCESS, SNAPSHOT, SPECS, equal, fingerprint, recording, unpacked
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout import exchange
-from npu_layout.model_side import model_inputs, model_outputs
+from npu_layout.recordings.model_side import model_inputs, model_outputs
+from tests.support.damage import damage
+from tests.support.exchanged import PREPROCESS, SNAPSHOT, SPECS, equal, fingerprint, recording, unpacked
+from tests.support.paths import SAMPLES
 
-POSE = Path(__file__).parent.parent / "samples" / "models" / "pose.onnx"
+POSE = SAMPLES / "models" / "pose.onnx"
 
 
 def test_onnx_reads_what_is_exported(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exchanged import HEAT, SNAPSHOT, equal, fingerprint, npy, recording, unpacked
 
 import npu_layout as nl
 from npu_layout import exchange
+from tests.support.exchanged import HEAT, SNAPSHOT, equal, fingerprint, npy, recording, unpacked
 
 
 def test_polygraphy_reads_what_is_exported(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exchanged import HEAT, dumps, equal, fingerprint, npy, recording
 
 import npu_layout as nl
 from npu_layout import exchange
+from tests.support.exchanged import HEAT, dumps, equal, fingerprint, npy, recording
 
 
 def test_raw_keeps_everything(tmp_path: Path) -> None:

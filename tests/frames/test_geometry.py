@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.errors import NpuLayoutError
-from npu_layout.geometry import MODES, Geometry
+from npu_layout.frames.geometry import MODES, Geometry
 
 MODE = st.sampled_from(sorted(MODES))
 SIZE = st.tuples(st.integers(1, 4000), st.integers(1, 3000))
@@ -613,7 +613,7 @@ def test_masks_may_be_lists_and_views() -> None:
 
 def test_geometry_needs_no_opencv() -> None:
     code = (
-        "import sys, numpy as np; from npu_layout.geometry import Geometry; "
+        "import sys, numpy as np; from npu_layout.frames.geometry import Geometry; "
         "g = Geometry.letterbox((9, 5), (4, 4)); g.mask_to_frame(np.ones((4, 4)), interpolation='linear'); "
         "print(sorted({'cv2', 'onnxruntime'} & set(sys.modules)))"
     )

@@ -20,19 +20,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
-import test_reductions
-from memory import LAST_CACHE, Fenced
-from test_conversions import random_tag
 
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
 from npu_layout.kernels.box import limits
 from npu_layout.kernels.caches import USUAL, Caches
-from npu_layout.repack import Affine, Plan
-from npu_layout.storage import Storage
+from npu_layout.layouts.planning import Affine, Plan
+from npu_layout.layouts.storage import Storage
+from tests.buffers.test_random_conversions import random_tag
+from tests.kernels import test_reductions
+from tests.support import oracle
+from tests.support.memory import LAST_CACHE, Fenced
+from tests.support.paths import ROOT, TESTS
 
 BACKENDS = kernels.backends()
 NATIVE = [name for name in BACKENDS if name != "numpy"]
@@ -1196,12 +1197,10 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
     compiler, runner = MACHINES[machine]
     if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
-    kernels_at = Path(__file__).parent.parent / "npu_layout" / "kernels"
-    sources = [Path(__file__).parent / "native" / f"{name}.c", *kernels_at.glob("level_*.c")]
-    sources += [
-        kernels_at / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")
-    ]
-    flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{kernels_at}"]
+    csrc = ROOT / "npu_layout" / "kernels" / "csrc"
+    sources = [TESTS / "native" / f"{name}.c", *csrc.glob("simd/level_*.c")]
+    sources += csrc.glob("*.c")
+    flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{csrc}"]
     program = str(tmp_path / name)
     subprocess.run([*compiler, *flags, *map(str, sources), "-lm", "-o", program], check=True)
     ran = subprocess.run([*runner, program, *NATIVE_TESTS[machine, name]], capture_output=True, text=True)
@@ -1211,7 +1210,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_table_of_instructions_is_true() -> None:
     """docs/instructions.md: within a tenth (compilers differ), and no loop beyond its rule without a reason."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
+    sys.path.insert(0, str(ROOT / "scripts"))
     try:
         import instructions
     finally:

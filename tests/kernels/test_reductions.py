@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory import LAST_CACHE, Fenced
 
 from npu_layout import kernels
-from npu_layout.kernels import _numpy_reduce
+from npu_layout.kernels.fallback import reduce as _numpy_reduce
+from tests.support.memory import LAST_CACHE, Fenced
 
 BACKENDS = kernels.backends()
 NATIVE = [name for name in BACKENDS if name != "numpy"]

@@ -9,12 +9,13 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import pytest
-from arrays import arrays
 from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
-from npu_layout import operators, ops
+from npu_layout import ops
+from npu_layout.ops import registry as operators
+from tests.support.arrays import arrays
 
 SHAPE = (2, 5, 4, 6)
 PLAIN = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC")

@@ -15,11 +15,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from browser import Browser
 
 import npu_layout as nl
+from tests.support.browser import Browser
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 import blocks  # noqa: E402
@@ -111,7 +111,7 @@ def test_the_reference_is_complete() -> None:
 
 
 def test_the_verdicts_are_all_explained() -> None:
-    from npu_layout.report import VERDICTS
+    from npu_layout.reports.report import VERDICTS
 
     rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "proving.md").read_text(encoding="utf-8"), re.M)
     assert tuple(rows) == VERDICTS

@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Callable
 
-import fuzzing
 import pytest
 
 from npu_layout import kernels
+from tests.support import fuzzing
+from tests.support.paths import ROOT, TESTS
 
-HERE = Path(__file__).parent
 RAN = "inputs of fuzzers ran again"
 
 
@@ -31,8 +31,8 @@ def test_what_the_fuzzers_found(target: str, ran: Callable[[int, str], None]) ->
 
 def replay(tmp_path: Path, *flags: str) -> int:
     """tests/native/fuzz_core.c, built with these flags, on all inputs of the core; how many there were."""
-    at, program = HERE.parent / "npu_layout" / "kernels", tmp_path / "replay"
-    sources = [HERE / "native" / "fuzz_core.c", *(file for file in at.glob("*.c") if not file.name.startswith("_"))]
+    at, program = ROOT / "npu_layout" / "kernels" / "csrc", tmp_path / "replay"
+    sources = [TESTS / "native" / "fuzz_core.c", *at.glob("*.c"), *at.glob("simd/*.c")]
     options = ["-std=c11", "-ffp-contract=off", "-Wno-psabi", "-pthread", "-DREPLAY", f"-I{at}", *flags]
     subprocess.run(["cc", *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
     names = []

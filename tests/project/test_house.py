@@ -1,82 +1,48 @@
-"""Who may import whom, and that no module but layout.py and its names asks which layout it has."""
+"""Who may import whom and what from outside; no module but layout.py and its names asks which layout it has."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import subprocess
+import sys
 from collections.abc import Iterator
+from inspect import ismodule
 from pathlib import Path
 
+import pytest
+
 import npu_layout as nl
+from npu_layout.layouts import NAMED
+from tests.support.paths import ROOT
 
 HOUSE = Path(nl.__file__).parent
 
-# One floor a line, the ground first; a module imports from floors below its own.
-FLOORS = (
-    "errors host markup names whole_files",
-    "elements layout arrays",
-    "storage geometry",
-    "spans misfits",
-    "repack",
-    "gray quantization strided",
-    "tensor array_tensor reshaping pixel_units",
-    "formats conversion frames engines metadata recording_frames identify parts labels channels processes progress",
-    "format_loss operators recording_files comparison rknn_specs tflite_specs",
-    "channel_operators element_operators moving_operators peaks_operator recording track_report",
-    "resize_operator track tolerances specs",
-    "ops",
-    "foreign_files model_side",
-    "raw_dumps onnx_test_data",
-    "polygraphy_json rknn_snapshot",
-    "exchange evidence scalings",
-    "variants",
-    "scales verdicts fixes pictures tables recorded_inputs",
-    "causes contact_sheet",
-    "page",
-    "report",
-    "validation",
-    "many",
-    "bench_cases",
-    "peers",
-    "bench",
-    "bench_networks",
-    "bench_layouts",
-    "memory_lines reads",
-    "palette",
-    "scene",
-    "figure",
-    "terminal",
-    "explanation",
-    "sources factories cli_words",
-    "capture junit console pytest_plugin",
-    "cli_look cli_convert cli_prove cli_explain cli_track",
-    "cli",
-)
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
-    "format_loss": {"cv2"},
-    "frames": {"cv2"},
-    "geometry": {"cv2"},
-    "resize_operator": {"cv2"},
-    "engines": {"onnxruntime"},
-    "kernels._numpy": {"cv2"},
-    "kernels._numpy_gray": {"cv2"},
-    "onnx_test_data": {"onnx"},
-    "pictures": {"cv2"},
-    "peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
-    "bench": {"matplotlib", "rich"},
-    "bench_layouts": {"matplotlib"},
-    "bench_networks": {"torch"},
-    "cli": {"shtab"},
-    "console": {"rich"},
-    "progress": {"rich"},
+    "arrays.format_loss": {"cv2"},
+    "frames.preprocessor": {"cv2"},
+    "frames.geometry": {"cv2"},
+    "ops.resizing": {"cv2"},
+    "engines.onnxruntime": {"onnxruntime"},
+    "kernels.fallback.program": {"cv2"},
+    "kernels.fallback.gray": {"cv2"},
+    "exchange.onnx_data": {"onnx"},
+    "reports.pictures": {"cv2"},
+    "bench.peers": {"cv2", "einops", "numba", "onnx", "onnxruntime", "openvino", "torch"},
+    "bench.benchmark": {"matplotlib", "rich"},
+    "bench.formats": {"matplotlib"},
+    "bench.networks": {"torch"},
+    "cli.command": {"shtab"},
+    "cli.console": {"rich"},
+    "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
-    "scene": {"cv2"},
-    "sources": {"cv2"},
-    "track": {"cv2"},
+    "drawing.scene": {"cv2"},
+    "recordings.sources": {"cv2"},
+    "arrays.tracker": {"cv2"},
 }
-KERNELS = {path.stem for path in (HOUSE / "kernels").iterdir()} | {"_native"}
-ASK_THE_KERNELS = {"repack", "gray", "channel_operators", "element_operators", "peaks_operator"}
-ASK_THE_KERNELS |= {"bench", "bench_layouts", "cli", "report"}  # to name, measure and compare them
+# Rooms of a wing that others may enter without its front door.
+SIDE_DOORS = {"kernels.caches", "kernels.native"}
 
 
 def modules() -> dict[str, ast.Module]:
@@ -86,45 +52,58 @@ def modules() -> dict[str, ast.Module]:
     }
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """(module, whether it is ours) of every import below `tree`."""
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The package from outside of every import below `tree`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name.split(".")[0], False) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            yield from ((node.module or alias.name, True) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield (node.module or "").split(".")[0], False
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield (node.module or "").split(".")[0]
 
 
 def standard(name: str) -> bool:
-    import sys
-
     if hasattr(sys, "stdlib_module_names"):
         return name in sys.stdlib_module_names
     return name not in set().union(OUTSIDE, *LATE.values(), {"pytest", "hypothesis"})
 
 
 def test_imports_go_down_only() -> None:
-    floor = {name: i for i, line in enumerate(FLOORS) for name in line.split()}
-    found = modules()
-    assert {name for name in found if not name.startswith("kernels")} - {"__init__"} == floor.keys()
-    for name, tree in found.items():
-        for other, ours in imports(tree):
-            if not ours or name == "__init__":
-                continue
-            if name.startswith("kernels"):
-                assert other in KERNELS, f"{name} knows {other}; the kernels know nothing of ours but themselves"
-            elif other.split(".")[0] == "kernels":
-                assert name in ASK_THE_KERNELS, f"{name} asks the kernels; only {ASK_THE_KERNELS} do"
-            else:
-                assert floor[other] < floor[name], f"{name} imports {other}, which does not lie below it"
+    """The contracts in setup.cfg hold."""
+    pytest.importorskip("importlinter", reason="import-linter needs Python 3.10")
+    command = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", command, str(ROOT / "setup.cfg")], cwd=HOUSE.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "4 kept, 0 broken" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_wing_is_entered_by_its_front_door() -> None:
+    """``from ..layouts import Layout``, never ``from ..layouts.layout import Layout``; setup.cfg has who may enter."""
+    entered = 0
+    for name, tree in modules().items():
+        depth = name.count(".") + (1 if (HOUSE / name.replace(".", "/")).is_dir() else 0)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level > depth and node.module:
+                entered += 1
+                assert "." not in node.module or node.module in SIDE_DOORS, f"{name} enters {node.module} by a window"
+    assert entered > 200
+
+
+def test_every_wing_says_what_it_hands_out() -> None:
+    for name in {name.split(".")[0] for name in modules() if "." in name}:
+        door = importlib.import_module(f"npu_layout.{name}")
+        assert door.__doc__ and "\n\nImports " in door.__doc__, f"{name}: what may it import?"
+        assert all(hasattr(door, handed) for handed in door.__all__), name
+        # A room named as what its wing hands out would take the name's place when it is imported.
+        rooms = {path.stem for path in (HOUSE / name).iterdir()}
+        hidden = {handed for handed in door.__all__ if handed in rooms and not ismodule(getattr(door, handed))}
+        assert not hidden, f"{name}: {hidden} are rooms and names"
 
 
 def test_what_comes_from_outside() -> None:
     for name, tree in modules().items():
-        top = {other for node in tree.body for other, ours in imports(node) if not ours and not is_function(node)}
-        every = {other for other, ours in imports(tree) if not ours}
+        top = {other for node in tree.body for other in imports(node) if not is_function(node)}
+        every = set(imports(tree))
         assert {n for n in top if not standard(n)} <= OUTSIDE, name
         assert {n for n in every if not standard(n)} <= OUTSIDE | LATE.get(name, set()), name
 
@@ -135,7 +114,7 @@ def is_function(node: ast.AST) -> bool:
 
 def compared_with_text(tree: ast.AST) -> Iterator[str]:
     """Source of every comparison that has a layout's name or tag on one side."""
-    known = {entry.upper() for entry in nl.layout.NAMED} | {"NCHW", "NHWC", "CHWN", "NHCW", "HWC", "CHW"}
+    known = {entry.upper() for entry in NAMED} | {"NCHW", "NHWC", "CHWN", "NHCW", "HWC", "CHW"}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Compare):
             continue
@@ -149,8 +128,8 @@ def compared_with_text(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_module_asks_which_layout_it_has() -> None:
-    # rknn_specs reads the vendor's own field fmt, whose values happen to be spelt so.
-    allowed = {"layout", "names", "rknn_specs"}
+    # specs.rknn reads the vendor's own field fmt, whose values happen to be spelt so.
+    allowed = {"layouts.layout", "layouts.vendor_names", "specs.rknn"}
     for name, tree in modules().items():
         assert name in allowed or not list(compared_with_text(tree)), (name, list(compared_with_text(tree)))
     assert list(compared_with_text(ast.parse("if layout == 'NHWC': pass")))

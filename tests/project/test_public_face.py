@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from public_face import FILE, Item, is_annotation, items, lines, modules
+
+from tests.public_face import FILE, Item, is_annotation, items, lines, modules
 
 ITEMS = {item.name: item for item in items()}
 SHAPE = re.compile(r"\b(shapes?|axes|axis|1-D|flat|views?|planes?)\b|\([A-Za-z0-9]+, ?[A-Za-z0-9]")
@@ -33,7 +34,7 @@ def test_names_and_signatures() -> None:
         pytest.fail(
             "The public face is another than tests/public_face.txt says:\n  "
             + "\n  ".join(changes)
-            + "\nIf that is meant: python tests/public_face.py, and a line in CHANGELOG.md for whom it breaks.",
+            + "\nIf that is meant: python -m tests.public_face, and a line in CHANGELOG.md for whom it breaks.",
             pytrace=False,
         )
 

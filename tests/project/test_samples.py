@@ -9,15 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
 import npu_layout as nl
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 CLIP = SAMPLES / "data" / "walk.mp4"
 MODEL = SAMPLES / "models" / "pose.onnx"

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from public_face import items
 
 import npu_layout as nl
+from tests.public_face import items
+from tests.support.paths import TESTS
 
-SCRIPT = Path(__file__).with_name("typed_script.py")
+SCRIPT = TESTS / "support" / "typed_script.py"
 HOME = Path(nl.__file__).parent.parent
 NATIVE = any(name.startswith("native") for name in nl.kernels.backends())
 

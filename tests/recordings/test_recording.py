@@ -19,10 +19,11 @@ from typing import Any, Callable
 
 import numpy as np
 import pytest
-from damage import damage, mutate
 
 import npu_layout as nl
-from npu_layout.foreign_files import parse_npy
+from npu_layout.support import parse_npy
+from tests.support.damage import damage, mutate
+from tests.support.paths import ROOT
 
 SPECS = {
     "heat": nl.TensorSpec((1, 17, 4, 5), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3), name="heat"),
@@ -490,8 +491,9 @@ def test_ten_thousand_mutations(tmp_path: Path, ran: Callable[[int, str], None])
 
 RUN = """
 import sys, numpy as np
-sys.path.insert(0, {tests!r})
-import test_recording as t, npu_layout as nl
+sys.path.insert(0, {root!r})
+from tests.recordings import test_recording as t
+import npu_layout as nl
 recorder = nl.Recorder(t.Engine(), sys.argv[1])
 print("ready", flush=True)
 for i in range(10**6):
@@ -503,7 +505,7 @@ def killed(tmp_path: Path, times: int) -> None:
     rng = random.Random(3)
     for k in range(times):
         folder = tmp_path / f"run{k}"
-        code = RUN.format(tests=str(Path(__file__).parent))
+        code = RUN.format(root=str(ROOT))
         with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             time.sleep(rng.random() * 0.1)

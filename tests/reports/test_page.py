@@ -15,15 +15,15 @@ import cv2
 import numpy as np
 import onnx
 import pytest
-from browser import Browser
 from onnx import TensorProto, helper
-from test_validation import CHANNELS, PRE, SHAPE, Board
 
 import npu_layout as nl
-from npu_layout.page import WORDS
-from npu_layout.pictures import Sheet, coloured, error_map, histogram
-from npu_layout.report import VERDICTS
-from npu_layout.tables import passes
+from npu_layout.reports.page import WORDS
+from npu_layout.reports.pictures import Sheet, coloured, error_map, histogram
+from npu_layout.reports.report import VERDICTS
+from npu_layout.reports.tables import passes
+from tests.support.browser import Browser
+from tests.validation.test_validation import CHANNELS, PRE, SHAPE, Board
 
 VOID = {"meta", "img"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x00\x1b\ud800\u202e</style></pre>"

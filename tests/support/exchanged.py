@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 import npu_layout as nl
+from tests.support.paths import DATA
 
-SNAPSHOT = Path(__file__).parent / "recordings" / "rknn_snapshot"
+SNAPSHOT = DATA / "rknn_snapshot"
 HEAT = nl.TensorSpec((1, 17, 4, 5), "NCHW16c", "int8", quantization=nl.Quantization(0.1, 3), name="heat")
 SPECS = {
     "heat": HEAT,

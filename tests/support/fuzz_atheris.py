@@ -10,7 +10,7 @@ def main() -> None:
     import atheris  # here, because the suite's doctests import this module without it
 
     with atheris.instrument_imports(include=["npu_layout", "zipfile"]):
-        import fuzzing
+        from tests.support import fuzzing
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         changed = fuzzing.mutated(data, seed) if seed % 4 else None

@@ -1,8 +1,9 @@
 """What a fuzzer calls with bytes of its own: each target raises on a finding and returns on everything else.
 
-scripts/fuzz runs them with atheris, tests/test_fuzzing.py runs the corpora (an input on each line, in hexadecimal) and
-findings again. A target's bytes are a choice, a line, and content; `seeds` gives some to begin with. ``fuzzing.py out
-TARGET FOLDER`` writes all inputs that there are to files, ``fuzzing.py keep TARGET FOLDER`` makes a corpus of files.
+scripts/fuzz runs them with atheris, tests/project/test_fuzzing.py runs the corpora (an input on each line, in
+hexadecimal) and findings again. A target's bytes are a choice, a line, and content; `seeds` gives some to begin with.
+``python -m tests.support.fuzzing out TARGET FOLDER`` writes all inputs that there are to files, ``keep TARGET FOLDER``
+makes a corpus of files.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
-from damage import mutate_json
-from exchanged import SNAPSHOT, recording
 
 import npu_layout as nl
 from npu_layout import exchange
-from npu_layout.model_side import model_inputs, model_outputs
-from npu_layout.names import NAMED
+from npu_layout.layouts.vendor_names import NAMED
+from npu_layout.recordings.model_side import model_inputs, model_outputs
+from tests.support.damage import mutate_json
+from tests.support.exchanged import SNAPSHOT, recording
+from tests.support.paths import TESTS
 
 _MOST = 1 << 12  # elements of which every one is looked at
 _SHM = Path("/dev/shm")
@@ -332,17 +334,15 @@ def mutated(data: bytes, seed: int) -> bytes | None:
 
 # corpora
 
-_HERE = Path(__file__).parent
-
 
 def kept(target: str) -> Iterator[tuple[str, bytes]]:
     """(name, bytes) of the seeds, the corpus and the findings; "core" too."""
-    corpus = _HERE / "corpus" / f"{target}.txt"
+    corpus = TESTS / "corpus" / f"{target}.txt"
     lines = corpus.read_text("ascii").split() if corpus.exists() else []
     if target in TARGETS:
         yield from ((f"seed-{i}", seed) for i, seed in enumerate(seeds(target)))
     yield from ((f"{target}-{i}", bytes.fromhex(line)) for i, line in enumerate(lines))
-    yield from ((file.name, file.read_bytes()) for file in sorted((_HERE / "findings" / target).glob("*")))
+    yield from ((file.name, file.read_bytes()) for file in sorted((TESTS / "findings" / target).glob("*")))
 
 
 def reached(target: str, data: bytes) -> set[tuple[str, int, int]]:
@@ -379,8 +379,8 @@ def keep(target: str, inputs: list[bytes]) -> None:
         if steps - seen:  # type: ignore[operator]
             chosen.append(data)
             seen |= steps  # type: ignore[arg-type]
-    (_HERE / "corpus").mkdir(exist_ok=True)
-    (_HERE / "corpus" / f"{target}.txt").write_text("".join(f"{data.hex()}\n" for data in chosen if data))
+    (TESTS / "corpus").mkdir(exist_ok=True)
+    (TESTS / "corpus" / f"{target}.txt").write_text("".join(f"{data.hex()}\n" for data in chosen if data))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Resident memory over very many calls of each public function: ``python tests/leaks.py [CALLS [SECONDS [NAME ...]]]``.
+"""Resident memory over very many calls of each public function.
 
-Each runs up to CALLS times (default a million), or for SECONDS (default 30); printed is how many it were, and by how
-much the process grew between the end of the first tenth and the end. More than 1 MB is an exit status of 1.
+``python -m tests.support.leaks [CALLS [SECONDS [NAME ...]]]``: each runs up to CALLS times (default a million), or for
+SECONDS (default 30); printed is how many it were, and by how much the process grew between the end of the first tenth
+and the end. More than 1 MB is an exit status of 1.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
-from exchanged import recording
 
 import npu_layout as nl
 from npu_layout import kernels, ops
+from tests.support.exchanged import recording
 
 LIMIT = 1 << 20
 _libc = ctypes.CDLL(None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.sources import Frames
+from npu_layout.recordings.sources import Frames
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)

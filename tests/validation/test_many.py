@@ -17,10 +17,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from test_validation import Board, network
 
 import npu_layout as nl
-from npu_layout import many, processes
+from npu_layout.validation import many, processes
+from tests.validation.test_validation import Board, network
 
 # In every process that is started with it: whoever opens a file of a recording called "killer" dies.
 DEADLY = """

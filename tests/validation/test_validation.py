@@ -15,13 +15,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout import causes, fixes
-from npu_layout.channels import channel_axis
-from npu_layout.comparison import Comparison
-from npu_layout.evidence import Case
-from npu_layout.labels import Labels
-from npu_layout.parts import Parts
-from npu_layout.tolerances import passing
+from npu_layout.comparison.channels import channel_axis
+from npu_layout.comparison.figures import Comparison
+from npu_layout.comparison.labels import Labels
+from npu_layout.comparison.parts import Parts
+from npu_layout.diagnosis import causes
+from npu_layout.diagnosis.case import Case
+from npu_layout.reports import fixes
+from npu_layout.validation.tolerances import passing
 
 PRE = {"color": "RGB", "mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0], "resize": "letterbox"}
 SIDE, CHANNELS = 48, 19

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .box import Arithmetic, Box, limits
+from ..box import Arithmetic, Box, limits
 
 Loops = tuple[tuple[int, int, int, int], ...]
 Step = Callable[[np.ndarray, np.ndarray], None]  # from the source to the destination, both 1-D

@@ -3,8 +3,8 @@
 #include <Python.h>
 #include <string.h>
 
-#include "_reduce.h"
-#include "_signals.h"
+#include "binding/reductions.h"
+#include "binding/signals.h"
 #include "core.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "_signals.h"
+#include "binding/signals.h"
 
 static int see_signals(void *thread) {
     PyEval_RestoreThread(thread);

@@ -7,7 +7,7 @@
 #define LEVEL avx2
 #define NARROWER &level_sse4
 #define VB 32
-#include "level.h"
+#include "simd/level.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

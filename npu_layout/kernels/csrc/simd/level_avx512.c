@@ -7,7 +7,7 @@
 #define LEVEL avx512
 #define NARROWER &level_avx2
 #define VB 64
-#include "level.h"
+#include "simd/level.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

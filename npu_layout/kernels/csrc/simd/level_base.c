@@ -2,4 +2,4 @@
 #define LEVEL base
 #define NARROWER NULL
 #define VB 16
-#include "level.h"
+#include "simd/level.h"

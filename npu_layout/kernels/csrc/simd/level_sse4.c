@@ -7,7 +7,7 @@
 #define LEVEL sse4
 #define NARROWER NULL
 #define VB 16
-#include "level.h"
+#include "simd/level.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import array_of
-from .errors import LayoutError, NpuLayoutError
-from .layout import Layout, Shape
-from .names import FASTEST_FIRST
-from .repack import LayoutLike, Plan, as_layout, plan
-from .spans import Span, bind_span, moving_axes, span_of
-from .storage import Storage
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import (
+    FASTEST_FIRST,
+    Layout,
+    LayoutLike,
+    Plan,
+    Shape,
+    Span,
+    Storage,
+    as_layout,
+    bind_span,
+    moving_axes,
+    plan,
+    span_of,
+)
+from ..support import array_of
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # beyond, axes are but letters, and nobody asks where one of extent 1 lies

@@ -12,8 +12,10 @@ import cv2
 import numpy as np
 import pytest
 
-from npu_layout import bench, kernels, peers
-from npu_layout.bench_cases import Case, cases
+from npu_layout import kernels
+from npu_layout.bench import benchmark as bench
+from npu_layout.bench import peers
+from npu_layout.bench.cases import Case, cases
 from npu_layout.cli import main
 
 CASES = list(cases())

@@ -5,8 +5,8 @@
 #include <Python.h>
 #include <string.h>
 
-#include "_reduce.h"
-#include "_signals.h"
+#include "binding/reductions.h"
+#include "binding/signals.h"
 #include "reduce.h"
 
 static const Level *level_named(const char *name) {

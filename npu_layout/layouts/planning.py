@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from . import kernels
-from .arrays import plain_array
-from .errors import LayoutError, NpuLayoutError
-from .kernels import Arithmetic, Box
+from .. import kernels
+from ..errors import LayoutError, NpuLayoutError
+from ..kernels import Arithmetic, Box
+from ..support import plain_array
 from .layout import Layout, Shape, check_extents
 from .spans import Span, bind_array, bind_span, distinct, span, span_of
 from .storage import Chain, Storage

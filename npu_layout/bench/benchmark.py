@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels, ops, peers
-from .bench_cases import REDUCTIONS, TOP, Case, cases
-from .conversion import plan
-from .frames import Preprocessor
-from .gray import gray_views, to_gray
+from .. import kernels, ops
+from ..buffers import plan
+from ..frames import Preprocessor, gray_views, to_gray
+from . import peers
+from .cases import REDUCTIONS, TOP, Case, cases
 from .peers import Call
 
 OURS = "npu_layout"  # the public function, with the active kernels
@@ -76,7 +76,7 @@ def taken(kernel: str, *arguments: Any) -> list[str]:
     """The fast paths of one of the core's functions, at every level."""
     if kernels.active() == "numpy":
         return []
-    from .kernels import native
+    from ..kernels import native
 
     return sorted({getattr(native, kernel)(*arguments, level=level).name for level in native.LEVELS})
 

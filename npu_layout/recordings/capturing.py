@@ -10,14 +10,14 @@ from typing import Any, Union
 
 import numpy as np
 
-from .engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
-from .errors import NpuLayoutError
-from .frames import Preprocessor
-from .layout import Layout
-from .progress import track
+from ..buffers import TensorSpec
+from ..engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
+from ..errors import NpuLayoutError
+from ..frames import Preprocessor
+from ..layouts import Layout
+from ..support import track
 from .recording import Recorder
 from .sources import Frames
-from .tensor import TensorSpec
 
 PathLike = Union[str, "os.PathLike[str]"]
 

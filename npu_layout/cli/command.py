@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, Callable, NamedTuple
 
-import npu_layout
-
-from . import bench, bench_layouts, cli_convert, cli_explain, cli_look, cli_prove, cli_track, kernels
-from .errors import NpuLayoutError
+from .. import kernels
+from ..bench import benchmark, formats
+from ..errors import NpuLayoutError
+from ..support import __version__
+from . import convert, explain, look, prove, track
 
 
 class Verb(NamedTuple):
@@ -49,78 +50,78 @@ VERBS = (
         "Record what an accelerator makes of frames.",
         "npu-layout record samples/models/pose.onnx samples/data/walk.mp4 --mean 128 --std 256 --limit 8 "
         "--simulate NCHW16c:int8 --out recorded",
-        cli_prove.record_options,
-        cli_prove.record,
+        prove.record_options,
+        prove.record,
     ),
     Verb(
         "inspect",
         "Show what a recording, a model or a TensorSpec holds.",
         "npu-layout inspect recorded",
-        cli_look.inspect_options,
-        cli_look.inspect,
+        look.inspect_options,
+        look.inspect,
     ),
     Verb(
         "validate",
         "Compare recordings with the ONNX model, and say why they differ.",
         "npu-layout validate recorded samples/models/pose.onnx --min-cosine pose:0.99 --junit report.xml",
-        cli_prove.validate_options,
-        cli_prove.validate,
+        prove.validate_options,
+        prove.validate,
     ),
     Verb(
         "identify",
         "Find how a buffer is stored, from the tensor that it stands for.",
         "npu-layout identify heat.bin heat.npy --dtype int8",
-        cli_look.identify_options,
-        cli_look.identify_buffer,
+        look.identify_options,
+        look.identify_buffer,
     ),
     Verb(
         "repack",
         "Store a tensor's file in another layout.",
         "npu-layout repack heat.bin heat_nhwc.npy --shape 1x57x46x46 --from NC1HWC2:16 --to NHWC --dtype int8",
-        cli_convert.repack_options,
-        cli_convert.repack_file,
+        convert.repack_options,
+        convert.repack_file,
     ),
     Verb(
         "export",
         "Write a recording in another tool's form.",
         "npu-layout export recorded dumps --form raw",
-        cli_convert.export_options,
-        cli_convert.export_recording,
+        convert.export_options,
+        convert.export_recording,
     ),
     Verb(
         "import",
         "Make a recording of what another tool wrote.",
         "npu-layout import dumps imported --form raw",
-        cli_convert.import_options,
-        cli_convert.import_recording,
+        convert.import_options,
+        convert.import_recording,
     ),
     Verb(
         "explain",
         "Say where a layout puts each element, in numbers and as a picture.",
         "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",
-        cli_explain.explain_options,
-        cli_explain.explain_layout,
+        explain.explain_options,
+        explain.explain_layout,
     ),
     Verb(
         "track",
         "Run a script and show which calls lose the memory format of its Tensors.",
         "npu-layout track samples/lost_layout.py --kept",
-        cli_track.track_options,
-        cli_track.track_script,
+        track.track_options,
+        track.track_script,
     ),
     Verb(
         "bench",
-        str(bench.__doc__),
+        str(benchmark.__doc__),
         "npu-layout bench b --quick --no-peers",
-        bench.add_options,
-        bench.run,
+        benchmark.add_options,
+        benchmark.run,
     ),
     Verb(
         "bench-layouts",
-        str(bench_layouts.__doc__),
+        str(formats.__doc__),
         "npu-layout bench-layouts --quick --operators gray argmax",
-        bench_layouts.add_options,
-        bench_layouts.run,
+        formats.add_options,
+        formats.run,
     ),
     Verb(
         "completion",
@@ -140,9 +141,7 @@ def parser() -> argparse.ArgumentParser:
         description="Buffers of neural network accelerators.",
         epilog="exit status: 0 it matches or is done, 1 it does not match, 2 usage or bad input",
     )
-    whole.add_argument(
-        "--version", action="version", version=f"npu_layout {npu_layout.__version__}, kernels {kernels.active()}"
-    )
+    whole.add_argument("--version", action="version", version=f"npu_layout {__version__}, kernels {kernels.active()}")
     verbs = whole.add_subparsers(dest="verb", required=True, metavar="verb")
     for verb in VERBS:
         texts: dict[str, Any] = dict(help=verb.help, description=verb.help, epilog=f"example:\n  {verb.example}")

@@ -1,0 +1,42 @@
+"""numpy arrays that have a memory format, and which calls keep it.
+
+Imports layouts and support.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..support import late
+from .formats import asformat, clone, empty_like, memory_format
+from .orders import Order, empty, empty_in, fitting_best, fitting_formats, is_contiguous, order_of, strides
+from .reshaping import why_copy
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from . import tracker
+    from .track_report import LayoutReport, shown
+    from .tracker import track_layout
+
+__all__ = [
+    "LayoutReport",
+    "Order",
+    "Tensor",
+    "asformat",
+    "clone",
+    "empty",
+    "empty_in",
+    "empty_like",
+    "fitting_best",
+    "fitting_formats",
+    "is_contiguous",
+    "memory_format",
+    "order_of",
+    "shown",
+    "strides",
+    "track_layout",
+    "tracker",
+    "why_copy",
+]
+
+__getattr__, __dir__ = late(
+    __name__, {"LayoutReport": "track_report", "shown": "track_report", "track_layout": "tracker", "tracker": "tracker"}
+)

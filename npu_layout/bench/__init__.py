@@ -1,0 +1,6 @@
+"""The kernels and operators timed against memcpy and other libraries.
+
+Imports ops, frames, buffers, layouts, kernels and support.
+"""
+
+__all__ = []

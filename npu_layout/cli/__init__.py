@@ -1,0 +1,8 @@
+"""The command line, a file for each verb.
+
+Imports every wing.
+"""
+
+from .command import main
+
+__all__ = ["main"]

@@ -1,0 +1,11 @@
+"""How far an output is from the model's: as a whole, by channel and by part.
+
+Imports layouts and support.
+"""
+
+from .channels import channel_axis, listed
+from .figures import MOST_DB, Comparison, Figures, decibels
+from .labels import Confused
+from .parts import TELLING, Part
+
+__all__ = ["MOST_DB", "TELLING", "Comparison", "Confused", "Figures", "Part", "channel_axis", "decibels", "listed"]

@@ -1,0 +1,22 @@
+"""Camera frames into accelerator buffers, and points, boxes and masks back into the frame.
+
+Imports buffers, layouts, kernels and support.
+"""
+
+from .geometry import MODES, Geometry
+from .gray import gray_views, to_gray
+from .pixel_units import IMAGENET, said, usual
+from .preprocessor import ARGUMENTS, INTERPOLATIONS, Preprocessor
+
+__all__ = [
+    "ARGUMENTS",
+    "IMAGENET",
+    "INTERPOLATIONS",
+    "MODES",
+    "Geometry",
+    "Preprocessor",
+    "gray_views",
+    "said",
+    "to_gray",
+    "usual",
+]

@@ -1,0 +1,54 @@
+"""Where the elements of a tensor lie in memory, and the loops that move them from one layout to another.
+
+Imports kernels and support.
+"""
+
+from .layout import Layout, Shape, c_strides, check_extents
+from .planning import (
+    Affine,
+    LayoutLike,
+    Plan,
+    affine_copy,
+    apart,
+    as_layout,
+    check_distinct,
+    check_out,
+    logical_shape,
+    near,
+    overlap,
+    plan,
+    repack,
+)
+from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
+from .storage import Storage
+from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED
+
+__all__ = [
+    "BY_RANK",
+    "FASTEST_FIRST",
+    "NAMED",
+    "Affine",
+    "Layout",
+    "LayoutLike",
+    "Plan",
+    "Shape",
+    "Span",
+    "Storage",
+    "affine_copy",
+    "apart",
+    "as_layout",
+    "bind_array",
+    "bind_span",
+    "c_strides",
+    "check_distinct",
+    "check_extents",
+    "check_out",
+    "distinct",
+    "logical_shape",
+    "moving_axes",
+    "near",
+    "overlap",
+    "plan",
+    "repack",
+    "span_of",
+]

@@ -1,0 +1,27 @@
+"""Arguments, files, progress: what every other wing needs of them.
+
+Imports the standard library and numpy, and :mod:`npu_layout.errors`.
+"""
+
+from . import interpreter  # noqa: F401  (first: it refuses where nothing else would load)
+from .arguments import array_of, counted, finite, plain_array
+from .files import whole
+from .late_names import late
+from .npy import npy_bytes, parse_npy, parsed, told_of
+from .progress import track
+from .version import __version__
+
+__all__ = [
+    "__version__",
+    "array_of",
+    "counted",
+    "finite",
+    "late",
+    "npy_bytes",
+    "parse_npy",
+    "parsed",
+    "plain_array",
+    "told_of",
+    "track",
+    "whole",
+]

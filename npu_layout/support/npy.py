@@ -1,0 +1,76 @@
+"""Arrays as .npy files: written, and read from bytes that nobody vouches for."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, TypeVar
+
+import numpy as np
+
+from ..errors import NpuLayoutError, RecordingError
+
+Parsed = TypeVar("Parsed")
+_AGAIN = 10
+_NUMBERS = {"bool", "float16", "float32", "float64", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64))}
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def npy_bytes(array: np.ndarray) -> memoryview:
+    """The .npy file of an array. (numpy's own writing to a file says of a full disk how many elements it lacks.)"""
+    content = io.BytesIO()
+    np.lib.format.write_array(content, array, allow_pickle=False)
+    return content.getbuffer()
+
+
+def parse_npy(content: bytes, where: object) -> np.ndarray:
+    """The array of an .npy file's bytes, a copy in the file's own order. Refused: objects, records, text, complex
+    numbers, and a header that promises more or less than follows."""
+    with told_of(where):
+        shape, columns_first, dtype, start = parsed(content, _header)
+        if dtype.newbyteorder("=").name not in _NUMBERS:
+            raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
+        if not all(type(n) is int and n >= 0 for n in shape):
+            raise RecordingError(f"{where}: shape {shape}; expected extents")
+        count = math.prod(shape)
+        if len(content) - start != count * dtype.itemsize:
+            raise RecordingError(
+                f"{where}: {len(content) - start} bytes follow the header; {dtype} of {shape} takes "
+                f"{count * dtype.itemsize}"
+            )
+        flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+        return flat.copy().reshape(shape, order="F" if columns_first else "C")
+
+
+def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, whether columns come first, dtype, and where the elements begin."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise RecordingError(f".npy of version {version}; expected 1.0 or 2.0")
+    return (*_HEADERS[version](file), file.tell())
+
+
+def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
+    """What a function of numpy reads from an .npy file's bytes. Again where `ast`, which parses the header, raises a
+    SystemError as it may where several threads do so, on CPython before 3.11.8 and 3.12.2 (python/cpython#106905)."""
+    for _ in range(_AGAIN):
+        with suppress(SystemError):
+            return read(io.BytesIO(content))
+    return read(io.BytesIO(content))
+
+
+@contextmanager
+def told_of(where: object) -> Iterator[None]:
+    """Whatever damaged bytes make a parser raise becomes a RecordingError that says `where`."""
+    try:
+        yield
+    except NpuLayoutError as error:
+        if isinstance(error, RecordingError) and str(where) in str(error):
+            raise
+        raise RecordingError(f"{where}: {error}") from None
+    except OSError as error:
+        raise RecordingError(f"{where}: {error.strerror or error}") from None
+    except Exception as error:
+        raise RecordingError(f"{where}: {type(error).__name__}: {error}") from None

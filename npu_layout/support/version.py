@@ -1,0 +1,3 @@
+"""The library's version, which setup.cfg reads too."""
+
+__version__ = "0.1.0"
