@@ -48,8 +48,7 @@ def missing() -> str:
 def build(folder: Path) -> None:
     plugin = ["-shared", "-fPIC", "-O2", str(NATIVE / "count.c"), "-o", str(folder / "count.so")]
     subprocess.run(["gcc", *plugin], check=True)
-    sources = [NATIVE / "instructions.c", *CSRC.glob("simd/level_*.c")]
-    sources += [CSRC / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")]
+    sources = [NATIVE / "instructions.c", *CSRC.glob("*.c"), *CSRC.glob("simd/*.c")]
     for machine, compiler in MACHINES.items():
         command = [compiler, *FLAGS, f"-I{CSRC}", *map(str, sources), "-lm", "-o", str(folder / machine)]
         subprocess.run(command, check=True)

@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert.h"
+#include "divide.h"
+#include "gray.h"
 #include "pads.h"
+#include "peaks.h"
+#include "program.h"
 #include "reduce.h"
 
 enum { MOST = 1 << 17, ELEMENTS = 20000 }; /* bytes of a buffer, elements of a walk */

@@ -1,5 +1,5 @@
 /* Conversions: how one is cut into tiles, and the walk over these. */
-#include "core.h"
+#include "convert.h"
 
 #include <string.h>
 

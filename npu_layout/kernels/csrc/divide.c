@@ -1,5 +1,5 @@
 /* Divisions as two multiplications. */
-#include "core.h"
+#include "divide.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Moves: planning which path takes a box, and the walk over its outer loops. */
-#include "core.h"
+#include "move.h"
 
 #include <string.h>
 

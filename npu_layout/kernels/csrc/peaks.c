@@ -1,10 +1,12 @@
 /* The walk of peaks. Where the columns, and whatever loops lie inside them, are neighbours, a row of all of them is one
  * run of elements, and the element one column further is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop.
  * What lies otherwise, or has to be converted, comes to a tile first, with its neighbours. */
-#include "reduce.h"
+#include "peaks.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "move.h"
 
 enum { TILE = 12288, WIDEST = 1024, AT_LEAST = 256 }; /* elements */
 enum { FEW = 16 };                                     /* one in so many */

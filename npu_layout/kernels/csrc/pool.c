@@ -7,7 +7,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "core.h"
+#include "pool.h"
+
+#include "box.h"
 
 /* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
  * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. EACH: parts of a share, so that

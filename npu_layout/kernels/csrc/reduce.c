@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "move.h"
+
 /* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
  * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice.
  * ACROSS: neighbouring channels from which on argmax is faster without planes; FAR_ROWS: bytes of neighbours from which on

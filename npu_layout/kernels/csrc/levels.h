@@ -1,11 +1,19 @@
-/* What the binding and the loops agree on. Nothing here knows Python. */
-#ifndef NPU_LAYOUT_CORE_H
-#define NPU_LAYOUT_CORE_H
+/* What is compiled once for each instruction set: the kinds of loops, the table of fast paths, and which levels this
+ * machine has. Nothing here knows Python. */
+#ifndef NPU_LAYOUT_LEVELS_H
+#define NPU_LAYOUT_LEVELS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_LOOPS = 16, MAX_TILE = 16384, STRIP = 1024 };
+#include "box.h"
+
+typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
+extern const int dtype_size[DTYPES];
+extern const char *const dtype_name[DTYPES];
+
+/* Channels that there are loops for. */
+static inline int few(int64_t n) { return n <= 4 || n == 8; }
 
 /* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
  * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */
@@ -13,93 +21,12 @@ int past_caches(int64_t touched, int shared);
 /* What the last cache of this machine holds. */
 void set_last_cache(int64_t bytes);
 
-/* n elements; steps in bytes of source and destination, in elements of the parameters. */
-typedef struct {
-    int64_t n, s, d, p;
-} Loop;
-
-/* Nested loops, outermost first, and where they start. */
-typedef struct {
-    int count;
-    Loop loops[MAX_LOOPS];
-    int64_t src, dst, param;
-} Box;
-
-static inline int64_t size_of(int64_t x) { return x < 0 ? -x : x; }
-static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
-
-/* Of rows so far apart, how many begin in one set of L1: all where that is a multiple of PAGE, or nearly, half of them where
- * it is half a page more, and otherwise too few to matter. CROWD: so many drive each other out. */
-enum { PAGE = 4096, CROWD = 16 };
-static inline int64_t in_one_set(int64_t rows, int64_t distance) {
-    const int64_t apart = size_of(distance), offset = (apart + 8) & (PAGE - 16);
-    return apart < PAGE / 2 - 8 ? 0 : offset == 0 ? rows : offset == PAGE / 2 ? rows / 2 : 0;
-}
-
-/* Channels that there are loops for. */
-static inline int few(int64_t n) { return n <= 4 || n == 8; }
-
-/* Put a loop of more than one element where its step in the destination belongs, the largest first. */
-void box_add(Box *box, Loop k);
-/* The last loop of these steps (0: any step), or -1. */
-int box_find(const Box *box, int64_t s, int64_t d);
-/* Let a loop begin at its end. */
-void box_flip(Box *box, Loop *k);
-/* Put loop i at the end, the rest in their order; the end. */
-int box_last(Box *box, int i);
-
-/* Call `body` with the offsets of every index of the first `count` loops. */
-#define ODOMETER(loops, count, src, dst, param, body)                     \
-    do {                                                                  \
-        int64_t at[MAX_LOOPS] = {0};                                      \
-        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
-        for (;;) {                                                        \
-            body;                                                         \
-            int k_ = (count)-1;                                           \
-            for (; k_ >= 0; --k_) {                                       \
-                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
-                if (++at[k_] < (loops)[k_].n) break;                      \
-                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
-                param_ -= at[k_] * (loops)[k_].p;                         \
-                at[k_] = 0;                                               \
-            }                                                             \
-            if (k_ < 0) break;                                            \
-        }                                                                 \
-    } while (0)
-
-/* Part `part` of `parts` of a box: false where nothing is left of it. Loops keep their order. */
-int box_cut(Box *box, int64_t part, int64_t parts);
-
-typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
-extern const int dtype_size[DTYPES];
-extern const char *const dtype_name[DTYPES];
+enum { STRIP = 1024 }; /* elements on a bench of a row or of a plane */
 
 /* A division by d as fma(x, times, x * rest). */
 typedef struct {
     float times, rest;
 } Product;
-
-/* y = ((x - shift) * scale) / divisor (0, 1 and 1 where a step is not taken), then for integers rint(y + before) clamped to low..high, plus after. */
-typedef struct {
-    Dtype from, to;
-    int divides; /* divisor holds something */
-    int steps;   /* any of shift, scale, divisor does */
-    int past;    /* see past_caches */
-    int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
-    int bits;    /* not 0: brief in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
-    int64_t channels;
-    const float *shift, *scale, *divisor; /* `channels` values each */
-    const float *before, *low, *high;     /* integers only; low and high have `after` taken off */
-    const int32_t *after;
-    const uint16_t *factor;
-    const int16_t *summand;
-    const Product *products; /* as products_of has found them; or NULL */
-} Arithmetic;
-
-/* Float32 to bytes, else 0: what divisions by a's divisors may be replaced by, `channels` of them, so that rint of the quotients,
- * saturated, is the same for every x. `times` is 0 for a divisor of which that is not known. */
-int products_of(const Arithmetic *a, Product *products);
 
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
 typedef struct {
@@ -114,16 +41,6 @@ typedef struct {
 
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
-enum { LONG_ROW = 512 }; /* bytes of the longest row that is moved together with its neighbours on both sides */
-enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box; a detour has three */
-
-struct Move {
-    int path, size;
-    int past;    /* see past_caches */
-    int64_t pad; /* bytes to become zeros behind each run of neighbours in the destination */
-    int64_t row; /* bytes of rows of which the path's loops want a whole vector; INT64_MAX: any level will do */
-    Box box; /* the last INNER loops in the order that the path wants */
-};
 
 /* n is a vector's floats or more; the floats need not be aligned. */
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
@@ -276,67 +193,7 @@ typedef struct Level {
 
 extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
-/* How a conversion is done: tile by tile. DIRECT: what is converted lies in the same order on both sides. GATHER: it is
- * moved to a bench in L1 first, in the order of the destination, and converted from there. SCATTER: it is converted to
- * the bench, in the order of the source, and moved from there. BOTH: from one bench to another, with a move on either
- * side. PIXELS, TRANSPOSED: the order changes while
- * elements are converted. */
-typedef enum { DIRECT, GATHER, SCATTER, BOTH, PIXELS, TRANSPOSED } Way;
-
-typedef struct {
-    Way way;
-    Box box;   /* the last `inner` loops make a tile, the last `dense` of these go through neighbours where it is converted */
-    int inner, dense;
-    int64_t pad;                 /* as of a Move; then it is SCATTER, BOTH or PIXELS */
-    int64_t rows_step, row_step; /* how much a tile takes of the first of the former and of the first of the latter */
-    Move gather, scatter;
-} Convert;
-
-typedef struct {
-    int is_fill;
-    int size;
-    int64_t pad;
-    Move move;
-    Convert convert;
-} Job;
-
-typedef struct {
-    const Level *level;
-    int converts;
-    Arithmetic arithmetic;
-    int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
-    int jobs;
-    Job *job;
-} Program;
-
 int level_count(void);
 const Level *level_at(int i); /* NULL where this machine lacks it; the best one last */
-
-/* The bytes of a fill behind each run of neighbours that a move writes, where the move takes it over; else 0. */
-int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size);
-void move_plan(Move *move, const Box *box, int size, int64_t pad);
-void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
-void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic, int64_t pad);
-void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
-/* The rows of the table that a whole tile takes, in their order; how many. */
-int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]);
-/* First all fills, then the moves; the parts of either are the whole and may run at once. */
-void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
-void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
-
-/* Do a task in parts on up to so many threads, alone where it moves too few bytes or the pool is busy. PART: bytes of
- * source and destination that are worth a part of their own. Between parts, SLICE bytes at most where it may be stopped,
- * whoever called is asked every ASK nanoseconds whether to leave the rest. True: it said so. */
-enum { PART = 1 << 18, SLICE = 16 << 20, ASK = 20000000 };
-typedef void Task(const void *context, int64_t part, int64_t parts);
-typedef int Stop(void *whose);
-int pool_run(Task *task, const void *context, int64_t bytes, Stop *stop, void *whose);
-void pool_set_threads(int threads);
-int pool_threads(void);
-
-/* Loops over pixels (s: the planes, d: the result), the innermost one with neighbours in the result. */
-void gray_run(const Level *level, int type, const Box *box, const uint8_t *b, const uint8_t *g, const uint8_t *r,
-              uint8_t *out, int64_t part, int64_t parts);
-int gray_path(int type); /* uint8, uint16, float32 */
 
 #endif
