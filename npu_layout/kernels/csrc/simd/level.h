@@ -2,7 +2,9 @@
  * table of the next shorter ones, or NULL. */
 #include "simd/vector.inl.h"
 #include "simd/rows.inl.h"
-#include "simd/few.inl.h"
+#include "simd/narrow.inl.h"
+#include "simd/tiles.inl.h"
+#include "simd/cover.inl.h"
 #include "simd/transpose.inl.h"
 #include "simd/reverse.inl.h"
 #include "simd/channels.inl.h"

@@ -73,19 +73,11 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 #define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? HELD(pointer, by) : ((pointer) += (by))))
 /* Row after row of the source, s bytes apart. */
 #define EACH_ROW(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s))
-/* Rows that lie apart: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
-#define EACH_ROW_APART(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
+/* Rows in two places: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
+#define EACH_ROW_OF_TWO(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
 #define AT(behind) ((first + r + (behind) < from ? src : later) + (behind)*s)
 #define PUT_ROWS(count, ...) \
     for (int r = 0; r < (count); ++r, NEXT_OF(count, dst, d)) __VA_ARGS__
-
-/* One round of a transpose of `count` registers: the register's top bit goes to the element's bottom bit, and the
- * element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. */
-#define ROUND(type, low, high, from, to, count)            \
-    for (int r = 0; r < (count) / 2; ++r) {                \
-        (to)[2 * r] = low((from)[r], (from)[r + (count) / 2]);      \
-        (to)[2 * r + 1] = high((from)[r], (from)[r + (count) / 2]); \
-    }
 
 #if VB >= 32
 #include <immintrin.h>
@@ -145,6 +137,8 @@ INLINE V broadcast(const uint8_t *p) { return _mm512_broadcast_i32x4(_mm_loadu_s
 #define VHIGH_2 _mm512_unpackhi_epi16
 #define VLOW_4 _mm512_unpacklo_epi32
 #define VHIGH_4 _mm512_unpackhi_epi32
+#define VLOW_8 _mm512_unpacklo_epi64
+#define VHIGH_8 _mm512_unpackhi_epi64
 #define SHUFFLES 1
 #elif VB == 32
 typedef __m256i V;
@@ -163,6 +157,8 @@ INLINE V broadcast(const uint8_t *p) { return _mm256_broadcastsi128_si256(_mm_lo
 #define VHIGH_2 _mm256_unpackhi_epi16
 #define VLOW_4 _mm256_unpacklo_epi32
 #define VHIGH_4 _mm256_unpackhi_epi32
+#define VLOW_8 _mm256_unpacklo_epi64
+#define VHIGH_8 _mm256_unpackhi_epi64
 #define SHUFFLES 1
 #else
 typedef B1 V;
@@ -187,6 +183,8 @@ INLINE V broadcast(const uint8_t *p) { return load16(p); }
 #define VHIGH_2 high2
 #define VLOW_4 low4
 #define VHIGH_4 high4
+#define VLOW_8 low8
+#define VHIGH_8 high8
 #if defined(__SSSE3__)
 INLINE V shuffled(V v, V order) { return (V)_mm_shuffle_epi8((__m128i)v, (__m128i)order); }
 #define SHUFFLES 1
@@ -219,6 +217,59 @@ STRUCTURE(4, 4, uint32x4, u32)
 #define SHUFFLES 0
 #endif
 #endif
+
+/* One lane; an immediate of the instruction, which a parameter is not without optimization. */
+INLINE B1 lane_of(V v, int lane) {
+#if LANES == 4
+    return lane == 0 ? LANE(v, 0) : lane == 1 ? LANE(v, 1) : lane == 2 ? LANE(v, 2) : LANE(v, 3);
+#elif LANES == 2
+    return lane == 0 ? LANE(v, 0) : LANE(v, 1);
+#else
+    (void)lane;
+    return LANE(v, 0);
+#endif
+}
+
+/* Interleave the lower (upper) halves of each lane, by elements of 1, 2, 4 and 8 bytes. */
+INLINE V interleave_low(int size, V a, V b) {
+    return size == 1 ? (V)VLOW_1(a, b) : size == 2 ? (V)VLOW_2(a, b) : size == 4 ? (V)VLOW_4(a, b) : (V)VLOW_8(a, b);
+}
+INLINE V interleave_high(int size, V a, V b) {
+    return size == 1 ? (V)VHIGH_1(a, b) : size == 2 ? (V)VHIGH_2(a, b) : size == 4 ? (V)VHIGH_4(a, b) : (V)VHIGH_8(a, b);
+}
+INLINE B1 interleave16_low(int size, B1 a, B1 b) {
+    return size == 1 ? low1(a, b) : size == 2 ? low2(a, b) : size == 4 ? low4(a, b) : low8(a, b);
+}
+INLINE B1 interleave16_high(int size, B1 a, B1 b) {
+    return size == 1 ? high1(a, b) : size == 2 ? high2(a, b) : size == 4 ? high4(a, b) : high8(a, b);
+}
+INLINE int log2_of(int n) { return n >= 16 ? 4 : n >= 8 ? 3 : n >= 4 ? 2 : n >= 2; }
+
+/* Rounds of a transpose of up to 16 registers, lane by lane: in each the register's top bit goes to the element's bottom
+ * bit, and the element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. `size` and
+ * `count` are constants wherever this is inlined. */
+INLINE void transpose_rounds(int size, int rounds, int count, V *x) {
+    V y[16];
+    for (int k = 0; k < rounds; ++k) {
+        for (int r = 0; r < count / 2; ++r) {
+            y[2 * r] = interleave_low(size, x[r], x[r + count / 2]);
+            y[2 * r + 1] = interleave_high(size, x[r], x[r + count / 2]);
+        }
+        for (int r = 0; r < count; ++r) x[r] = y[r];
+    }
+}
+INLINE void transpose_rows(int size, int count, V *x) { transpose_rounds(size, log2_of(count), count, x); }
+/* The same of registers of 16 bytes, at every level. */
+INLINE void transpose_rows16(int size, int count, B1 *x) {
+    B1 y[16];
+    for (int k = 0; k < log2_of(count); ++k) {
+        for (int r = 0; r < count / 2; ++r) {
+            y[2 * r] = interleave16_low(size, x[r], x[r + count / 2]);
+            y[2 * r + 1] = interleave16_high(size, x[r], x[r + count / 2]);
+        }
+        for (int r = 0; r < count; ++r) x[r] = y[r];
+    }
+}
 
 /* Pieces of 16 / count bytes: piece r of lane l is what piece l of the r-th LANES of them was (GATHERED), or the other
  * way round (SCATTERED). A level that cannot do so in one step works lane by lane. */
