@@ -20,7 +20,7 @@ int box_last(Box *box, int i) {
 void box_add(Box *box, Loop k) {
     if (k.n == 1) return;
     int at = box->count++;
-    for (; at > 0 && size_of(box->loops[at - 1].d) < size_of(k.d); --at) box->loops[at] = box->loops[at - 1];
+    for (; at > 0 && magnitude(box->loops[at - 1].d) < magnitude(k.d); --at) box->loops[at] = box->loops[at - 1];
     box->loops[at] = k;
 }
 
@@ -34,7 +34,7 @@ enum { LINE = 64, HUGE_PAGE = 2 << 20, MANY_PAGES = 64 * HUGE_PAGE };
 
 /* Elements that a cut leaves together: neighbours on either side that share a cache line. */
 static int64_t grain_of(const Loop *k) {
-    const int64_t s = k->s ? size_of(k->s) : LINE, step = at_most(s, k->d ? size_of(k->d) : LINE);
+    const int64_t s = k->s ? magnitude(k->s) : LINE, step = at_most(s, k->d ? magnitude(k->d) : LINE);
     return step < LINE ? (LINE - 1 + step) / step : 1;
 }
 static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_of(k); }
@@ -42,7 +42,7 @@ static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_o
 /* Bytes from one cut to the next in the destination: cores that write near each other take lines from each other, those
  * that are fetched ahead as well. In the source, where these are neighbours: a core reads whole lines. */
 static int64_t apart(const Loop *k, int64_t parts) {
-    const int64_t s = k->s ? size_of(k->s) : LINE, d = k->d ? size_of(k->d) : INT32_MAX;
+    const int64_t s = k->s ? magnitude(k->s) : LINE, d = k->d ? magnitude(k->d) : INT32_MAX;
     return (s < LINE ? at_most(s, d) : d) * k->n / parts;
 }
 
@@ -60,7 +60,7 @@ static Loop *cut_of(Box *box, int64_t parts) {
     for (Loop *k = box->loops; k < box->loops + box->count; ++k) {
         const int64_t here = pieces(k);
         if (here < 2) continue;
-        if (at_most(size_of(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
+        if (at_most(magnitude(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
         const int fit = even(here, parts);
         if (fit > found || (fit == found && (found ? apart(k, parts) > apart(best, parts) : here > pieces(best))))
             best = k, found = fit;

@@ -13,7 +13,7 @@ extern const int dtype_size[DTYPES];
 extern const char *const dtype_name[DTYPES];
 
 /* Channels that there are loops for. */
-static inline int few(int64_t n) { return n <= 4 || n == 8; }
+static inline int has_channel_loops(int64_t n) { return n <= 4 || n == 8; }
 
 /* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
  * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */

@@ -140,7 +140,7 @@ static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *d
         const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
         if (m->size == 1 && channel.s == -1 && channel.n <= 4)
             HERE(move_pixels)(&dense, from, pixels);
-        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
+        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && has_channel_loops(channel.n))
             HERE(move_merge)(&dense, from, pixels);
         else if (pixel.s == m->size && power_of_two(m->size) && m->size <= 16)
             HERE(transpose)(m->size, from, channel.s, channel.n, pixels, bytes, n, 0);
