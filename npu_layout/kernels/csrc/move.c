@@ -248,8 +248,8 @@ static void plan_wide(Plan *p) {
 static int is_any(const Plan *p) { return p != NULL; }
 static void plan_strided(Plan *p) {
     Box *box = &p->m->box;
-    const int a = destination_run(p->m);
-    if (a >= 0) box_last(box, a);
+    const int a = destination_run(p->m), last = a < 0 ? -1 : box_last(box, a);
+    if (last >= 0 && box->loops[last].s == -p->m->size) box_flip(box, box->loops + last); /* the source is read forwards */
     at_least_two(box);
     int near_source = 0;
     for (int i = 1; i < box->count - 1; ++i)
