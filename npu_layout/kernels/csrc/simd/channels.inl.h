@@ -207,70 +207,73 @@ MERGE3(4, 2)
 #endif
 
 /* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
-INLINE V gathered(int count, V v) { return count == 2 ? TURN2(v, GATHERED) : count == 4 ? TURN4(v, GATHERED) : TURN8(v, GATHERED); }
-INLINE V scattered(int count, V v) {
-    return count == 2 ? TURN2(v, SCATTERED) : count == 4 ? TURN4(v, SCATTERED) : TURN8(v, SCATTERED);
-}
-INLINE int64_t split_even(int count, int size, const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {
-    const int STEP = LANES * 16 / size;
-    if (n < STEP) return 0;
-    past = past && d % VB == 0;
-    const int reach = reach_of(count * size * n);
-    const int64_t lead = mirrored_lead(mirrored, count > 2 && d % VB == 0, dst, size, n);
-    AT_STEPS {
-        V x[8];
-        const uint8_t *s = src + count * size * i;
-        fetch_ahead(reach, s, count * VB);
-        for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count);
-        transpose_rounds(size, log2_of(16 / size), count, x);
-        for (int r = 0; r < count; ++r) {
-            const V v = SPLIT_TURNS(count, size) ? scattered(count, x[r]) : x[r];
-            put_past(dst + r * d + TO * size, turned(size, v, mirrored), past);
-        }
-        if (i + STEP >= n) return n;
+#define SPLIT_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        past = past && d % VB == 0;                                                                              \
+        const int reach = reach_of(count * size * n);                                                            \
+        const int64_t lead = mirrored_lead(mirrored, count > 2 && d % VB == 0, dst, size, n);                                                    \
+        AT_STEPS {                                                                                               \
+            V x[count], y[count];                                                                                \
+            const uint8_t *s = src + count * size * i;                                                           \
+            fetch_ahead(reach, s, count * VB);                                                                   \
+            for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            for (int r = 0; r < count; ++r) {                                                                    \
+                const V v = SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r];                      \
+                put_past(dst + r * d + TO * size, turned(size, v, mirrored), past);                              \
+            }                                                                                                    \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
     }
-}
-/* Of the planes those that are not `present` are zeros. */
-INLINE int64_t merge_even(int count, int size, int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past,
-                          int mirrored) {
-    const int STEP = LANES * 16 / size;
-    if (n < STEP) return 0;
-    const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);
-    AT_STEPS {
-        V x[8];
-        for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};
-        if (MERGE_TURNS(count, size))
-            for (int r = 0; r < count; ++r) x[r] = gathered(count, x[r]);
-        transpose_rows(size, count, x);
-        uint8_t *to = dst + count * size * TO;
-        for (int r = 0; r < count; ++r)
-            if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);
-            else put_lanes(to + 16 * r, 16 * count, x[r], past);
-        if (i + STEP >= n) return n;
-    }
-}
-#define EVEN(count, size)                                                                                                  \
-    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) { \
-        return split_even(count, size, src, dst, d, n, past, mirrored);                                                    \
-    }                                                                                                                      \
-    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,     \
-                                              int past, int mirrored) {                                                    \
-        return merge_even(count, size, present, src, s, dst, n, past, mirrored);                                           \
-    }                                                                                                                      \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) { \
-        return merge_even(count, size, count, src, s, dst, n, past, mirrored);                                             \
+#define MERGE_EVEN(count, size, rounds)                                                                          \
+    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
+        enum { STEP = LANES * 16 / size };                                                                       \
+        if (n < STEP) return 0;                                                                                  \
+        const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);                                                      \
+        AT_STEPS {                                                                                               \
+            V x[count], y[count];                                                                                \
+            for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};                                \
+            if (MERGE_TURNS(count, size))                                                                        \
+                for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
+            for (int k = 0; k < rounds; ++k) {                                                                   \
+                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
+                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
+            }                                                                                                    \
+            uint8_t *to = dst + count * size * TO;                                                                \
+            for (int r = 0; r < count; ++r)                                                                      \
+                if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);                                             \
+                else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
+            if (i + STEP >= n) return n;                                                                         \
+        }                                                                                                        \
+    }                                                                                                            \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
+        return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                \
     }
 #ifndef STRUCTURES
-EVEN(2, 1)
-EVEN(2, 2)
-EVEN(2, 4)
-EVEN(4, 1)
-EVEN(4, 2)
-EVEN(4, 4)
+SPLIT_EVEN(2, 1, 4)
+SPLIT_EVEN(2, 2, 3)
+SPLIT_EVEN(2, 4, 2)
+SPLIT_EVEN(4, 1, 4)
+SPLIT_EVEN(4, 2, 3)
+SPLIT_EVEN(4, 4, 2)
+MERGE_EVEN(2, 1, 1)
+MERGE_EVEN(2, 2, 1)
+MERGE_EVEN(2, 4, 1)
+MERGE_EVEN(4, 1, 2)
+MERGE_EVEN(4, 2, 2)
+MERGE_EVEN(4, 4, 2)
 #endif
-EVEN(8, 1)
-EVEN(8, 2)
-EVEN(8, 4)
+SPLIT_EVEN(8, 1, 4)
+SPLIT_EVEN(8, 2, 3)
+SPLIT_EVEN(8, 4, 2)
+MERGE_EVEN(8, 1, 3)
+MERGE_EVEN(8, 2, 3)
+MERGE_EVEN(8, 4, 3)
 
 #define CHANNELS(count, size, CALL)                                              \
     switch (10 * (count) + (size)) {                                             \

@@ -9,24 +9,22 @@ INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
 }
 INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
 
-/* One row of tiles, at least one. AHEAD: bytes from what is read to what is asked for, of so many rows. */
+/* One row of tiles, in runs of equal steps: up to `lead`, from there on, and the last one. Steps are powers of two. AHEAD: bytes
+ * from what is read to what is asked for, of so many rows. */
 enum { AHEAD = 256 };
 INLINE void lay_row(Tile *tile, int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
                     int64_t l1, int ahead, int past) {
     const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
-    const uint8_t *from = src + place(along, l0) * along->s;
-    uint8_t *to = dst + place(along, l0) * along->d;
-    for (int64_t l = l0;;) {
-        for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
-        tile(size, from, s, to, d, past);
-        const int64_t before = l;
-        l += step, from += from_step, to += to_step;
-        if (__builtin_expect(before < along->lead, 0)) {
-            l = onward(along, before, step);
-            from = src + l * along->s, to = dst + l * along->d;
+    for (int64_t l = l0; l < l1;) {
+        const int64_t begin = place(along, l), end = at_most(l < along->lead ? at_most(along->lead, l1) : l1, last + 1);
+        const int64_t tiles = end > l ? (end - l + step - 1) >> __builtin_ctzll((uint64_t)step) : 1;
+        const uint8_t *from = src + begin * along->s;
+        uint8_t *to = dst + begin * along->d;
+        for (int64_t left = tiles; left; --left, from += from_step, to += to_step) {
+            for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+            tile(size, from, s, to, d, past);
         }
-        if (l >= l1) break;
-        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
+        l = onward(along, l, tiles * step);
     }
 }
 

@@ -17,12 +17,16 @@ INLINE uint8_t *put_lane_rows8(const V *x, int lane, int count, uint8_t *to, int
     return to;
 }
 INLINE uint8_t *put_rows16(const V *x, int count, uint8_t *to, int64_t d) {
-    for (int lane = 0; lane < LANES; ++lane) to = put_lane_rows16(x, lane, count, to, d);
-    return to;
+    to = put_lane_rows16(x, 0, count, to, d);
+    if (LANES > 1) to = put_lane_rows16(x, 1, count, to, d);
+    if (LANES > 2) to = put_lane_rows16(x, 2, count, to, d);
+    return LANES > 2 ? put_lane_rows16(x, 3, count, to, d) : to;
 }
 INLINE uint8_t *put_rows8(const V *x, int count, uint8_t *to, int64_t d) {
-    for (int lane = 0; lane < LANES; ++lane) to = put_lane_rows8(x, lane, count, to, d);
-    return to;
+    to = put_lane_rows8(x, 0, count, to, d);
+    if (LANES > 1) to = put_lane_rows8(x, 1, count, to, d);
+    if (LANES > 2) to = put_lane_rows8(x, 2, count, to, d);
+    return LANES > 2 ? put_lane_rows8(x, 3, count, to, d) : to;
 }
 
 /* A tile of 16 / size rows of as many columns as a cache line has. */

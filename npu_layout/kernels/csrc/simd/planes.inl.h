@@ -32,9 +32,12 @@ INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
 INLINE void quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     enum { MOST = 4 };
     const int count = (bytes + 3) / 4;
-    V rows[MOST];
+    V rows[MOST], turned[MOST];
     for (int r = 0; r < count; ++r, NEXT_OF(count, src, 4 / count * s)) rows[r] = pieces(bytes, src, s);
-    transpose_rounds(4, count > 1 ? 2 : 0, count, rows);
+    for (int k = 0; k < 2 && count > 1; ++k) {
+        ROUND(V, VLOW_4, VHIGH_4, rows, turned, count)
+        for (int r = 0; r < count; ++r) rows[r] = turned[r];
+    }
     for (int r = 0; r < count; ++r) x[r] = (U)rows[r];
 }
 /* The elements k of 32 bits; bytes stay where they are, 2**(8 * k) times as large. */
@@ -204,7 +207,7 @@ INLINE void store_block(Dtype type, int steps, int by_products, const uint8_t *s
     enum { VECTORS = BLOCK_PIXELS / WIDTH };
     const int each = type <= U8 ? 4 : 2;
     for (int h = 0; h < VECTORS; ++h) {
-        V words[4];
+        V words[4], turned[4];
         for (int r = 0; r < 4; ++r) {
             F v[4];
             for (int k = 0; k < each; ++k) {
@@ -218,7 +221,8 @@ INLINE void store_block(Dtype type, int steps, int by_products, const uint8_t *s
                        : type == F16 ? (V)(to_halves(v[0]) | to_halves(v[1]) << 16)
                                      : (V)(to_bf16(v[0]) | to_bf16(v[1]) << 16);
         }
-        transpose_rows(4, 4, words);
+        ROUND(V, VLOW_4, VHIGH_4, words, turned, 4)
+        ROUND(V, VLOW_4, VHIGH_4, turned, words, 4)
         for (int r = 0; r < 4; ++r) put_lanes(dst + (h * WIDTH + r) * d, 4 * d, words[r], 0);
     }
 }

@@ -79,6 +79,14 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 #define PUT_ROWS(count, ...) \
     for (int r = 0; r < (count); ++r, NEXT_OF(count, dst, d)) __VA_ARGS__
 
+/* One round of a transpose of `count` registers: the register's top bit goes to the element's bottom bit, and the
+ * element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. */
+#define ROUND(type, low, high, from, to, count)            \
+    for (int r = 0; r < (count) / 2; ++r) {                \
+        (to)[2 * r] = low((from)[r], (from)[r + (count) / 2]);      \
+        (to)[2 * r + 1] = high((from)[r], (from)[r + (count) / 2]); \
+    }
+
 #if VB >= 32
 #include <immintrin.h>
 #elif defined(__SSE4_1__)
