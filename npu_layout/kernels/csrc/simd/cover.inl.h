@@ -9,22 +9,24 @@ INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
 }
 INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
 
-/* One row of tiles, in runs of equal steps: up to `lead`, from there on, and the last one. Steps are powers of two. AHEAD: bytes
- * from what is read to what is asked for, of so many rows. */
+/* One row of tiles, at least one. AHEAD: bytes from what is read to what is asked for, of so many rows. */
 enum { AHEAD = 256 };
-INLINE void lay_row(Tile *tile, int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
+INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
                     int64_t l1, int ahead, int past) {
     const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
-    for (int64_t l = l0; l < l1;) {
-        const int64_t begin = place(along, l), end = at_most(l < along->lead ? at_most(along->lead, l1) : l1, last + 1);
-        const int64_t tiles = end > l ? (end - l + step - 1) >> __builtin_ctzll((uint64_t)step) : 1;
-        const uint8_t *from = src + begin * along->s;
-        uint8_t *to = dst + begin * along->d;
-        for (int64_t left = tiles; left; --left, from += from_step, to += to_step) {
-            for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
-            tile(size, from, s, to, d, past);
+    const uint8_t *from = src + place(along, l0) * along->s;
+    uint8_t *to = dst + place(along, l0) * along->d;
+    for (int64_t l = l0;;) {
+        for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+        tile(from, s, to, d, past);
+        const int64_t before = l;
+        l += step, from += from_step, to += to_step;
+        if (__builtin_expect(before < along->lead, 0)) {
+            l = onward(along, before, step);
+            from = src + l * along->s, to = dst + l * along->d;
         }
-        l = onward(along, l, tiles * step);
+        if (l >= l1) break;
+        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
     }
 }
 
@@ -149,12 +151,12 @@ INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
         const uint8_t *from = m->src + q * size;
         uint8_t *to = m->dst + q * m->db;
         if (q)
-            joint(size, from - size + (m->a - early) * m->sa, from - early * m->sa, (int)early, m->sa, to - early * size, m->db,
+            joint(from - size + (m->a - early) * m->sa, from - early * m->sa, (int)early, m->sa, to - early * size, m->db,
                   t->walk.past);
         else
-            tile(size, from, m->sa, to, m->db, 0);
+            tile(from, m->sa, to, m->db, 0);
         if (!q || q == m->b - t->tile.columns)
-            tile(size, from + (m->a - rows) * m->sa, m->sa, to + (m->a - rows) * size, m->db, 0);
+            tile(from + (m->a - rows) * m->sa, m->sa, to + (m->a - rows) * size, m->db, 0);
     }
 }
 
@@ -169,15 +171,15 @@ INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64
     for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
         const uint8_t *from = m->src + place(&outer, o) * outer.s;
         uint8_t *to = m->dst + place(&outer, o) * outer.d;
-        lay_row(tile, size, from, m->sa, to, m->db, &row, r0, r1, t->walk.ahead, t->walk.past);
-        if (flatly) lay_row(flat, size, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, 0);
+        lay_row(tile, from, m->sa, to, m->db, &row, r0, r1, t->walk.ahead, t->walk.past);
+        if (flatly) lay_row(flat, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, 0);
         if (narrowly && !turned)
-            lay_row(narrow, size, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, t->walk.ahead, t->walk.past);
+            lay_row(narrow, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, t->walk.ahead, t->walk.past);
     }
     if (narrowly && turned)
         for (int64_t k = t->over_rest.at; k < m->b; k += t->tile.least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, size, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, t->walk.ahead, t->walk.past);
+            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, t->walk.ahead, t->walk.past);
         }
 }
 
@@ -188,13 +190,13 @@ INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
     if (t->edges.rest && !by_destination)
         for (int64_t k = t->over_rest.at; k < m->b; k += least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, size, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at, t->along.end,
+            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at, t->along.end,
                     t->walk.ahead, t->walk.past);
         }
     if (t->edges.under && (by_destination || t->edges.rest))
         for (int64_t k = t->over_under.at; k < m->a; k += least) {
             const int64_t p = place(&t->over_under, k);
-            lay_row(flat, size, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
+            lay_row(flat, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
                     by_destination ? 0 : t->over_rest.at, m->b, 0, 0);
         }
 }
@@ -220,43 +222,44 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shap
 }
 
 /* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
-#define COVER_BY(name, size, edged, joint, narrow, flat, rows, columns)                                               \
-    static __attribute__((noinline)) void HERE(cover_##name##size)(const uint8_t *src, int64_t sa, int64_t a,         \
-                                                                   uint8_t *dst, int64_t db, int64_t b, int past) {   \
+#define COVER_BY(tile, edged, joint, narrow, flat, rows, columns, size)                                               \
+    static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+                                                             int64_t db, int64_t b, int past) {                       \
         const Shape shape = {size, rows, columns, 16 / size, edged};                                                  \
         const Matrix matrix = {src, sa, a, dst, db, b};                                                               \
-        if (VB > 16 && past) cover(name, joint, narrow, flat, &shape, &matrix, 1);                                    \
-        else cover(name, joint, narrow, flat, &shape, &matrix, 0);                                                    \
+        if (VB > 16 && past) cover(tile, joint, narrow, flat, &shape, &matrix, 1);                                    \
+        else cover(tile, joint, narrow, flat, &shape, &matrix, 0);                                                    \
     }
-#define COVER(name, size, rows, columns) COVER_BY(name, size, 0, NULL, NULL, NULL, rows, columns)
-#define COVER_SQUARES(size) COVER_BY(square, size, 1, square_from, strip, flat, 64 / size, 64 / size)
-#define COVERS(size)                                       \
-    COVER(tile, size, 16 / size, 16 / size)                \
-    COVER(tile_half_columns, size, 16 / size, 8 / size)    \
-    COVER(tile_half_rows, size, 8 / size, 16 / size)       \
-    COVER(tile_quarter, size, 8 / size, 8 / size)
+#define COVER(tile, rows, columns, size) COVER_BY(tile, 0, NULL, NULL, NULL, rows, columns, size)
+#define COVER_SQUARES(size, strip) COVER_BY(square##size, 1, square##size##_from, strip, flat##size, 64 / size, 64 / size, size)
+#define COVERS(size)                                              \
+    COVER(tile##size, 16 / size, 16 / size, size)                 \
+    COVER(tile##size##_half_columns, 16 / size, 8 / size, size)   \
+    COVER(tile##size##_half_rows, 8 / size, 16 / size, size)      \
+    COVER(tile##size##_quarter, 8 / size, 8 / size, size)
 COVERS(1)
 COVERS(2)
 COVERS(4)
 COVERS(8)
 #if VB >= 32
-COVER(twice_bytes, 1, 32, 16)
-COVER(square16, 1, 16, 16)
-COVER(twice, 2, 16, 8)
-COVER(twice, 4, 8, 4)
-COVER(twice, 8, 4, 2)
+COVER(twicelong1, 32, 16, 1)
+COVER(twice1, 16, 16, 1)
+COVER(twice2, 16, 8, 2)
+COVER(twice4, 8, 4, 4)
+COVER(twice8, 4, 2, 8)
 #endif
 #if VB == 64
-COVER(strip, 1, 64, 16)
-COVER(strip, 2, 32, 8)
-COVER(strip, 4, 16, 4)
-COVER(strip, 8, 8, 2)
+COVER(fourfold1, 64, 16, 1)
+COVER(fourfold2, 32, 8, 2)
+COVER(fourfold4, 16, 4, 4)
+COVER(fourfold8, 8, 2, 8)
+COVER_SQUARES(4, fourfold4)
 #else
-COVER_SQUARES(2)
-COVER(strip, 2, 32, 8)
-COVER(strip, 4, 16, 4)
-#endif
+COVER_SQUARES(2, strip2)
+COVER(strip2, 32, 8, 2)
+COVER(strip4, 16, 4, 4)
 #if VB == 16
-COVER_SQUARES(1)
+COVER_SQUARES(1, strip1)
 #endif
-COVER_SQUARES(4)
+COVER_SQUARES(4, strip4)
+#endif

@@ -261,51 +261,33 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
 }
 #endif
 
-/* What each dtype has of its own: the numbers are those of the loops' table. */
-enum { GRAY_U8, GRAY_U16, GRAY_F32 };
-INLINE void gray_planes(int type, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
-    if (type == GRAY_U8) gray_planes_u8(b, g, r, out, n);
-    else if (type == GRAY_U16) gray_planes_u16(b, g, r, out, n);
-    else gray_planes_f32(b, g, r, out, n);
-}
-INLINE void gray_one(int type, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out) {
-    if (type == GRAY_U8) GRAY_ONE(u8, uint8_t, b, g, r, out);
-    else if (type == GRAY_U16) GRAY_ONE(u16, uint16_t, b, g, r, out);
-    else GRAY_ONE(f32, float, b, g, r, out);
-}
-INLINE int64_t split3(int size, const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {
-    return size == 1 ? split3_1(src, dst, d, n, 0, 0) : size == 2 ? split3_2(src, dst, d, n, 0, 0) : split3_4(src, dst, d, n, 0, 0);
-}
-INLINE int64_t split4(int size, const uint8_t *src, uint8_t *dst, int64_t d, int64_t n) {
-    return size == 1 ? split4_1(src, dst, d, n, 0, 0) : size == 2 ? split4_2(src, dst, d, n, 0, 0) : split4_4(src, dst, d, n, 0, 0);
-}
-
-/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1. */
-INLINE void gray_row(int type, const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    enum { SOME = 1024 };
-    const int size = 1 << type;
-    if (s == size) {
-        gray_planes(type, b, g, r, out, n);
-        return;
+/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1; of
+ * the last pixel the fourth channel may be outside. */
+#define GRAY(type, element, size)                                                                                \
+    INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
+                                int64_t n) {                                                                     \
+        if (s == size) { gray_planes_##type(b, g, r, out, n); return; }                                          \
+        enum { SOME = 1024 };                                                                                    \
+        uint8_t planes[4][size * SOME] __attribute__((aligned(64)));                                             \
+        const uint8_t *first = b < r ? b : r;                                                                    \
+        const int64_t ib = (b - first) / size, ir = (r - first) / size;                                          \
+        const int pixels = g == first + size && ib + ir == 2;                                                    \
+        for (int64_t i = 0; i < n; i += SOME) {                                                                  \
+            int64_t count = n - i < SOME ? n - i : SOME, done = 0;                                               \
+            const uint8_t *p = first + i * s;                                                                    \
+            if (pixels && s == 3 * size) done = split3_##size(p, planes[0], size * SOME, count, 0, 0);           \
+            if (pixels && s == 4 * size)                                                                         \
+                done = split4_##size(p, planes[0], size * SOME, i + count < n ? count : count - 1, 0, 0);        \
+            if (done) gray_planes_##type(planes[ib], planes[1], planes[ir], out + i * size, done);               \
+            for (; done < count; ++done) {                                                                       \
+                const int64_t at = (i + done) * s;                                                               \
+                GRAY_ONE(type, element, b + at, g + at, r + at, out + (i + done) * size);                        \
+            }                                                                                                    \
+        }                                                                                                        \
     }
-    uint8_t planes[4 * SOME * 4] __attribute__((aligned(64)));
-    const int64_t plane = size * SOME;
-    const uint8_t *first = b < r ? b : r;
-    const int64_t ib = (b - first) / size, ir = (r - first) / size;
-    const int pixels = g == first + size && ib + ir == 2;
-    for (int64_t i = 0; i < n; i += SOME) {
-        int64_t count = n - i < SOME ? n - i : SOME, done = 0;
-        const uint8_t *p = first + i * s;
-        if (pixels && s == 3 * size) done = split3(size, p, planes, plane, count);
-        /* The last pixel's fourth channel may be outside. */
-        if (pixels && s == 4 * size) done = split4(size, p, planes, plane, i + count < n ? count : count - 1);
-        if (done) gray_planes(type, planes + ib * plane, planes + plane, planes + ir * plane, out + i * size, done);
-        for (; done < count; ++done) {
-            const int64_t at = (i + done) * s;
-            gray_one(type, b + at, g + at, r + at, out + (i + done) * size);
-        }
-    }
-}
+GRAY(u8, uint8_t, 1)
+GRAY(u16, uint16_t, 2)
+GRAY(f32, float, 4)
 static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
 #ifdef GRAYS_PIXELS
     const int blue_first = g == b + 1 && r == g + 1, red_first = g == r + 1 && b == g + 1;
@@ -315,10 +297,10 @@ static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, 
         return;
     }
 #endif
-    gray_row(GRAY_U8, b, g, r, s, out, n);
+    gray_row_u8(b, g, r, s, out, n);
 }
 static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    gray_row(GRAY_U16, b, g, r, s, out, n);
+    gray_row_u16(b, g, r, s, out, n);
 }
 static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
     int64_t done = 0;
@@ -329,5 +311,5 @@ static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r,
         else done = b == p ? gray_pixels_f32(4, 0, p, out, n) : gray_pixels_f32(4, 2, p, out, n);
     }
 #endif
-    if (done < n) gray_row(GRAY_F32, b + done * s, g + done * s, r + done * s, s, out + 4 * done, n - done);
+    if (done < n) gray_row_f32(b + done * s, g + done * s, r + done * s, s, out + 4 * done, n - done);
 }

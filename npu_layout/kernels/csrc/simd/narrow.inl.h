@@ -30,7 +30,7 @@ INLINE uint8_t *put_rows8(const V *x, int count, uint8_t *to, int64_t d) {
 }
 
 /* A tile of 16 / size rows of as many columns as a cache line has. */
-INLINE void flat(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+INLINE void flat_tile(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     const int count = 16 / size;
     (void)past;
     for (int c = 0; c < 64; c += VB) {
@@ -40,6 +40,12 @@ INLINE void flat(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t 
         dst = put_rows16(x, count, dst, d);
     }
 }
+
+#define FLAT(size)                                                                                                  \
+    INLINE void flat##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { flat_tile(size, src, s, dst, d, past); }
+FLAT(1)
+FLAT(2)
+FLAT(4)
 
 /* Of `a` rows of b columns, less than 16 bytes; false where they are not enough. 16 bytes are read wherever a row begins, so
  * the last rows, i * sa + 16 > the end, go one by one. sa > 0. */

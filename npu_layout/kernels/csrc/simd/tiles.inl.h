@@ -1,142 +1,181 @@
-/* The tiles of a transpose: rows of the source become columns of the result. Elements are of 1, 2, 4 or 8 bytes, a constant
- * wherever a tile is inlined. */
-typedef void Tile(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
-/* The same of rows in two places: those before `from` at `src`, the rest at `later`. */
-typedef void Joint(int size, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past);
-
-/* 16 bytes of rows and columns, and half as many of either, or of both. */
-INLINE void tile_from(int size, int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d) {
-    const int count = 16 / size;
-    B1 x[16];
-    src += first * s, later += first * s;
-    EACH_ROW_OF_TWO(count) x[r] = load16(AT(0));
-    transpose_rows16(size, count, x);
-    PUT_ROWS(count, store16(dst, x[r]));
-}
-INLINE void tile(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    (void)past;
-    tile_from(size, 0, src, src, 64, s, dst, d);
-}
-INLINE void tile_half_columns(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    const int half = 8 / size;
-    (void)past;
-    B1 x[16];
-    EACH_ROW(half) x[r] = interleave16_low(size, load8(src), load8(src + half * s));
-    transpose_rows16(size, half, x);
-    PUT_ROWS(half, store16(dst, x[r]));
-}
-INLINE void tile_half_rows(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    const int half = 8 / size;
-    (void)past;
-    B1 x[16];
-    EACH_ROW(half) x[r] = load16(src);
-    transpose_rows16(size, half, x);
-    d *= 2;
-    PUT_ROWS(half, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));
-}
-INLINE void tile_quarter(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    const int quarter = 4 / size;
-    (void)past;
-    if (!quarter) {
-        memcpy(dst, src, 8);
-        return;
+/* The tiles of a transpose: rows of the source become columns of the result. */
+/* Tiles of 16 / size columns and rows, or half as many of either: rows of the source become columns of dst. */
+#define TURNED(size, rounds, count)                                     \
+    for (int k = 0; k < (rounds); ++k) {                                \
+        ROUND(B1, low##size, high##size, x, y, count)                   \
+        for (int r = 0; r < (count); ++r) x[r] = y[r];                  \
     }
-    B1 x[16];
-    EACH_ROW(quarter) x[r] = interleave16_low(size, load8(src), load8(src + quarter * s));
-    transpose_rows16(size, quarter, x);
-    d *= 2;
-    PUT_ROWS(quarter, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));
-}
+#define TILE(size, rounds)                                                                                              \
+    INLINE void tile##size##_from(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                int64_t d, int past) {                                                                  \
+        (void)past;                                                                                                     \
+        B1 x[16 / size], y[16 / size];                                                                                  \
+        src += first * s, later += first * s;                                                                           \
+        EACH_ROW_OF_TWO(16 / size) x[r] = load16(AT(0));                                                                 \
+        TURNED(size, rounds, 16 / size)                                                                                 \
+        PUT_ROWS(16 / size, store16(dst, x[r]));                                                                        \
+    }                                                                                                                   \
+    INLINE void tile##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                          \
+        tile##size##_from(0, src, src, 64, s, dst, d, past);                                                              \
+    }
+#define TILE_HALVES(size, rounds)                                                                            \
+    INLINE void tile##size##_half_columns(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past;                                                                                          \
+        enum { HALF = 8 / size };                                                                            \
+        B1 x[HALF], y[HALF];                                                                                 \
+        EACH_ROW(HALF) x[r] = low##size(load8(src), load8(src + HALF * s));                                  \
+        TURNED(size, rounds - 1, HALF)                                                                       \
+        PUT_ROWS(HALF, store16(dst, x[r]));                                                                  \
+    }                                                                                                        \
+    INLINE void tile##size##_half_rows(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {    \
+        (void)past;                                                                                          \
+        enum { HALF = 8 / size };                                                                            \
+        B1 x[HALF], y[HALF];                                                                                 \
+        EACH_ROW(HALF) x[r] = load16(src);                                                                   \
+        TURNED(size, rounds - 1, HALF)                                                                       \
+        d *= 2;                                                                                              \
+        PUT_ROWS(HALF, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));                                \
+    }
+#define TILE_QUARTER(size, rounds)                                                                   \
+    INLINE void tile##size##_quarter(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) { \
+        (void)past;                                                                                  \
+        enum { HALF = 8 / size, QUARTER = HALF / 2 };                                                \
+        if (!QUARTER) {                                                                              \
+            memcpy(dst, src, size);                                                                  \
+            return;                                                                                  \
+        }                                                                                            \
+        B1 x[QUARTER + !QUARTER], y[QUARTER + !QUARTER];                                             \
+        EACH_ROW(QUARTER) x[r] = low##size(load8(src), load8(src + QUARTER * s));                    \
+        TURNED(size, rounds - 2, QUARTER)                                                            \
+        d *= 2;                                                                                      \
+        PUT_ROWS(QUARTER, (store8(dst, x[r], 0), store8(dst + d / 2, x[r], 1)));                     \
+    }
+#define TILES(size, rounds) TILE(size, rounds) TILE_HALVES(size, rounds) TILE_QUARTER(size, rounds)
+TILES(1, 4)
+TILES(2, 3)
+TILES(4, 2)
+TILES(8, 1)
 
 /* Tiles that have more rows than one of 16 bytes. */
 #if VB >= 32
-INLINE __m256i interleave256_low(int size, __m256i a, __m256i b) {
-    return size == 1   ? _mm256_unpacklo_epi8(a, b)
-           : size == 2 ? _mm256_unpacklo_epi16(a, b)
-           : size == 4 ? _mm256_unpacklo_epi32(a, b)
-                       : _mm256_unpacklo_epi64(a, b);
-}
-INLINE __m256i interleave256_high(int size, __m256i a, __m256i b) {
-    return size == 1   ? _mm256_unpackhi_epi8(a, b)
-           : size == 2 ? _mm256_unpackhi_epi16(a, b)
-           : size == 4 ? _mm256_unpackhi_epi32(a, b)
-                       : _mm256_unpackhi_epi64(a, b);
-}
-/* `rounds` of a transpose in two lanes, as transpose_rounds. */
-INLINE void transpose_rounds256(int size, int rounds, int count, __m256i *x) {
-    __m256i y[16];
-    for (int k = 0; k < rounds; ++k) {
-        for (int r = 0; r < count / 2; ++r) {
-            y[2 * r] = interleave256_low(size, x[r], x[r + count / 2]);
-            y[2 * r + 1] = interleave256_high(size, x[r], x[r + count / 2]);
-        }
-        for (int r = 0; r < count; ++r) x[r] = y[r];
-    }
-}
-
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which do not mix. */
-INLINE void twice_from(int size, int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d,
-                       int past) {
-    const int count = 16 / size;
-    __m256i x[16];
-    src += first * s, later += first * s;
-    EACH_ROW_OF_TWO(count) x[r] = pair(AT(0), AT(count));
-    transpose_rounds256(size, log2_of(count), count, x);
-    PUT_ROWS(count, put256(dst, x[r], past));
-}
-INLINE void twice(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    twice_from(size, 0, src, src, 64, s, dst, d, past);
-}
+#define TWICE(name, count, rounds, epi)                                                                       \
+    INLINE void twice##name##_from(int first, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, \
+                                 int64_t d, int past) {                                                       \
+        __m256i x[count], y[count];                                                                           \
+        src += first * s, later += first * s;                                                                 \
+        EACH_ROW_OF_TWO(count) x[r] = pair(AT(0), AT(count));                                                  \
+        for (int k = 0; k < rounds; ++k) {                                                                    \
+            ROUND(__m256i, _mm256_unpacklo_##epi, _mm256_unpackhi_##epi, x, y, count)                         \
+            for (int r = 0; r < count; ++r) x[r] = y[r];                                                      \
+        }                                                                                                     \
+        PUT_ROWS(count, put256(dst, x[r], past));                                                             \
+    }                                                                                                         \
+    INLINE void twice##name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
+        twice##name##_from(0, src, src, 64, s, dst, d, past);                                                   \
+    }
+TWICE(2, 8, 3, epi16)
+TWICE(4, 4, 2, epi32)
+TWICE(8, 2, 1, epi64)
 
 /* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
-INLINE void square16(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     (void)past;
-    __m256i x[16];
+    __m256i x[8], y[8];
     EACH_ROW(8) x[r] = pair(src, src + 8 * s);
-    transpose_rounds256(size, 3, 8, x);
+    for (int k = 0; k < 3; ++k) {
+        ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
+        for (int r = 0; r < 8; ++r) x[r] = y[r];
+    }
     for (int r = 0; r < 8; ++r, (void)HELD(dst, 2 * d)) {
         const __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
         _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(v));
         _mm_storeu_si128((__m128i *)(dst + d), _mm256_extracti128_si256(v, 1));
     }
 }
-
-/* Twice as many rows of bytes in 16 registers; the first round comes with the loads. */
-INLINE void twice_bytes(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    enum { COUNT = 16 };
-    __m256i x[COUNT];
-    for (int r = 0; r < COUNT / 2; ++r) {
-        const uint8_t *p = HELD(src, r ? s : 0);
-        const __m256i early = pair(p, p + COUNT * s), late = pair(p + COUNT / 2 * s, p + COUNT / 2 * s + COUNT * s);
-        x[2 * r] = interleave256_low(size, early, late);
-        x[2 * r + 1] = interleave256_high(size, early, late);
-    }
-    transpose_rounds256(size, log2_of(COUNT) - 1, COUNT, x);
-    for (int r = 0; r < COUNT; ++r) put256(HELD(dst, r ? d : 0), x[r], past);
-}
 #endif
 
 /* As many elements as a cache line holds, in both directions: whole lines on both sides. A strip is the part of it with
  * columns of 16 bytes together. */
-#if VB == 64
-/* Four times as many rows: what is stored is a whole cache line. The first round comes with the loads. */
-INLINE void strip(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    const int count = 16 / size;
-    V x[16];
-    for (int r = 0; r < count / 2; ++r) {
-        const uint8_t *p = HELD(src, r ? s : 0);
-        const V early = quad(p, count * s), late = quad(p + count / 2 * s, count * s);
-        x[2 * r] = interleave_low(size, early, late);
-        x[2 * r + 1] = interleave_high(size, early, late);
+#define STRIP(size, name, rows)                                                                               \
+    INLINE void strip##size##_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
+                                 int past) {                                                                  \
+        for (int r = 0; r < 64 / size; r += rows)                                                             \
+            name##_from(r, src, later, from, s, dst + r * size, d, past);                                       \
     }
-    transpose_rounds(size, log2_of(count) - 1, count, x);
-    for (int r = 0; r < count; ++r) put512(HELD(dst, r ? d : 0), x[r], past);
+#define SQUARE(size)                                                                                          \
+    INLINE void strip##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {               \
+        strip##size##_from(src, src, 64, s, dst, d, past);                                                      \
+    }                                                                                                         \
+    INLINE void square##size##_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
+                                  int past) {                                                                 \
+        for (int c = 0; c < 4; ++c)                                                                           \
+            strip##size##_from(src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d, d, past);        \
+    }                                                                                                         \
+    INLINE void square##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {              \
+        square##size##_from(src, src, 64, s, dst, d, past);                                                     \
+    }
+#if VB == 32
+STRIP(2, twice2, 16)
+SQUARE(2)
+/* Both halves of a line are stored one after the other. */
+INLINE void strip4_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
+    __m256i x[8], y[8];
+    for (int first = 0; first < 16; first += 8) {
+        EACH_ROW_OF_TWO(4) x[first / 2 + r] = pair(AT(0), AT(4));
+        src += 4 * s, later += 4 * s;
+    }
+    for (int half = 0; half < 8; half += 4) {
+        for (int k = 0; k < 2; ++k) {
+            y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
+            y[half + 2 * k + 1] = _mm256_unpackhi_epi32(x[half + k], x[half + k + 2]);
+        }
+        for (int k = 0; k < 2; ++k) {
+            x[half + 2 * k] = _mm256_unpacklo_epi32(y[half + k], y[half + k + 2]);
+            x[half + 2 * k + 1] = _mm256_unpackhi_epi32(y[half + k], y[half + k + 2]);
+        }
+    }
+    for (int k = 0; k < 4; ++k) put256(dst + k * d, x[k], past), put256(dst + k * d + 32, x[4 + k], past);
 }
+SQUARE(4)
+#elif VB == 16
+STRIP(1, tile1, 16)
+SQUARE(1)
+STRIP(2, tile2, 8)
+SQUARE(2)
+STRIP(4, tile4, 4)
+SQUARE(4)
+#endif
 
+#if VB >= 32
+/* More rows: what is stored is a whole cache line (FOURFOLD), or half of it. The first round comes with the loads. */
+#define MANIFOLD(name, V, BITS, count, rounds, epi, load, put)                                                \
+    INLINE void name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
+        V x[count], y[count];                                                                                 \
+        for (int r = 0; r < count / 2; ++r) {                                                                 \
+            const uint8_t *p = HELD(src, r ? s : 0);                                                          \
+            const V early = load(p, count * s), late = load(p + count / 2 * s, count * s);                    \
+            y[2 * r] = BITS##_unpacklo_##epi(early, late);                                                    \
+            y[2 * r + 1] = BITS##_unpackhi_##epi(early, late);                                                \
+        }                                                                                                     \
+        for (int k = 1; k < rounds; ++k) {                                                                    \
+            for (int r = 0; r < count; ++r) x[r] = y[r];                                                      \
+            ROUND(V, BITS##_unpacklo_##epi, BITS##_unpackhi_##epi, x, y, count)                               \
+        }                                                                                                     \
+        for (int r = 0; r < count; ++r) put(HELD(dst, r ? d : 0), y[r], past);                                \
+    }
+#define PAIR_AT(p, step) pair(p, (p) + (step))
+MANIFOLD(twicelong1, __m256i, _mm256, 16, 4, epi8, PAIR_AT, put256)
+#endif
+#if VB == 64
+#define FOURFOLD(size, rounds, epi) MANIFOLD(fourfold##size, __m512i, _mm512, 16 / size, rounds, epi, quad, put512)
+FOURFOLD(1, 4, epi8)
+FOURFOLD(2, 3, epi16)
+FOURFOLD(4, 2, epi32)
+FOURFOLD(8, 1, epi64)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
  * drive each other out. The last two rounds turn the lanes. */
-INLINE void square_from(int size, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
-    (void)size;
+INLINE void square4_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
     enum { first = 0 };
     EACH_ROW_OF_TWO(16) x[r] = _mm512_loadu_si512(AT(0));
@@ -160,50 +199,12 @@ INLINE void square_from(int size, const uint8_t *src, const uint8_t *later, int 
         put512(dst + 12 * d, _mm512_shuffle_i32x4(e, f, 0xDD), past);
     }
 }
-INLINE void square(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    square_from(size, src, src, 16, s, dst, d, past);
-}
-#else
-#if VB == 32
-/* Of 4 bytes both halves of a line are stored one after the other. */
-INLINE void strip4_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
-    __m256i x[8], y[8];
-    for (int first = 0; first < 16; first += 8) {
-        EACH_ROW_OF_TWO(4) x[first / 2 + r] = pair(AT(0), AT(4));
-        src += 4 * s, later += 4 * s;
-    }
-    for (int half = 0; half < 8; half += 4) {
-        for (int k = 0; k < 2; ++k) {
-            y[half + 2 * k] = _mm256_unpacklo_epi32(x[half + k], x[half + k + 2]);
-            y[half + 2 * k + 1] = _mm256_unpackhi_epi32(x[half + k], x[half + k + 2]);
-        }
-        for (int k = 0; k < 2; ++k) {
-            x[half + 2 * k] = _mm256_unpacklo_epi32(y[half + k], y[half + k + 2]);
-            x[half + 2 * k + 1] = _mm256_unpackhi_epi32(y[half + k], y[half + k + 2]);
-        }
-    }
-    for (int k = 0; k < 4; ++k) put256(dst + k * d, x[k], past), put256(dst + k * d + 32, x[4 + k], past);
+INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
+    square4_from(src, src, 16, s, dst, d, past);
 }
 #endif
-INLINE void strip_from(int size, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
-#if VB == 32
-    if (size == 4) {
-        strip4_from(src, later, from, s, dst, d, past);
-        return;
-    }
-    for (int r = 0; r < 64 / size; r += 32 / size) twice_from(size, r, src, later, from, s, dst + r * size, d, past);
-#else
-    (void)past;
-    for (int r = 0; r < 64 / size; r += 16 / size) tile_from(size, r, src, later, from, s, dst + r * size, d);
-#endif
-}
-INLINE void strip(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    strip_from(size, src, src, 64, s, dst, d, past);
-}
-INLINE void square_from(int size, const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
-    for (int c = 0; c < 4; ++c) strip_from(size, src + 16 * c, later + 16 * c, from, s, dst + 16 / size * c * d, d, past);
-}
-INLINE void square(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
-    square_from(size, src, src, 64, s, dst, d, past);
-}
-#endif
+
+typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
+/* The same of rows in two places: those before `from` at `src`, the rest at `later`. */
+typedef void Joint(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past);
+

@@ -3,51 +3,52 @@
  * of the result has elements. Measured: in eight to nine tenths of the time of the orders that suit larger results too.
  * SMALL: bytes that stay in L2. */
 enum { SMALL = 3 << 18 };
-INLINE void cover_small(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
-    const int rows = 64 / size, columns = 16 / size;
-    const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;
-    const int64_t lead = aligns ? (64 - (int64_t)((uintptr_t)dst % 64)) / size : rows, last = b - columns;
-    for (int64_t i = 0; i < a; i = i ? i + rows : lead) {
-        const int64_t p = i < a - rows ? i : a - rows;
-        const uint8_t *from = src + p * sa;
-        uint8_t *to = dst + p * size;
-        for (int64_t j = 0; j < last; j += columns) strip(size, from + j * size, sa, to + j * db, db, 0);
-        strip(size, from + last * size, sa, to + last * db, db, 0);
+#define COVER_SMALL(size, strip)                                                                                         \
+    static __attribute__((noinline)) void HERE(cover_small##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+                                                                  int64_t db, int64_t b) {                               \
+        enum { ROWS = 64 / size, COLUMNS = 16 / size };                                                                  \
+        const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;                            \
+        const int64_t lead = aligns ? (64 - (int64_t)((uintptr_t)dst % 64)) / size : ROWS, last = b - COLUMNS;           \
+        for (int64_t i = 0; i < a; i = i ? i + ROWS : lead) {                                                            \
+            const int64_t p = i < a - ROWS ? i : a - ROWS;                                                               \
+            const uint8_t *from = src + p * sa;                                                                          \
+            uint8_t *to = dst + p * size;                                                                                \
+            for (int64_t j = 0; j < last; j += COLUMNS) strip(from + j * size, sa, to + j * db, db, 0);                  \
+            strip(from + last * size, sa, to + last * db, db, 0);                                                        \
+        }                                                                                                                \
     }
-}
-static __attribute__((noinline)) void HERE(cover_small2)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db,
-                                                         int64_t b) {
-    cover_small(2, src, sa, a, dst, db, b);
-}
-static __attribute__((noinline)) void HERE(cover_small4)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db,
-                                                         int64_t b) {
-    cover_small(4, src, sa, a, dst, db, b);
-}
+#if VB == 64
+COVER_SMALL(2, fourfold2)
+COVER_SMALL(4, fourfold4)
+#else
+COVER_SMALL(2, strip2)
+COVER_SMALL(4, strip4)
+#endif
 
 /* The tiles for elements of 1, 2, 4 and 8 bytes; of those that fit the first is taken. */
 typedef struct {
     void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past);
     int rows, columns;
 } Tiling;
-#define TILING(name, size, rows, columns) {HERE(cover_##name##size), rows, columns}
-#define TILINGS(size)                                                                                     \
-    TILING(tile, size, 16 / size, 16 / size), TILING(tile_half_columns, size, 16 / size, 8 / size),       \
-        TILING(tile_half_rows, size, 8 / size, 16 / size), TILING(tile_quarter, size, 8 / size, 8 / size)
+#define TILING(name, rows, columns) {HERE(cover_##name), rows, columns}
+#define TILINGS(size)                                                                                 \
+    TILING(tile##size, 16 / size, 16 / size), TILING(tile##size##_half_columns, 16 / size, 8 / size),  \
+        TILING(tile##size##_half_rows, 8 / size, 16 / size), TILING(tile##size##_quarter, 8 / size, 8 / size)
 static const Tiling HERE(tilings)[4][8] = {
 #if VB == 64
-    {TILING(strip, 1, 64, 16), TILING(twice_bytes, 1, 32, 16), TILING(square16, 1, 16, 16), TILINGS(1)},
-    {TILING(strip, 2, 32, 8), TILING(twice, 2, 16, 8), TILINGS(2)},
-    {TILING(square, 4, 16, 16), TILING(strip, 4, 16, 4), TILING(twice, 4, 8, 4), TILINGS(4)},
-    {TILING(strip, 8, 8, 2), TILING(twice, 8, 4, 2), TILINGS(8)},
+    {TILING(fourfold1, 64, 16), TILING(twicelong1, 32, 16), TILING(twice1, 16, 16), TILINGS(1)},
+    {TILING(fourfold2, 32, 8), TILING(twice2, 16, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(fourfold4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
+    {TILING(fourfold8, 8, 2), TILING(twice8, 4, 2), TILINGS(8)},
 #elif VB == 32
-    {TILING(twice_bytes, 1, 32, 16), TILING(square16, 1, 16, 16), TILINGS(1)},
-    {TILING(square, 2, 32, 32), TILING(strip, 2, 32, 8), TILING(twice, 2, 16, 8), TILINGS(2)},
-    {TILING(square, 4, 16, 16), TILING(strip, 4, 16, 4), TILING(twice, 4, 8, 4), TILINGS(4)},
-    {TILING(twice, 8, 4, 2), TILINGS(8)},
+    {TILING(twicelong1, 32, 16), TILING(twice1, 16, 16), TILINGS(1)},
+    {TILING(square2, 32, 32), TILING(strip2, 32, 8), TILING(twice2, 16, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(strip4, 16, 4), TILING(twice4, 8, 4), TILINGS(4)},
+    {TILING(twice8, 4, 2), TILINGS(8)},
 #else
-    {TILING(square, 1, 64, 64), TILINGS(1)},
-    {TILING(square, 2, 32, 32), TILING(strip, 2, 32, 8), TILINGS(2)},
-    {TILING(square, 4, 16, 16), TILING(strip, 4, 16, 4), TILINGS(4)},
+    {TILING(square1, 64, 64), TILINGS(1)},
+    {TILING(square2, 32, 32), TILING(strip2, 32, 8), TILINGS(2)},
+    {TILING(square4, 16, 16), TILING(strip4, 16, 4), TILINGS(4)},
     {TILINGS(8)},
 #endif
 };
