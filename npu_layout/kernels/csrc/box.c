@@ -41,7 +41,7 @@ static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_o
 
 /* Bytes from one cut to the next in the destination: cores that write near each other take lines from each other, those
  * that are fetched ahead as well. In the source, where these are neighbours: a core reads whole lines. */
-static int64_t apart(const Loop *k, int64_t parts) {
+static int64_t cut_distance(const Loop *k, int64_t parts) {
     const int64_t s = k->s ? magnitude(k->s) : LINE, d = k->d ? magnitude(k->d) : INT32_MAX;
     return (s < LINE ? at_most(s, d) : d) * k->n / parts;
 }
@@ -51,7 +51,7 @@ static int even(int64_t count, int64_t parts) {
     return count < parts ? parts % count == 0 : 4 * ((count + parts - 1) / parts * parts) <= 5 * count;
 }
 
-/* The loop to cut: of those with pieces for parts of equal size the one whose cuts are furthest apart, or else the one of
+/* The loop to cut: of those with pieces for parts of equal size the one whose cuts are furthest from each other, or else the one of
  * the most pieces. But one that goes from page to page of the destination comes first where its pages are so many that a
  * part that is first to touch each of them takes too long. */
 static Loop *cut_of(Box *box, int64_t parts) {
@@ -62,7 +62,7 @@ static Loop *cut_of(Box *box, int64_t parts) {
         if (here < 2) continue;
         if (at_most(magnitude(k->d), HUGE_PAGE) > MANY_PAGES / k->n) return k;
         const int fit = even(here, parts);
-        if (fit > found || (fit == found && (found ? apart(k, parts) > apart(best, parts) : here > pieces(best))))
+        if (fit > found || (fit == found && (found ? cut_distance(k, parts) > cut_distance(best, parts) : here > pieces(best))))
             best = k, found = fit;
     }
     return best;

@@ -434,7 +434,7 @@ static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int3
         case PATH_LOAD: return fast->load[a->from][each][a->divides];
         case PATH_QUANTIZE: return fast->quantize[a->to];
         case PATH_BRIEF:
-        case PATH_SHORT: return fast->brief[a->from == U8][a->to == U8][each];
+        case PATH_SHORT: return fast->bytes[a->from][a->to][each];
         default: return fast->store[a->to][each];
     }
 }
@@ -601,7 +601,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         const Row row = parameters(a, param);
         const Loop pixel = {rows_n, rows.s, n, 0};
         if (c->pad) out = w->bench.converted;
-        w->level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8](pixel, c->box.loops[c->box.count - 1], src, out, &row);
+        w->level->fast[PATH_SHORT_PIXELS].pixels[a->from][a->to](pixel, c->box.loops[c->box.count - 1], src, out, &row);
         if (c->pad) move_run(w->level, scatter, out, dst);
         return;
     }

@@ -1,7 +1,7 @@
 /* The walk of gray pixels. */
 #include "gray.h"
 
-int gray_path(int type) { return type ? PATH_GRAY_WIDE : PATH_GRAY; }
+int gray_path(int type) { return type == GRAY_U8 ? PATH_GRAY : PATH_GRAY_WIDE; }
 
 void gray_run(const Level *level, int type, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r,
               uint8_t *out, int64_t part, int64_t parts) {

@@ -7,6 +7,6 @@
 /* Loops over pixels (s: the planes, d: the result), the innermost one with neighbours in the result. */
 void gray_run(const Level *level, int type, const Box *box, const uint8_t *b, const uint8_t *g, const uint8_t *r,
               uint8_t *out, int64_t part, int64_t parts);
-int gray_path(int type); /* uint8, uint16, float32 */
+int gray_path(int type); /* GRAY_U8, ... */
 
 #endif

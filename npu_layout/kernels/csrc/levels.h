@@ -46,12 +46,13 @@ typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
 typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
 
-/* To bytes, saturated; n is a vector's bytes or more. */
-typedef void Brief(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
+/* To bytes, saturated, or to int32; n is a vector's bytes or more. */
+typedef void Quantize(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
+typedef void BytesToBytes(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
 
 /* Pixels of 2 to 4 neighbouring bytes, backwards where channel.s is -1, out of 2, 3, 4 or 8, each channel with parameters
  * of its own, in 16 bits. */
-typedef void BriefPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
+typedef void PixelsToPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
 /* Load: pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more where these are of 16 bits, to
  * planes of float32 (pixel.d is 4). The parameters go with the channel.
@@ -90,10 +91,10 @@ typedef struct {
     int64_t channel, line;
 } Ahead;
 
-/* Softmax of 1 to SOFTMAX_FEW channels of n positions, from planes that are s bytes apart to planes that are d bytes apart;
+/* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes that are s bytes apart to planes that are d bytes apart;
  * in place where n is a multiple of 16 and not past the caches, else n is 16 or more. */
-enum { SOFTMAX_FEW = 8 };
-typedef void SoftmaxOfFew(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
+enum { SOFTMAX_IN_REGISTERS = 8 };
+typedef void SoftmaxInRegisters(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                           Ahead ahead);
 
 /* Sigmoid of n neighbours of float32, any n; in place too. */
@@ -130,6 +131,13 @@ typedef int64_t Peak(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t 
 /* After stores past the caches: other threads see them. */
 typedef void Fence(void);
 
+/* The parameters of a row: one value of each for all elements, or one for each; whether it is divided. Of bytes there are
+ * I8 and U8; and the dtypes of gray pixels. */
+enum { ONE_VALUE, EACH_VALUE, PARAMETERS };
+enum { UNDIVIDED, DIVIDED, DIVISIONS };
+enum { BYTES_TYPES = U8 + 1 };
+enum { GRAY_U8, GRAY_U16, GRAY_F32, GRAYS };
+
 /* The table of fast paths. A row says what it applies to, here, and in each level its loops and their step: no loop is
  * called but by way of its row. Tests and the benchmark are made from both. */
 typedef struct {
@@ -151,14 +159,14 @@ typedef struct {
     int step; /* bytes of the vector that one step works on; 0: element by element, or no loop at all */
     union {
         Mover *move;
-        Load *load[DTYPES][2][2];  /* [one value for each element][divides] */
-        Store *store[DTYPES][2];   /* [one value for each element] */
-        Brief *quantize[I32 + 1];  /* float32 to int8, uint8 and int32, one value for all */
-        Brief *brief[2][2][2];     /* [from uint8][to uint8][one value for each element] */
-        BriefPixels *pixels[2][2]; /* [from uint8][to uint8] */
-        Transposed *from[DTYPES][2]; /* [divides]; none of 32 bits, and of 16 bits none that divides */
-        Transposed *to[DTYPES];      /* int8, uint8, float16, bfloat16 */
-        Gray *gray[3];             /* uint8, uint16, float32 */
+        Load *load[DTYPES][PARAMETERS][DIVISIONS];
+        Store *store[DTYPES][PARAMETERS];
+        Quantize *quantize[I32 + 1]; /* from float32: int8, uint8 and int32, ONE_VALUE */
+        BytesToBytes *bytes[BYTES_TYPES][BYTES_TYPES][PARAMETERS]; /* from, to */
+        PixelsToPixels *pixels[BYTES_TYPES][BYTES_TYPES];          /* from, to */
+        Transposed *from[DTYPES][DIVISIONS]; /* none of 32 bits, and of 16 bits none that divides */
+        Transposed *to[DTYPES];              /* int8, uint8, float16, bfloat16 */
+        Gray *gray[GRAYS];
         struct {
             Largest *largest[DTYPES];
             Widen *widen[3];
@@ -170,7 +178,7 @@ typedef struct {
             TopKAcross *top_k_across;
         };
         struct {
-            SoftmaxOfFew *softmax_of_few;
+            SoftmaxInRegisters *softmax_in_registers;
             Maxima *maxima;
             Exponentials *exponentials;
             Scale *scale;

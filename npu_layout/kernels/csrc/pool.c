@@ -103,7 +103,7 @@ static void work(int whose, Asking *asking) {
     }
 }
 
-static int alone(Task *do_part, const void *its_context, int64_t count, Asking *asking) {
+static int run_here(Task *do_part, const void *its_context, int64_t count, Asking *asking) {
     for (int64_t i = 0; i < count; ++i) {
         do_part(its_context, i, count);
         if (stops(asking)) return 1;
@@ -185,7 +185,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (slices < 1) slices = 1;
     if (slices > 1 << 16) slices = 1 << 16;
     if (count >= threads) count = at_most(EACH, (bytes / threads + PART / 2) / PART) * threads;
-    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return alone(do_part, its_context, slices, &asking);
+    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return run_here(do_part, its_context, slices, &asking);
     const int asleep = started < threads - 1 || atomic_load(&sleepers) > 0;
     if (asleep && bytes < WAKE && now() - atomic_load(&last_task) > RECENT) {
         do_part(its_context, 0, 1);
@@ -206,7 +206,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (atomic_load(&sleepers)) wake(&awake);
     work(0, &asking);
     if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
-        return asking.stopped || alone(do_part, its_context, slices, &asking);
+        return asking.stopped || run_here(do_part, its_context, slices, &asking);
     if (asking.stopped) {
         for (int i = 0; i < sharing; ++i) {
             const int64_t rest = atomic_exchange(&shares[i].left, 0);

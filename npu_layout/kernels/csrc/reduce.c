@@ -218,7 +218,7 @@ int top_k_path(const Reduction *r) {
 }
 
 /* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels lie as `from` has them. */
-static void top_k_told(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
+static void top_k_results(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
                        const uint8_t *src, uint8_t *dst, uint8_t *values) {
     const int size = dtype_size[r->type], one = from->count == 1;
     const int64_t step = from->loops[0].s;
@@ -259,8 +259,8 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
         const int whole = !across && each == r->channels;
         const Digits planes = {1, {{each, step, 0, 0}}};
         for (int64_t j = 0; j < rows; ++j) {
-            const Loop told = {row, whole ? size : t.row.s, t.row.d, t.row.p};
-            top_k_told(r, b.at + j * row, across ? 1 : pitch, told, row, whole ? &planes : &r->from,
+            const Loop results = {row, whole ? size : t.row.s, t.row.d, t.row.p};
+            top_k_results(r, b.at + j * row, across ? 1 : pitch, results, row, whole ? &planes : &r->from,
                        whole ? b.tile + j * row * size : s + j * t.rows.s, d + j * t.rows.d, v + j * t.rows.p);
         }
     }));
@@ -283,7 +283,7 @@ static void load_floats(const Level *level, const Reduction *r, const uint8_t *f
     const int32_t none = 0;
     const Row row = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
                      .after = &none, .steps = 1, .more = rows - 1, .src_step = step, .dst_step = 4 * pitch};
-    level->fast[PATH_LOAD].load[r->type][0][0](from, (uint8_t *)to, n, &row);
+    level->fast[PATH_LOAD].load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
 }
 
 /* Channels from c on as float32 planes in the tile. */
@@ -333,7 +333,7 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
 }
 
 /* A few channels stay in registers all the way. Planes that a side lacks are in the tile. */
-static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
+static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
                            int64_t rows, int64_t row) {
     const Fast *loops = level->fast + PATH_SOFTMAX;
     const int64_t pitch = up_to(rows * row, 16);
@@ -344,7 +344,7 @@ static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction 
     const uint8_t *const from = reads ? src : tile;
     const Ahead none = {NULL, 0, 0};
     if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
-    loops->softmax_of_few(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
+    loops->softmax_in_registers(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
                           reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
@@ -396,8 +396,8 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         const int64_t pitch = up_to(rows * row, 16);
-        const int passes = all_channels <= SOFTMAX_FEW ? 0 : 3;
-        if (!passes) softmax_of_few(level, &b, r, &t, s, d, rows, row);
+        const int passes = all_channels <= SOFTMAX_IN_REGISTERS ? 0 : 3;
+        if (!passes) softmax_in_registers(level, &b, r, &t, s, d, rows, row);
         /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
         for (int pass = 0; pass < passes; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {

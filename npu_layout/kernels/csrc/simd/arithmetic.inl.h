@@ -448,7 +448,7 @@ INLINE V saturated(int to_u8, int known, const F v[4], int16_t after) {
 INLINE void saturate(int to_u8, int known, uint8_t *p, const F v[4], int16_t after) {
     put(p, (V)IN_ORDER(saturated(to_u8, known, v, after)));
 }
-INLINE void brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+INLINE void affine_bytes(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const float *scale = row->scale, *before = row->before;
     const F scale0 = every(*scale), before0 = every(*before);
     for (int64_t i = 0;; i = i + 2 * VB < n ? i + VB : n - VB) {
@@ -499,7 +499,7 @@ INLINE V in_16_bits(int from_u8, int to_u8, V x, const V times[2], const V plus[
     return x;
 #endif
 }
-INLINE void short_brief(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
+INLINE void fixed_bytes(int from_u8, int to_u8, int each, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const uint16_t *factor = row->factor;
     const int16_t *summand = row->summand;
     const int bits = row->bits;
@@ -575,17 +575,15 @@ INLINE void quantize(int to_u8, int plain, int by_products, const uint8_t *src, 
         else quantize(to_u8, 0, 0, src, dst, n, row))
 QUANTIZE(i8, 0)
 QUANTIZE(u8, 1)
-#define BRIEF(from_u8, to_u8, each)                                                                                  \
-    ROW_AFTER_ROW(brief_##from_u8##to_u8##each, brief(from_u8, to_u8, each, src, dst, n, row))                       \
-    ROW_AFTER_ROW(short_##from_u8##to_u8##each, short_brief(from_u8, to_u8, each, src, dst, n, row))
-BRIEF(0, 0, 0)
-BRIEF(0, 0, 1)
-BRIEF(0, 1, 0)
-BRIEF(0, 1, 1)
-BRIEF(1, 0, 0)
-BRIEF(1, 0, 1)
-BRIEF(1, 1, 0)
-BRIEF(1, 1, 1)
+#define BYTES_TO_BYTES(from, to, from_u8, to_u8)                                                                 \
+    ROW_AFTER_ROW(affine_##from##_to_##to, affine_bytes(from_u8, to_u8, ONE_VALUE, src, dst, n, row))            \
+    ROW_AFTER_ROW(fixed_##from##_to_##to, fixed_bytes(from_u8, to_u8, ONE_VALUE, src, dst, n, row))              \
+    ROW_AFTER_ROW(affine_##from##_to_##to##_each, affine_bytes(from_u8, to_u8, EACH_VALUE, src, dst, n, row))    \
+    ROW_AFTER_ROW(fixed_##from##_to_##to##_each, fixed_bytes(from_u8, to_u8, EACH_VALUE, src, dst, n, row))
+BYTES_TO_BYTES(i8, i8, 0, 0)
+BYTES_TO_BYTES(i8, u8, 0, 1)
+BYTES_TO_BYTES(u8, i8, 1, 0)
+BYTES_TO_BYTES(u8, u8, 1, 1)
 
 #define STORE_FLOAT(name) ROW_AFTER_ROW(store_##name, WALK(src, STORE_FLOAT_AT_##name))
 #define STORE_FLOAT_AT_f16(i) put_f16(dst + 2 * (i), get_f32(src + 4 * (i)))

@@ -110,8 +110,8 @@ INLINE V gray_vector(V b, V g, V r) {
 INLINE V gray_of_pixels(int channels, int blue, int inner, const uint8_t *p) {
     V x[4];
     (void)inner;
-    if (channels == 3) get_apart3_1(p, x);
-    else get_apart4_1(p, x);
+    if (channels == 3) load_planes3_1(p, x);
+    else load_planes4_1(p, x);
     return gray_vector(x[blue], x[1], x[2 - blue]);
 }
 #define GRAYS_PIXELS 1
@@ -202,11 +202,11 @@ GRAY_PIXELS(4, 2)
 #if defined(PACKS) || defined(STRUCTURES)
 #define GRAYS_FLOATS 1
 /* WIDTH pixels of 3 or 4 floats: the first three channels of each. */
-INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
+INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #ifdef STRUCTURES
     V x[4];
-    if (channels == 3) get_apart3_4(p, x);
-    else get_apart4_4(p, x);
+    if (channels == 3) load_planes3_4(p, x);
+    else load_planes4_4(p, x);
     for (int c = 0; c < 3; ++c) v[c] = (F)x[c];
 #elif VB == 64
     FI x[3] = {(FI)whole(p), (FI)whole(p + VB), (FI)whole(p + 2 * VB)};
@@ -253,7 +253,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
         F v[3];
         const uint8_t *from = p + 4 * channels * i;
         fetch_ahead(reach, from, channels * VB);
-        floats_apart(channels, from, v);
+        split_floats(channels, from, v);
         const F gray = v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f);
         put_f32(out + 4 * i, VB == 32 && channels == 4 ? (F)TURN4((V)gray, SCATTERED) : gray);
         if (i + STEP >= n) return n;

@@ -1,4 +1,4 @@
-/* The loop of peaks, after reduce_level.h. Most elements are below the threshold: their neighbours are never read. */
+/* The loop of peaks, after reduce.inl.h. Most elements are below the threshold: their neighbours are never read. */
 
 /* A Mask has one bit for each element, or all bits of the element; UNIT(size) is how many BITS there are of each. */
 #if VB == 64

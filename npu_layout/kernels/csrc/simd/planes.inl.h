@@ -98,8 +98,8 @@ INLINE void load_block(int channels, Dtype type, int steps, int divides, const u
 #ifdef STRUCTURES
     if (size == 1 && !in_quads(channels, type, s)) {
         V bytes[4];
-        if (channels == 3) get_apart3_1(src, bytes);
-        else get_apart4_1(src, bytes);
+        if (channels == 3) load_planes3_1(src, bytes);
+        else load_planes4_1(src, bytes);
         for (int c = 0; c < channels; ++c) {
             F v[VECTORS];
             if (type == U8) floats_of_u8(bytes[c], v);

@@ -1,4 +1,4 @@
-/* Softmax and sigmoid, after reduce_level.h. Where softmax has many channels, sums are in double: WIDTH of them are two
+/* Softmax and sigmoid, after reduce.inl.h. Where softmax has many channels, sums are in double: WIDTH of them are two
  * vectors. */
 #if VB == 64
 typedef __m512d D;
@@ -117,7 +117,7 @@ INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, i
         : past   ? softmax_of(src, s, dst, d, n, channels, 1, 0, ahead)                                   \
                  : softmax_of(src, s, dst, d, n, channels, 0, 0, ahead);                                  \
         break;
-static void HERE(softmax_of_few)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
+static void HERE(softmax_in_registers)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                                  Ahead ahead) {
     past = past && d % VB == 0;
     switch (channels) {

@@ -87,7 +87,7 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
         ROUND(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, x, y, 8)
         for (int r = 0; r < 8; ++r) x[r] = y[r];
     }
-    for (int r = 0; r < 8; ++r, (void)HELD(dst, 2 * d)) {
+    for (int r = 0; r < 8; ++r, (void)ADVANCED(dst, 2 * d)) {
         const __m256i v = _mm256_permute4x64_epi64(x[r], 0xD8);
         _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(v));
         _mm_storeu_si128((__m128i *)(dst + d), _mm256_extracti128_si256(v, 1));
@@ -153,7 +153,7 @@ SQUARE(4)
     INLINE void name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
         V x[count], y[count];                                                                                 \
         for (int r = 0; r < count / 2; ++r) {                                                                 \
-            const uint8_t *p = HELD(src, r ? s : 0);                                                          \
+            const uint8_t *p = ADVANCED(src, r ? s : 0);                                                          \
             const V early = load(p, count * s), late = load(p + count / 2 * s, count * s);                    \
             y[2 * r] = BITS##_unpacklo_##epi(early, late);                                                    \
             y[2 * r + 1] = BITS##_unpackhi_##epi(early, late);                                                \
@@ -162,7 +162,7 @@ SQUARE(4)
             for (int r = 0; r < count; ++r) x[r] = y[r];                                                      \
             ROUND(V, BITS##_unpacklo_##epi, BITS##_unpackhi_##epi, x, y, count)                               \
         }                                                                                                     \
-        for (int r = 0; r < count; ++r) put(HELD(dst, r ? d : 0), y[r], past);                                \
+        for (int r = 0; r < count; ++r) put(ADVANCED(dst, r ? d : 0), y[r], past);                                \
     }
 #define PAIR_AT(p, step) pair(p, (p) + (step))
 MANIFOLD(twicelong1, __m256i, _mm256, 16, 4, epi8, PAIR_AT, put256)
@@ -190,7 +190,7 @@ INLINE void square4_from(const uint8_t *src, const uint8_t *later, int from, int
         }
     }
     /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, a lane each. */
-    for (int c = 0; c < 4; ++c, (void)HELD(dst, d)) {
+    for (int c = 0; c < 4; ++c, (void)ADVANCED(dst, d)) {
         const __m512i a = _mm512_shuffle_i32x4(x[c], x[c + 4], 0x88), b = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0x88);
         const __m512i e = _mm512_shuffle_i32x4(x[c], x[c + 4], 0xDD), f = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0xDD);
         put512(dst, _mm512_shuffle_i32x4(a, b, 0x88), past);

@@ -58,7 +58,7 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 /* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
  * once, for which there are not enough registers: with AVX2 16-bit tiles take 0.65 to 0.85 of the time so, 32-bit ones 0.87 to
  * 0.97. Rows come in their order: 0, 4, 8, 12, 1, ... took a tenth longer where they are pages apart. */
-#define HELD(pointer, by)                     \
+#define ADVANCED(pointer, by)                     \
     ({                                        \
         (pointer) += (by);                    \
         __asm__("" : "+r"(pointer));          \
@@ -70,7 +70,7 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 #else
 #define ADDRESSES 0
 #endif
-#define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? HELD(pointer, by) : ((pointer) += (by))))
+#define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? ADVANCED(pointer, by) : ((pointer) += (by))))
 /* Row after row of the source, s bytes apart. */
 #define EACH_ROW(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s))
 /* Rows in two places: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
@@ -203,11 +203,11 @@ INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_
 /* 16 / size pixels of `count` channels, a vector for each channel, by one instruction: LD2 to LD4, ST2 to ST4. */
 #define STRUCTURES 1
 #define STRUCTURE(count, size, type, name)                                         \
-    INLINE void get_apart##count##_##size(const uint8_t *p, V x[count]) {          \
+    INLINE void load_planes##count##_##size(const uint8_t *p, V x[count]) {          \
         const type##x##count##_t v = vld##count##q_##name((const void *)p);        \
         for (int c = 0; c < count; ++c) x[c] = (V)v.val[c];                        \
     }                                                                              \
-    INLINE void put_together##count##_##size(uint8_t *p, const V x[count]) {       \
+    INLINE void store_pixels##count##_##size(uint8_t *p, const V x[count]) {       \
         type##x##count##_t v;                                                      \
         for (int c = 0; c < count; ++c) v.val[c] = (type##_t)x[c];                 \
         vst##count##q_##name((void *)p, v);                                        \
