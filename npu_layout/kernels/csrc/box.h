@@ -22,8 +22,9 @@ static inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
-/* Of rows at such a distance from each other, how many begin in one set of L1: all where that is a multiple of PAGE, or nearly, half of them where
- * it is half a page more, and otherwise too few to matter. CROWD: so many drive each other out. */
+/* Of rows at such a distance from each other, how many begin in one set of L1: all where that is a multiple of PAGE, or
+ * nearly, half of them where it is half a page more, and otherwise too small a number to matter. CROWD: so many evict
+ * each other. */
 enum { PAGE = 4096, CROWD = 16 };
 static inline int64_t in_one_set(int64_t rows, int64_t distance) {
     const int64_t pitch = magnitude(distance), offset = (pitch + 8) & (PAGE - 16);

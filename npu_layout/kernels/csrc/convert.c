@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
- * move of the narrower elements makes it, or no move makes it LONG, or where it lies, to float32 or from it to 16 bits without
- * parameters; LEAST_BYTES: where it lies, to bytes in one step. HALF: where it lies otherwise, or where each row has parameters
+ * move of the narrower elements makes it, or no move makes it LONG, or in place, to float32 or from it to 16 bits without
+ * parameters; LEAST_BYTES: in place, to bytes in one step. HALF: in place otherwise, or where each row has parameters
  * of its own. LONG: in any case. OFTEN: uses for which parameters are written out for each element; REPEATED: elements that
  * these are written out for where fewer begin again. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, LEAST_BYTES = 128, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
@@ -90,7 +90,7 @@ static int serves(const Box *box, const Chain *chain, int next, int64_t n, int64
 }
 
 /* The loops of a chain that a tile of at most `room` elements is made of; their elements. Rows of constant parameters stay
- * apart where they are long, or where to write parameters out would not pay. */
+ * separate where they are long, or where to write parameters out would not pay. */
 static int64_t fill_tile(Convert *c, Chain *chain, int64_t room) {
     int64_t n = 1;
     int left = 0; /* loops that change the parameters */
@@ -176,7 +176,7 @@ static void plan_pixels(Convert *c, const Arithmetic *a) {
     tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
 }
 
-/* Whether bytes may be shifted and scaled where they lie in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
+/* Whether bytes may be shifted and scaled where they are in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
  * counted from -128, to the same bits. */
 static int stays_exact(const Arithmetic *a) {
     for (int64_t i = 0; i < a->channels; ++i) {
@@ -235,7 +235,7 @@ static void plan_transposed(Convert *c, const Arithmetic *a) {
     put_last(c, &(Chain){1, {channel}, 0}, pixel);
 }
 
-/* The elements of a row from which on it is converted where it lies, if others have the same parameters. */
+/* The elements of a row from which on it is converted in place, if others have the same parameters. */
 static int64_t least_in_place(const Arithmetic *a, int constant) {
     if (a->to == F32 || (a->from == F32 && a->to >= F16 && !a->steps)) return LEAST;
     return a->brief || (a->from == F32 && a->to <= U8 && constant) ? LEAST_BYTES : HALF;

@@ -13,7 +13,7 @@ const Path paths[PATHS] = {
     {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
     {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
     {"reverse", "move", "rows from their end: elements, or pixels moved as one, of up to 16 bytes"},
-    {"padded", "move", "pixels of up to 64 bytes with zeros behind them, or, from planes, of 32 or few elements"},
+    {"padded", "move", "pixels of up to 64 bytes with zeros behind them, or, from planes, of up to 32 bytes, or of 2, 3, 4 or 8 elements"},
     {"strided", "move", "everything else"},
     {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
     {"load transposed", "convert", "8 or more neighbours of 8 or 16 bits, or pixels of 3 and 4 bytes, to planes of float32"},

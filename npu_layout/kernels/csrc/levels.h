@@ -18,7 +18,7 @@ static inline int has_channel_loops(int64_t n) { return n <= 4 || n == 8; }
 /* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
  * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */
 int past_caches(int64_t touched, int shared);
-/* What the last cache of this machine holds. */
+/* The bytes of the last cache of this machine. */
 void set_last_cache(int64_t bytes);
 
 enum { STRIP = 1024 }; /* elements on a bench of a row or of a plane */
@@ -91,8 +91,8 @@ typedef struct {
     int64_t channel, line;
 } Ahead;
 
-/* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes that are s bytes apart to planes that are d bytes apart;
- * in place where n is a multiple of 16 and not past the caches, else n is 16 or more. */
+/* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes that are s bytes apart to planes that are d
+ * bytes apart; in place where n is a multiple of 16 and not past the caches, else n is 16 or more. */
 enum { SOFTMAX_IN_REGISTERS = 8 };
 typedef void SoftmaxInRegisters(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                           Ahead ahead);

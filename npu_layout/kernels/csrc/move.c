@@ -9,7 +9,7 @@ static int find_reverse(const Box *box, int64_t size) {
     return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
 }
 
-/* What a path that walks two loops gets where there is one. */
+/* A loop of one element more, for paths that walk two loops. */
 static void at_least_two(Box *box) {
     if (box->count > 1) return;
     box->loops[1] = box->loops[0];
@@ -93,10 +93,10 @@ static int separate(int64_t channels, int64_t pixels, int size) {
  * side go on, and these, which are a small number. NEXT: the longest rows on the bench. */
 enum { DETOUR = 3, NEXT = 128 };
 
-/* Whether there are no good tiles for so small a number of neighbours of the one side. TILE: bytes of the smallest tile's rows; of 4
- * bytes there have to be two. Nor are there for a vector of them by a few others. Rows of the result that lie CROWD bytes apart
- * share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows of the source are read by loops
- * of their own (narrow.inl.h), if rows are MANY. */
+/* Whether there are no good tiles for so small a number of neighbours of the one side. TILE: bytes of the smallest
+ * tile's rows; of 4 bytes there have to be two. Nor are there for a vector of them by a few others. Rows of the result
+ * that are CROWD bytes apart share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows
+ * of the source are read by loops of their own (narrow.inl.h), if rows are MANY. */
 static int lacks_tiles(const Loop *tiny, const Loop *other, int size, int in_result) {
     enum { TILE = 8, CROWD = 1024, MANY = 48 };
     const int64_t bytes = tiny->n * size;
@@ -106,8 +106,9 @@ static int lacks_tiles(const Loop *tiny, const Loop *other, int size, int in_res
     return in_result || size > 2 || other->n < MANY;
 }
 
-/* A transpose, or a split or a merge of short rows, of few neighbours that go on along a third loop: this one is transposed
- * instead, to planes on a bench, which are interleaved from there; or planes are taken apart, and then transposed. */
+/* A transpose, or a split or a merge of short rows, of a small number of neighbours that go on along a third loop: this
+ * one is transposed instead, to planes on a bench, which are interleaved from there; or pixels become planes first,
+ * which are transposed. */
 static void plan_detour(Move *m) {
     enum { LEAST = 2, LEAST_NEXT = 16 };
     Box *box = &m->box;

@@ -1,6 +1,6 @@
-/* The walk of peaks. Where the columns, and whatever loops lie inside them, are neighbours, a row of all of them is one
+/* The walk of peaks. Where the columns, and whatever loops are inside them, are neighbours, a row of all of them is one
  * run of elements, and the element one column further is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop.
- * What lies otherwise, or has to be converted, comes to a tile first, with its neighbours. */
+ * What is stored otherwise, or has to be converted, comes to a tile first, with its neighbours. */
 #include "peaks.h"
 
 #include <math.h>

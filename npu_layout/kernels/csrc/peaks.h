@@ -22,7 +22,7 @@ typedef struct {
     int64_t *codes, last;
 } Peaks;
 void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Peaks *peaks);
-/* Sort `peaks` by way of as much room again. True: the list lies in `other`. */
+/* Sort `peaks` by way of as much room again. True: the list is in `other`. */
 int peaks_sort(Peaks *peaks, int64_t *other);
 
 /* Where a peak is between pixels: not looked for, at the top of a parabola, a quarter of a pixel towards the greater

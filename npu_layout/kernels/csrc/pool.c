@@ -1,7 +1,7 @@
 /* A pool of threads for one task at a time. Each thread has a share of its parts, which are neighbours and in a loop the
  * same ones, whose bytes its core may still hold; whoever is through with its own takes parts of the others. Whoever calls
  * works too, so that a worker that wakes too late costs nothing; workers wait awake for a moment, because waking one takes
- * longer than most tasks. Who called can be told to stop: then parts that nobody has taken are left. */
+ * longer than most tasks. The caller can be stopped: then parts that no thread has begun are left. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ static struct {
     atomic_int threads;
 } now_done;
 
-/* Parts that nobody has taken. */
+/* Parts that no thread has begun. */
 static struct {
     _Alignas(LINES) _Atomic int64_t left;
 } shares[MOST];
@@ -60,7 +60,7 @@ static void pause_a_moment(void) {
 #endif
 }
 
-/* Whom to ask whether to go on, when that was, and whether the answer was no. */
+/* Which function says whether to stop, when it was called last, and whether it said so. */
 typedef struct {
     Stop *stop;
     void *whose;

@@ -1,6 +1,6 @@
 /* The walk of argmax, top_k and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
- * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that lie in the source
- * already are read there by argmax, and by softmax of a few channels, which writes planes where they belong too. Many
+ * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that are in the source
+ * already are read there by argmax, and by softmax of up to 8 channels, which writes planes where they belong too. Many
  * neighbouring channels stay as they are. The arithmetic of all is the same. */
 #include "reduce.h"
 
@@ -53,7 +53,7 @@ void reduction_plan(Reduction *r) {
     }
 }
 
-/* Where channel c lies, and how many from it on lie in equal steps. */
+/* Where channel c is, and how many from it on are in equal steps. */
 static int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
     const Loop *inner = digits->loops + digits->count - 1;
     int64_t at = 0;
@@ -217,7 +217,7 @@ int top_k_path(const Reduction *r) {
     return r->k > KEPT || (neighbours(r) && positions < FEW_ACROSS) ? PATH_TOP_K_ACROSS : PATH_TOP_K;
 }
 
-/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels lie as `from` has them. */
+/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels are where `from` has them. */
 static void top_k_results(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
                        const uint8_t *src, uint8_t *dst, uint8_t *values) {
     const int size = dtype_size[r->type], one = from->count == 1;
@@ -332,7 +332,7 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     return (Ahead){NULL, 0, 0};
 }
 
-/* A few channels stay in registers all the way. Planes that a side lacks are in the tile. */
+/* Up to 8 channels stay in registers all the way. Planes that a side lacks are in the tile. */
 static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
                            int64_t rows, int64_t row) {
     const Fast *loops = level->fast + PATH_SOFTMAX;
@@ -349,7 +349,7 @@ static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Redu
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
 
-/* Neighbouring channels as they lie, of four positions at a time where the benches have room for them. */
+/* Neighbouring channels in place, of four positions at a time where the benches have room for them. */
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
     const int64_t room = r->channels + 16, rows = 4 * room > ROOM ? 1 : 8 * room > ROOM ? 4 : at_most(ROOM / room, 32);

@@ -4,10 +4,10 @@
 
 #include "levels.h"
 
-/* CHUNK: channels that one call of a loop takes, so that an index within them fits every element. */
+/* CHUNK: channels of one call of a loop, so that an index within them fits every element. */
 enum { MAX_DIGITS = 4, CHUNK = 128 };
 
-/* The channel axis as nested loops, outermost first (n and s alone): one, or more where it lies in blocks. */
+/* The channel axis as nested loops, outermost first (only n and s): one, or more where it is stored in blocks. */
 typedef struct {
     int count;
     Loop loops[MAX_DIGITS];
@@ -25,15 +25,15 @@ typedef struct {
 
 /* Sort and merge the loops of positions and the digits. */
 void reduction_plan(Reduction *r);
-int argmax_path(const Level *level, const Reduction *r); /* which row of the table it takes */
+int argmax_path(const Level *level, const Reduction *r); /* which row of the table it uses */
 int softmax_path(const Level *level, const Reduction *r);
 void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
-/* The k largest, k from 1 to TOP_K, in order: their channels to `dst`, what they hold to `values`. */
+/* The k largest, k from 1 to TOP_K, in order: their channels to `dst`, their values to `values`. */
 enum { TOP_K = 1024 };
 int top_k_path(const Reduction *r);
 void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts);
-/* Of no channels: every axis is one of positions. In place where both sides lie alike. */
+/* Of no channels: every axis is one of positions. In place where both sides have the same strides. */
 void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 
 #endif

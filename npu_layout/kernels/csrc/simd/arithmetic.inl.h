@@ -110,7 +110,7 @@ INLINE U to_halves(F v) {
     const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
     const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;
     const U small = (U)((F)rest + every(0.5f)) - 0x3F000000u;
-    const S signed_rest = (S)rest; /* never negative, and SSE2 compares signed integers alone */
+    const S signed_rest = (S)rest; /* never negative, and SSE2 compares only signed integers */
     const U is_small = (U)(signed_rest < (113 << 23)), is_large = (U)(signed_rest >= 0x477FF000);
     const U is_nan = (U)(signed_rest > 0x7F800000);
     U h = (is_small & small) | (~is_small & normal);

@@ -69,7 +69,7 @@ EITHER(4, 1)
 EITHER(4, 2)
 EITHER(4, 4)
 #elif SHUFFLES
-/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
+/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c is in register r at the elements i with
  * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
 typedef struct {
     V at[3], order[3];
@@ -206,7 +206,7 @@ MERGE3(2, 3)
 MERGE3(4, 2)
 #endif
 
-/* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
+/* 2, 4 and 8 channels by unpacking only: each round turns the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
     INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \

@@ -60,7 +60,7 @@ INLINE Edges edges_of(const Matrix *m, const Shape *t) {
     const int64_t left = (m->b - e.skip) % t->columns;
     e.rest = t->edged && left <= 2 * t->least && m->b < 16 * t->columns ? left : 0;
     const int gapless = t->edged && m->db == m->a * t->size && !e.rest;
-    /* Of stores of 16 bytes so few cross a line that to begin with lines does not pay. */
+    /* Of stores of 16 bytes so small a part crosses a line that to begin with lines does not pay. */
     if (VB > 16 && m->db % 64 == 0 && (uintptr_t)m->dst % 64 && (uintptr_t)m->dst % t->size == 0 && (gapless || m->a > 128 / t->size))
         e.lead = (64 - (int64_t)((uintptr_t)m->dst % 64)) / t->size;
     e.joins = gapless && e.lead;
@@ -73,17 +73,17 @@ INLINE Edges edges_of(const Matrix *m, const Shape *t) {
 /* In which order: in blocks of `block` elements along one axis, of strips of `strip` tiles of the other one, by pieces of
  * `line` tiles. */
 typedef struct {
-    int by_destination; /* along the destination's rows, which reads few rows of the source from end to end */
+    int by_destination; /* along the destination's rows, which reads a few rows of the source from end to end */
     int turned;         /* the tiles of a strip come one after the other */
     int past;           /* past the caches */
     int64_t strip, line, block, ahead;
 } Walk;
 
-/* Measured: to go along the destination's rows suits short rows of the source, unless wide elements then write to too many
- * rows at a time, and large results with short rows.
- * BLOCK: bytes of the source that stay in L2 while all of its columns are read. WIDE: bytes of a row of the result from
- * which on few rows share a page, and the walk along them is given up. FEW_ROWS: of the result, that can be written to at
- * a time wherever they are. LINES: of each row of the result, one after the other, where rows share sets of the cache. */
+/* Measured: to go along the destination's rows suits short rows of the source, unless wide elements then write to too
+ * many rows at a time, and large results with short rows. BLOCK: bytes of the source that stay in L2 while all of its
+ * columns are read. WIDE: bytes of a row of the result from which on only a few rows share a page, and the walk along
+ * them is given up. FEW_ROWS: of the result, that can be written to at a time wherever they are. LINES: of each row of
+ * the result, one after the other, where rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
 INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
     const int fills_lines = t->rows * t->size == 64, reads_lines = t->columns * t->size == 64;
@@ -141,7 +141,8 @@ INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past) {
     return t;
 }
 
-/* Where rows of the result have no gaps: the lines in which one ends and the next begins; and the ends of the first and last. */
+/* Where rows of the result have no gaps: the lines in which one ends and the next begins; and the ends of the first and
+ * last. */
 INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
     const Matrix *m = &t->m;
     const int size = t->tile.size, rows = t->tile.rows;

@@ -171,7 +171,7 @@ GRAY_PLANES(f32, float)
 
 #ifdef GRAYS_PIXELS
 /* Pixels of 3 or 4 channels, blue first or third, the last ones by way of room: behind them nothing is read. A function
- * for each: GCC makes one loop of two that differ in constants, and fetches these anew at every step. */
+ * for each: GCC makes one loop of two that differ in constants, and loads these again at every step. */
 INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
     enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
     int64_t i = 0;
@@ -226,9 +226,9 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #else
 #define FLOATS_OF(x, y, i, j, k, l) PACKS(shuffle_ps)((FI)(x), (FI)(y), (i) | (j) << 2 | (k) << 4 | (l) << 6)
     /* Of 4 channels lanes take turns, which one permutation of the result puts in order again. */
-    const int apart = channels == 3;
-    const V a = apart ? lanes(p, 48) : whole(p), b = apart ? lanes(p + 16, 48) : whole(p + VB);
-    const V c = apart ? lanes(p + 32, 48) : whole(p + 2 * VB);
+    const int lanes_of_12 = channels == 3;
+    const V a = lanes_of_12 ? lanes(p, 48) : whole(p), b = lanes_of_12 ? lanes(p + 16, 48) : whole(p + VB);
+    const V c = lanes_of_12 ? lanes(p + 32, 48) : whole(p + 2 * VB);
     if (channels == 3) {
         v[0] = (F)FLOATS_OF(a, FLOATS_OF(b, c, 2, 2, 1, 1), 0, 3, 0, 2);
         v[1] = (F)FLOATS_OF(FLOATS_OF(a, b, 1, 1, 0, 0), FLOATS_OF(b, c, 3, 3, 2, 2), 0, 2, 0, 2);
@@ -243,7 +243,7 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #endif
 }
 
-/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may lie outside. */
+/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may be outside. */
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);

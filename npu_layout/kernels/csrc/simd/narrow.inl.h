@@ -1,5 +1,5 @@
-/* Transposes of bytes and 16-bit elements with so few columns, or rows, that all of one row of the matrix that is read, or
- * written, are less than 16 bytes; and the tiles for the few rows that larger ones leave. */
+/* Transposes of bytes and 16-bit elements with so narrow rows, or columns, that all of one row of the matrix that is read, or
+ * written, are less than 16 bytes; and the tiles for the rows that larger ones leave. */
 
 /* From each lane of `x`, one lane after the other, `count` rows of 16 bytes to `to`, d bytes apart, or twice as many of 8; the
  * row after them. */

@@ -1,4 +1,4 @@
-/* Pixels with zeros behind them: a few channels where the layout stores a block of more. */
+/* Pixels with zeros behind them: of a few channels where the layout stores a block of more. */
 /* n pixels of `bytes` neighbouring bytes, s bytes apart, each to the first bytes of `block`; the rest of it becomes zeros.
  * How many are done: as long as whatever is read at a time can be read. */
 #if SHUFFLES

@@ -24,12 +24,12 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     /* Bytes behind the pixels are read too, and written, which the next store does again: so stop early. */
 #if VB == 64
     if (pixel.s >= 2 && pixel.s <= 4) { /* 4 pixels in each lane: as many dwords as one has bytes. AVX2 does it slower. */
-        uint32_t apart[16], close[16];
+        uint32_t spread[16], close[16];
         for (int64_t k = 0; k < 16; ++k) {
-            apart[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
+            spread[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
             close[k] = (uint32_t)(k / pixel.d * 4 + k % pixel.d) % 16;
         }
-        const V in = whole((const uint8_t *)apart), out = whole((const uint8_t *)close), four = broadcast(at);
+        const V in = whole((const uint8_t *)spread), out = whole((const uint8_t *)close), four = broadcast(at);
         const int64_t end = pixel.n - 1 - VB / (pixel.s < pixel.d ? pixel.s : pixel.d);
         for (; i <= end; i += 16) {
             V v = shuffled(_mm512_permutexvar_epi32(in, whole(src + i * pixel.s + start)), four);

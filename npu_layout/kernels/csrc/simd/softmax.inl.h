@@ -173,7 +173,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
     for (int64_t i = 0; !all && factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
-/* Neighbouring channels, WIDTH of them or more, as they lie: a row is a position. A largest that misses a NaN does no harm:
+/* Neighbouring channels, WIDTH of them or more, in place: a row is a position. A largest that misses a NaN does no harm:
  * NaN it will be. Nothing goes past the caches: 64 channels took three times as long so (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
@@ -307,7 +307,7 @@ INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], floa
     EACH(factor[k] = every(factors[k]));
 }
 /* One after the other, a row or four at a time. What comes next is asked for before, since so many short rows are no stream to
- * prefetchers: 0.95 of the time where it lies beyond L2. */
+ * prefetchers: 0.95 of the time where it is beyond L2. */
 INLINE void softmax_rows(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, int count, float *bench) {
     for (; n >= count; n -= count, src += count * r->s, dst += count * r->d) {
         F most[4], factor[4];

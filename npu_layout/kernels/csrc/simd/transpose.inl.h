@@ -88,7 +88,7 @@ INLINE void loose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int
     for (int64_t j = 0; j < b; ++j)
         for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
 }
-/* Rows of the source that lie further apart than those of the result are read from end to end, four at a time, as far as
+/* Rows of the source that are further apart than those of the result are read from end to end, four at a time, as far as
  * the part of the result stays in L1. */
 INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     const int64_t down = llabs(db), as = a & ~3, bs = b & ~3;
@@ -121,7 +121,7 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         return;
     }
     if (transposed_narrow(size, src, sa, a, dst, db, b)) return;
-    /* Small tiles are measured twice as fast for so many rows in so few sets. */
+    /* Small tiles are measured twice as fast for so many rows in so small a number of sets. */
     const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
     const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns for which strips are measured best */
     if (!crammed && (size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
@@ -140,8 +140,8 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
     }
 }
 
-/* Rows that begin in one set of L1, so many that they drive each other out, go by a bench in L1: of the result always, but
- * for what goes past the caches; of the source where it lies in L2, since what comes from further away wants to be read from
+/* Rows that begin in one set of L1, so many that they evict each other, go by a bench in L1: of the result always, but
+ * for what goes past the caches; of the source where it is in L2, since what comes from further away wants to be read from
  * end to end. */
 enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24 };
 
