@@ -9,7 +9,7 @@
 typedef struct {
     Dtype from, to;
     int divides; /* there is a divisor */
-    int steps;   /* any of shift, scale, divisor does */
+    int steps;   /* there is any of shift, scale, divisor */
     int past;    /* see past_caches */
     int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
     int bits;    /* not 0: the same in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */

@@ -8,7 +8,9 @@
 #include "simd/transpose.inl.h"
 #include "simd/reverse.inl.h"
 #include "simd/channels.inl.h"
+#include "simd/numbers.inl.h"
 #include "simd/arithmetic.inl.h"
+#include "simd/bytes.inl.h"
 #include "simd/planes.inl.h"
 #include "simd/pixels.inl.h"
 #include "simd/pads.inl.h"
@@ -16,6 +18,7 @@
 #include "simd/reduce.inl.h"
 #include "simd/top_k.inl.h"
 #include "simd/softmax.inl.h"
+#include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
 
 #ifdef STREAM
