@@ -1,6 +1,39 @@
 /* Transposes of bytes and 16-bit elements with so narrow rows, or columns, that all of one row of the matrix that is read, or
  * written, are less than 16 bytes; and the tiles for the rows that larger ones leave. */
 
+/* COUNT = 16 / size rows of each lane become columns, all of them or the first half. Arrays of exact size: of larger ones the
+ * compiler spills more. */
+#define TURN(size, rounds)                                      \
+    INLINE void turn##size(V x[16 / size]) {                    \
+        enum { COUNT = 16 / size };                             \
+        V y[COUNT];                                             \
+        for (int k = 0; k < rounds; ++k) {                      \
+            ROUND(V, VLOW_##size, VHIGH_##size, x, y, COUNT)    \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];        \
+        }                                                       \
+    }                                                           \
+    INLINE void turn_half##size(V x[8 / size]) {                \
+        enum { COUNT = 8 / size };                              \
+        V y[COUNT];                                             \
+        for (int k = 0; k < rounds - 1; ++k) {                  \
+            ROUND(V, VLOW_##size, VHIGH_##size, x, y, COUNT)    \
+            for (int r = 0; r < COUNT; ++r) x[r] = y[r];        \
+        }                                                       \
+    }
+TURN(1, 4)
+TURN(2, 3)
+TURN(4, 2)
+INLINE void turn(int size, V *x) {
+    if (size == 1) turn1(x);
+    else if (size == 2) turn2(x);
+    else turn4(x);
+}
+INLINE void turn_half(int size, V *x) {
+    if (size == 1) turn_half1(x);
+    else if (size == 2) turn_half2(x);
+    else turn_half4(x);
+}
+
 /* From each lane of `x`, one lane after the other, `count` rows of 16 bytes to `to`, d bytes apart, or twice as many of 8; the
  * row after them. */
 INLINE uint8_t *put_lane_rows16(const V *x, int lane, int count, uint8_t *to, int64_t d) {
@@ -36,7 +69,7 @@ INLINE void flat_tile(int size, const uint8_t *src, int64_t s, uint8_t *dst, int
     for (int c = 0; c < 64; c += VB) {
         V x[16];
         for (int r = 0; r < count; ++r) x[r] = whole(src + r * s + c);
-        transpose_rows(size, count, x);
+        turn(size, x);
         dst = put_rows16(x, count, dst, d);
     }
 }
@@ -60,13 +93,13 @@ INLINE int narrow_columns(int size, const uint8_t *src, int64_t sa, int64_t a, u
         V x[16];
         if (b > half) {
             for (int r = 0; r < count; ++r) x[r] = lanes(from + r * sa, count * sa);
-            transpose_rows(size, count, x);
+            turn(size, x);
             for (int c = 0; c < count; ++c)
                 if (c < b) put(to + c * db, x[c]);
         } else {
             for (int r = 0; r < half; ++r)
                 x[r] = interleave_low(size, lanes(from + r * sa, count * sa), lanes(from + (r + half) * sa, count * sa));
-            transpose_rows(size, half, x);
+            turn_half(size, x);
             for (int c = 0; c < half; ++c)
                 if (c < b) put(to + c * db, x[c]);
         }
@@ -89,11 +122,11 @@ INLINE int narrow_rows(int size, const uint8_t *src, int64_t sa, int64_t a, uint
         V x[16];
         if (a > half) {
             for (int r = 0; r < count; ++r) x[r] = whole(r < a ? from + r * sa : from);
-            transpose_rows(size, count, x);
+            turn(size, x);
             put_rows16(x, count, to, d);
         } else {
             for (int r = 0; r < half; ++r) x[r] = whole(r < a ? from + r * sa : from);
-            transpose_rows(size, half, x);
+            turn_half(size, x);
             put_rows8(x, half, to, d);
         }
     }

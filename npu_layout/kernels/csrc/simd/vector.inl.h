@@ -238,45 +238,9 @@ INLINE B1 lane_of(V v, int lane) {
 #endif
 }
 
-/* Interleave the lower (upper) halves of each lane, by elements of 1, 2, 4 and 8 bytes. */
+/* Interleave the lower halves of each lane, by elements of 1, 2, 4 and 8 bytes. */
 INLINE V interleave_low(int size, V a, V b) {
     return size == 1 ? (V)VLOW_1(a, b) : size == 2 ? (V)VLOW_2(a, b) : size == 4 ? (V)VLOW_4(a, b) : (V)VLOW_8(a, b);
-}
-INLINE V interleave_high(int size, V a, V b) {
-    return size == 1 ? (V)VHIGH_1(a, b) : size == 2 ? (V)VHIGH_2(a, b) : size == 4 ? (V)VHIGH_4(a, b) : (V)VHIGH_8(a, b);
-}
-INLINE B1 interleave16_low(int size, B1 a, B1 b) {
-    return size == 1 ? low1(a, b) : size == 2 ? low2(a, b) : size == 4 ? low4(a, b) : low8(a, b);
-}
-INLINE B1 interleave16_high(int size, B1 a, B1 b) {
-    return size == 1 ? high1(a, b) : size == 2 ? high2(a, b) : size == 4 ? high4(a, b) : high8(a, b);
-}
-INLINE int log2_of(int n) { return n >= 16 ? 4 : n >= 8 ? 3 : n >= 4 ? 2 : n >= 2; }
-
-/* Rounds of a transpose of up to 16 registers, lane by lane: in each the register's top bit goes to the element's bottom
- * bit, and the element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. `size` and
- * `count` are constants wherever this is inlined. */
-INLINE void transpose_rounds(int size, int rounds, int count, V *x) {
-    V y[16];
-    for (int k = 0; k < rounds; ++k) {
-        for (int r = 0; r < count / 2; ++r) {
-            y[2 * r] = interleave_low(size, x[r], x[r + count / 2]);
-            y[2 * r + 1] = interleave_high(size, x[r], x[r + count / 2]);
-        }
-        for (int r = 0; r < count; ++r) x[r] = y[r];
-    }
-}
-INLINE void transpose_rows(int size, int count, V *x) { transpose_rounds(size, log2_of(count), count, x); }
-/* The same of registers of 16 bytes, at every level. */
-INLINE void transpose_rows16(int size, int count, B1 *x) {
-    B1 y[16];
-    for (int k = 0; k < log2_of(count); ++k) {
-        for (int r = 0; r < count / 2; ++r) {
-            y[2 * r] = interleave16_low(size, x[r], x[r + count / 2]);
-            y[2 * r + 1] = interleave16_high(size, x[r], x[r + count / 2]);
-        }
-        for (int r = 0; r < count; ++r) x[r] = y[r];
-    }
 }
 
 /* Pieces of 16 / count bytes: piece r of lane l is what piece l of the r-th LANES of them was (GATHERED), or the other
