@@ -2,7 +2,7 @@
 """Instructions per element of each kernel's inner loop, on x86-64 with SSE2 and on aarch64 with NEON.
 
 scripts/instructions.py [--write]: prints the table, or writes it to docs/instructions.md; exit status 1 where a loop on
-NEON takes more than `LIMIT` times the vector instructions of its SSE2 twin and `REASONS` does not say why.
+NEON takes more than `LIMIT` times the vector instructions of its SSE2 counterpart and `REASONS` does not say why.
 
 Both programs run under qemu-user with a plugin that counts (tests/native/count.c), at two sizes; the difference is what
 the elements in between took. Needs gcc, gcc-aarch64-linux-gnu and qemu-user.
@@ -48,8 +48,7 @@ def missing() -> str:
 def build(folder: Path) -> None:
     plugin = ["-shared", "-fPIC", "-O2", str(NATIVE / "count.c"), "-o", str(folder / "count.so")]
     subprocess.run(["gcc", *plugin], check=True)
-    sources = [NATIVE / "instructions.c", *CSRC.glob("simd/level_*.c")]
-    sources += [CSRC / name for name in ("core.c", "move.c", "convert.c", "divide.c", "pool.c", "reduce.c", "peaks.c")]
+    sources = [NATIVE / "instructions.c", *CSRC.glob("*.c"), *CSRC.glob("simd/*.c")]
     for machine, compiler in MACHINES.items():
         command = [compiler, *FLAGS, f"-I{CSRC}", *map(str, sources), "-lm", "-o", str(folder / machine)]
         subprocess.run(command, check=True)
@@ -91,7 +90,7 @@ def table(found: dict[str, dict[str, Count]]) -> str:
         "",
         f"Of the baseline's inner loops, vectors of 16 bytes: SSE2 (gcc {compilers[0]}) and NEON (gcc {compilers[1]}).",
         f"Written by `scripts/instructions.py --write`. Rule: no loop on NEON takes more than {LIMIT} times the vector",
-        "instructions of its SSE2 twin without a reason, given below the table. A load that SSE2 has within an",
+        "instructions of its SSE2 counterpart without a reason, given below the table. A load that SSE2 has within an",
         "operation is an instruction of its own on NEON.",
         "",
         "| Loop | SSE2: all | vector | NEON: all | vector | NEON / SSE2 |",

@@ -1,12 +1,16 @@
 /* Random moves, conversions and reductions at every level of this machine against a walk element by element; for machines
- * that the Python suite does not run on. Build it with core.c, move.c, convert.c, divide.c, pool.c, reduce.c, peaks.c and the
- * level_*.c; the argument is how many cases. */
+ * that the Python suite does not run on. Build it with
+ * every .c of csrc and csrc/simd; the argument is how many cases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert.h"
+#include "divide.h"
+#include "gray.h"
 #include "pads.h"
+#include "peaks.h"
 #include "reduce.h"
 
 static uint64_t state = 88172645463325252u;

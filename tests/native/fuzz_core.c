@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert.h"
+#include "divide.h"
+#include "gray.h"
 #include "pads.h"
+#include "peaks.h"
+#include "program.h"
 #include "reduce.h"
 
 enum { MOST = 1 << 17, ELEMENTS = 20000 }; /* bytes of a buffer, elements of a walk */
@@ -160,7 +165,7 @@ static int random_box(Box *box, int64_t from, int64_t to, int planned, int64_t r
         if (planned && !below(9)) k->d = -k->d;
         if (k->s < 0) box->src -= (k->n - 1) * k->s;
         if (k->d < 0) box->dst -= (k->n - 1) * k->d;
-        reach[0] += (k->n - 1) * size_of(k->s), reach[1] += (k->n - 1) * size_of(k->d);
+        reach[0] += (k->n - 1) * magnitude(k->s), reach[1] += (k->n - 1) * magnitude(k->d);
     }
     return reach[0] <= MOST && reach[1] <= MOST;
 }
@@ -350,7 +355,7 @@ static void one_conversion(int planned) {
         if (below(2)) continue;
         k->p = (each == 1 || below(2)) && channels == 1 ? 1 : below(5) - 2;
         if (k->p < 0) box.param -= (k->n - 1) * k->p;
-        channels += (k->n - 1) * size_of(k->p);
+        channels += (k->n - 1) * magnitude(k->p);
     }
     const int64_t ahead = below(3);
     box.param += ahead, channels += ahead;
@@ -455,7 +460,7 @@ static void one_gray(void) {
     for (int i = 0; i < box.count; ++i) {
         const Loop *k = box.loops + i;
         if (k->s < 0) box.src -= (k->n - 1) * k->s;
-        reach[0] += (k->n - 1) * size_of(k->s);
+        reach[0] += (k->n - 1) * magnitude(k->s);
     }
     for (int i = 0; i < 3; ++i) least = starts[i] < least ? starts[i] : least, most = starts[i] > most ? starts[i] : most;
     if (reach[0] + most - least > 2 * MOST) return;
@@ -508,7 +513,7 @@ static int side(Side *s, int count, const Loop *positions, const int64_t *digits
         pitch += gap * size * below(4);
         all[i]->s = any && !below(3) ? (int64_t)(int16_t)take(2) % 300 : back ? -pitch : pitch;
         pitch *= all[i]->n;
-        s->bytes += (all[i]->n - 1) * size_of(all[i]->s);
+        s->bytes += (all[i]->n - 1) * magnitude(all[i]->s);
         if (all[i]->s < 0) s->start -= (all[i]->n - 1) * all[i]->s;
     }
     return s->bytes <= MOST;

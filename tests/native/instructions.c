@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert.h"
+#include "gray.h"
+#include "peaks.h"
 #include "reduce.h"
 
 enum { ROOM = 1 << 22 };

@@ -1,5 +1,5 @@
 /* A fill that a move may take over: the gap behind each run of the destination. */
-#include "core.h"
+#include "move.h"
 
 /* The bytes of the gap up to the next pixel, and the fill; 0 where there is none that belongs to the core's fast path. */
 static int64_t gap_behind(const Box *box, int64_t src_item, int64_t dst_item, Box *fill) {

@@ -12,6 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gray.h"
+#include "peaks.h"
+#include "pool.h"
+#include "program.h"
 #include "reduce.h"
 
 enum { THREADS = 8, C = 24, PLANE = 1 << 14, ELEMENTS = C * PLANE, BYTES = 4 * ELEMENTS };

@@ -1,11 +1,11 @@
 /* Conversions: how one is cut into tiles, and the walk over these. */
-#include "core.h"
+#include "convert.h"
 
 #include <string.h>
 
 /* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
- * move of the narrower elements makes it, or no move makes it LONG, or where it lies, to float32 or from it to 16 bits without
- * parameters; LEAST_BYTES: where it lies, to bytes in one step. HALF: where it lies otherwise, or where each row has parameters
+ * move of the narrower elements makes it, or no move makes it LONG, or in place, to float32 or from it to 16 bits without
+ * parameters; LEAST_BYTES: in place, to bytes in one step. HALF: in place otherwise, or where each row has parameters
  * of its own. LONG: in any case. OFTEN: uses for which parameters are written out for each element; REPEATED: elements that
  * these are written out for where fewer begin again. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, LEAST_BYTES = 128, HALF = 256, LONG = 512, OFTEN = 8, REPEATED = 512 };
@@ -30,7 +30,7 @@ static Chain neighbours(const Box *box, int64_t from, int64_t to) {
 /* The smaller one of both steps; what has pads behind it comes first. */
 static int64_t nearer_step(const Loop *k, const Arithmetic *a, int64_t pad) {
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
-    return pad && k->d == to ? 0 : at_most(size_of(k->s) / from, size_of(k->d) / to);
+    return pad && k->d == to ? 0 : at_most(magnitude(k->s) / from, magnitude(k->d) / to);
 }
 
 /* Elements of a vector of any level: bytes, or floats. */
@@ -67,8 +67,8 @@ static int least_step(const Box *box, const Chain *but, int destination, int ali
     int least = -1;
     for (int i = 0; i < box->count; ++i) {
         if (has(but, i) || (alike && box->loops[i].p)) continue;
-        if (least < 0 || (destination ? size_of(box->loops[i].d) < size_of(box->loops[least].d)
-                                      : size_of(box->loops[i].s) < size_of(box->loops[least].s)))
+        if (least < 0 || (destination ? magnitude(box->loops[i].d) < magnitude(box->loops[least].d)
+                                      : magnitude(box->loops[i].s) < magnitude(box->loops[least].s)))
             least = i;
     }
     return least;
@@ -90,7 +90,7 @@ static int serves(const Box *box, const Chain *chain, int next, int64_t n, int64
 }
 
 /* The loops of a chain that a tile of at most `room` elements is made of; their elements. Rows of constant parameters stay
- * apart where they are long, or where to write parameters out would not pay. */
+ * separate where they are long, or where to write parameters out would not pay. */
 static int64_t fill_tile(Convert *c, Chain *chain, int64_t room) {
     int64_t n = 1;
     int left = 0; /* loops that change the parameters */
@@ -149,26 +149,34 @@ static void tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, in
     }
 }
 
-/* Whether the level's loops for pixels do the whole: one tile for each run of pixels, or where these have pads one that
- * has room on the bench. */
-static int plan_pixels(Convert *c, const Arithmetic *a) {
+/* The level's loops for pixels do the whole: one tile for each run of pixels, or where these have pads one that has room on
+ * the bench. */
+static int channel_of_pixels(const Box *box) {
+    const int forwards = box_find(box, 1, 1);
+    return forwards >= 0 ? forwards : box_find(box, -1, 1);
+}
+static int is_pixels(const Convert *c, const Arithmetic *a) {
     const Box *box = &c->box;
-    if (!a->brief || !a->bits) return 0;
-    const int row = box_find(box, 1, 1) >= 0 ? box_find(box, 1, 1) : box_find(box, -1, 1);
-    if (row < 0) return 0;
+    const int row = channel_of_pixels(box);
+    if (!a->brief || !a->bits || row < 0) return 0;
     const Loop channel = box->loops[row];
     const int rows = box_find(box, 0, channel.n + c->pad);
     if (rows < 0 || channel.n < 2 || channel.n > 4) return 0;
     const Loop pixel = box->loops[rows];
-    if (pixel.p || !few(size_of(pixel.s)) || size_of(pixel.s) < channel.n) return 0;
+    return !pixel.p && has_channel_loops(magnitude(pixel.s)) && magnitude(pixel.s) >= channel.n;
+}
+static void plan_pixels(Convert *c, const Arithmetic *a) {
+    const int row = channel_of_pixels(&c->box);
+    const Loop channel = c->box.loops[row];
+    const int rows = box_find(&c->box, 0, channel.n + c->pad);
+    const int64_t pixels = c->box.loops[rows].n;
     c->way = PIXELS;
-    c->dense = 1, c->row_step = channel.n, c->rows_step = c->pad ? at_most(pixel.n, MAX_TILE / channel.n) : pixel.n;
+    c->dense = 1, c->row_step = channel.n, c->rows_step = c->pad ? at_most(pixels, MAX_TILE / channel.n) : pixels;
     put_last(c, &(Chain){1, {row}, channel.n}, rows);
     tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
-    return 1;
 }
 
-/* Whether bytes may be shifted and scaled where they lie in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
+/* Whether bytes may be shifted and scaled where they are in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
  * counted from -128, to the same bits. */
 static int stays_exact(const Arithmetic *a) {
     for (int64_t i = 0; i < a->channels; ++i) {
@@ -179,39 +187,56 @@ static int stays_exact(const Arithmetic *a) {
     return 1;
 }
 
-/* Whether there are loops that transpose while they convert, from pixels or to them. Not where there is a CROWD of pixels,
- * of planes read for bytes out of a cache, or more than half of one of planes written from bytes, 16 at once. */
-static int plan_transposed(Convert *c, const Arithmetic *a) {
-    enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64, CACHED = 8000000 };
-    Box *box = &c->box;
+/* There are loops that transpose while they convert, from pixels to planes of float32 or from these to pixels. */
+enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64, CACHED = 8000000 };
+static int loads_planes(const Arithmetic *a) { return dtype_size[a->from] <= 2 && a->to == F32; }
+static int channel_of_planes(const Box *box, const Arithmetic *a) {
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
-    const int loads = from <= 2 && a->to == F32, stores = a->from == F32 && (to == 1 || a->to == F16 || a->to == BF16);
-    if (!(loads || stores) || c->pad) return 0;
-    int channel = loads ? box_find(box, from, 0) : box_find(box, 0, to);
-    if (channel < 0 && loads) channel = box_find(box, -from, 0);
-    const int pixel = loads ? box_find(box, 0, to) : box_find(box, from, 0);
-    if (channel < 0 || pixel < 0 || channel == pixel) return 0;
-    const Loop k = box->loops[channel], run = box->loops[pixel];
-    if (run.n < PIXELS_LEAST || run.p) return 0;
-    if (loads && k.n < MANY && !(from == 1 && ((k.n == 4 && run.s == 4) || (k.n == 3 && (run.s == 3 || run.s == 4))))) return 0;
-    if (loads && k.n >= MANY && (a->divides || (from == 1 && in_one_set(at_most(k.n, BYTES), k.d) > CROWD / 2))) return 0;
-    if (loads && k.n >= MANY && in_one_set(PIXELS_AT_ONCE, run.s) >= CROWD) return 0;
-    if (from == 1 && loads && !stays_exact(a)) return 0;
-    if (stores && k.n * to < BYTES) return 0;
-    if (stores && to == 1 && in_one_set(k.n, k.s) > CROWD && k.n * run.n * from < CACHED) return 0;
-    if (stores && in_one_set(PIXELS_AT_ONCE, run.d) >= CROWD) return 0;
+    if (!loads_planes(a)) return box_find(box, 0, to);
+    const int forwards = box_find(box, from, 0);
+    return forwards >= 0 ? forwards : box_find(box, -from, 0);
+}
+static int pixel_of_planes(const Box *box, const Arithmetic *a) {
+    return loads_planes(a) ? box_find(box, 0, dtype_size[a->to]) : box_find(box, dtype_size[a->from], 0);
+}
+/* Not where there is a CROWD of pixels, or more than half of one of planes written from bytes, 16 at once. */
+static int may_load_planes(const Arithmetic *a, const Loop *channel, const Loop *pixel) {
+    const int bytes = dtype_size[a->from] == 1;
+    if (bytes && !stays_exact(a)) return 0;
+    if (channel->n < MANY)
+        return bytes && ((channel->n == 4 && pixel->s == 4) || (channel->n == 3 && (pixel->s == 3 || pixel->s == 4)));
+    return !a->divides && !(bytes && in_one_set(at_most(channel->n, BYTES), channel->d) > CROWD / 2) &&
+           in_one_set(PIXELS_AT_ONCE, pixel->s) < CROWD;
+}
+/* Not where there is a CROWD of pixels, or of planes read for bytes out of a cache. */
+static int may_store_planes(const Arithmetic *a, const Box *box, const Loop *channel, const Loop *pixel) {
+    const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
+    if (a->from != F32 || !(to == 1 || a->to == F16 || a->to == BF16) || channel->n * to < BYTES) return 0;
+    if (to == 1 && in_one_set(channel->n, channel->s) > CROWD && channel->n * pixel->n * from < CACHED) return 0;
+    if (in_one_set(PIXELS_AT_ONCE, pixel->d) >= CROWD) return 0;
     int each = 0;
     for (int i = 0; i < box->count; ++i) each |= box->loops[i].p != 0;
-    if (stores && (to > 1 ? a->divides : each || size_of(a->after[box->param]) >= 1 << 14)) return 0;
-    if (k.s < 0 && loads) box_flip(box, box->loops + channel);
+    return !(to > 1 ? a->divides : each || magnitude(a->after[box->param]) >= 1 << 14);
+}
+static int is_transposed(const Convert *c, const Arithmetic *a) {
+    const Box *box = &c->box;
+    const int channel = channel_of_planes(box, a), pixel = pixel_of_planes(box, a);
+    if (c->pad || channel < 0 || pixel < 0 || channel == pixel) return 0;
+    const Loop *k = box->loops + channel, *run = box->loops + pixel;
+    if (run->n < PIXELS_LEAST || run->p) return 0;
+    return loads_planes(a) ? may_load_planes(a, k, run) : may_store_planes(a, box, k, run);
+}
+static void plan_transposed(Convert *c, const Arithmetic *a) {
+    Box *box = &c->box;
+    const int channel = channel_of_planes(box, a), pixel = pixel_of_planes(box, a);
+    if (box->loops[channel].s < 0 && loads_planes(a)) box_flip(box, box->loops + channel);
     c->way = TRANSPOSED;
-    c->dense = 1, c->row_step = k.n, c->rows_step = run.n;
+    c->dense = 1, c->row_step = box->loops[channel].n, c->rows_step = box->loops[pixel].n;
     put_last(c, &(Chain){1, {channel}, 0}, pixel);
-    return 1;
 }
 
-/* The elements of a row from which on it is converted where it lies, if others have the same parameters. */
-static int64_t where_it_lies(const Arithmetic *a, int constant) {
+/* The elements of a row from which on it is converted in place, if others have the same parameters. */
+static int64_t least_in_place(const Arithmetic *a, int constant) {
     if (a->to == F32 || (a->from == F32 && a->to >= F16 && !a->steps)) return LEAST;
     return a->brief || (a->from == F32 && a->to <= U8 && constant) ? LEAST_BYTES : HALF;
 }
@@ -227,66 +252,99 @@ static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     if (!box->count) box->loops[box->count++] = (Loop){1, from, to, 0};
 }
 
-void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad) {
+/* What a tile of each way may be made of, and how much of it fits. */
+typedef struct {
+    Chain all, chains[BOTH + 1];
+    int64_t rooms[BOTH + 1];
+} Tiles;
+static Tiles tiles_of(const Convert *c, const Arithmetic *a) {
+    const Box *box = &c->box;
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
-    Box *box = &c->box;
-    arrange(box, asked, from, to);
-    c->pad = pad;
-    if (plan_pixels(c, a) || plan_transposed(c, a)) return;
-    const Chain all = nearest(box, a, pad);
-    const Chain chains[] = {[DIRECT] = neighbours(box, from, to), [GATHER] = neighbours(box, 0, to),
-                            [SCATTER] = neighbours(box, from, 0), [BOTH] = all};
-    const int64_t rooms[] = {[DIRECT] = INT64_MAX, [GATHER] = MAX_TILE / from, [SCATTER] = MAX_TILE / to,
-                             [BOTH] = MAX_TILE / (from < to ? to : from)};
+    Tiles t = {nearest(box, a, c->pad),
+               {[DIRECT] = neighbours(box, from, to), [GATHER] = neighbours(box, 0, to), [SCATTER] = neighbours(box, from, 0)},
+               {[DIRECT] = INT64_MAX, [GATHER] = MAX_TILE / from, [SCATTER] = MAX_TILE / to,
+                [BOTH] = MAX_TILE / (from < to ? to : from)}};
+    t.chains[BOTH] = t.all;
+    return t;
+}
+
+/* The first way whose rows are long enough; what has pads behind it is scattered in any case. */
+static Way way_of(Convert *c, const Arithmetic *a, const Tiles *t) {
+    const Box *box = &c->box;
     int64_t reach[BOTH], alike[BOTH]; /* elements of a row of a tile; the same if no other loop has parameters, else 0 */
     for (int way = DIRECT; way < BOTH; ++way) {
-        Chain chain = chains[way];
-        reach[way] = fill_tile(c, &chain, rooms[way]);
+        Chain chain = t->chains[way];
+        reach[way] = fill_tile(c, &chain, t->rooms[way]);
         alike[way] = has_parameters(&chain, box) ? reach[way] : 0;
     }
-    const Way narrow = to < from ? SCATTER : GATHER, wide = to < from ? GATHER : SCATTER;
-    const int constant = chains[DIRECT].count && !box->loops[chains[DIRECT].at[0]].p;
-    const int64_t direct = least_step(box, &chains[DIRECT], 0, 1) < 0 ? HALF : where_it_lies(a, constant);
+    if (c->pad) return reach[SCATTER] >= at_most(LEAST, t->all.n) ? SCATTER : BOTH;
+    const int narrows = dtype_size[a->to] < dtype_size[a->from];
+    const Way narrow = narrows ? SCATTER : GATHER, wide = narrows ? GATHER : SCATTER;
+    const Chain *run = t->chains + DIRECT;
+    const int constant = run->count && !box->loops[run->at[0]].p;
+    const int64_t direct = least_step(box, run, 0, 1) < 0 ? HALF : least_in_place(a, constant);
     const struct {
         Way way;
-        int64_t *of, least;
-    } worth[] = {{DIRECT, reach, direct}, {narrow, reach, LONG}, {narrow, alike, LEAST},
-                 {wide, reach, LONG}, {DIRECT, reach, LEAST}, {narrow, reach, LEAST}, {wide, reach, LEAST}};
-    if (pad) {
-        c->way = reach[SCATTER] >= at_most(LEAST, all.n) ? SCATTER : BOTH;
-    } else {
-        c->way = reach[DIRECT] >= vector_of(a) && constant ? DIRECT : BOTH;
-        for (int i = 0; i < (int)(sizeof worth / sizeof *worth); ++i)
-            if (worth[i].of[worth[i].way] >= at_most(worth[i].least, all.n)) {
-                c->way = worth[i].way;
-                break;
-            }
-    }
-    const Chain chain = chains[c->way];
-    Chain taken = chain;
-    int64_t n = fill_tile(c, &taken, rooms[c->way]);
-    int rows = -1;
-    if (c->way == GATHER || c->way == SCATTER) { /* a tile uses the lines of the other side whole */
-        const int near = least_step(box, &(Chain){0, {0}, 1}, c->way == SCATTER, 0);
-        const int64_t lines = at_most(box->loops[near].n, LINE / (c->way == SCATTER ? to : from));
-        int i = 0;
-        while (i < chain.count && chain.at[i] != near) ++i;
-        if (taken.count <= i || (taken.count == i + 1 && c->row_step < lines)) {
-            rows = near;
-            taken = chain;
-            if (i < chain.count) taken.count = i;
-            n = fill_tile(c, &taken, rooms[c->way] / lines);
-        }
-    }
-    if (rows < 0 && c->way != BOTH && !pad && n < LONG) { /* short rows, as many as there is room for */
-        if (c->way == DIRECT) rows = least_step(box, &taken, to >= from, 1);
-        if (rows < 0) rows = least_step(box, &taken, c->way == SCATTER, 0);
-        if (rows >= 0 && rooms[c->way] / n < 2) rows = -1;
-    }
-    c->rows_step = 1;
-    if (rows >= 0) c->rows_step = evenly(box->loops[rows].n, rooms[c->way] / n);
+        int64_t of, least;
+    } ways[] = {
+        {DIRECT, reach[DIRECT], direct}, {narrow, reach[narrow], LONG},   {narrow, alike[narrow], LEAST}, {wide, reach[wide], LONG},
+        {DIRECT, reach[DIRECT], LEAST},  {narrow, reach[narrow], LEAST}, {wide, reach[wide], LEAST},
+    };
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); ++i)
+        if (ways[i].of >= at_most(ways[i].least, t->all.n)) return ways[i].way;
+    return constant && reach[DIRECT] >= vector_of(a) ? DIRECT : BOTH;
+}
+
+/* The loop that a tile has rows of, so that it uses the lines of the other side whole, or -1; what its rows are made of, and
+ * how many elements. */
+static int rows_for_lines(Convert *c, const Arithmetic *a, const Tiles *t, Chain *taken, int64_t *n) {
+    const int scatters = c->way == SCATTER;
+    const Chain *chain = t->chains + c->way;
+    const int near = least_step(&c->box, &(Chain){0, {0}, 1}, scatters, 0);
+    const int64_t lines = at_most(c->box.loops[near].n, LINE / dtype_size[scatters ? a->to : a->from]);
+    int i = 0;
+    while (i < chain->count && chain->at[i] != near) ++i;
+    if (taken->count > i && !(taken->count == i + 1 && c->row_step < lines)) return -1;
+    *taken = *chain;
+    if (i < chain->count) taken->count = i;
+    *n = fill_tile(c, taken, t->rooms[c->way] / lines);
+    return near;
+}
+
+/* Short rows, as many as there is room for: the loop of these, or -1. */
+static int rows_for_room(const Convert *c, const Arithmetic *a, const Chain *taken, int64_t room, int64_t n) {
+    int rows = c->way == DIRECT ? least_step(&c->box, taken, dtype_size[a->to] >= dtype_size[a->from], 1) : -1;
+    if (rows < 0) rows = least_step(&c->box, taken, c->way == SCATTER, 0);
+    return room / n < 2 ? -1 : rows;
+}
+
+static void plan_tiles(Convert *c, const Arithmetic *a) {
+    const Tiles t = tiles_of(c, a);
+    c->way = way_of(c, a, &t);
+    const int64_t room = t.rooms[c->way];
+    Chain taken = t.chains[c->way];
+    int64_t n = fill_tile(c, &taken, room);
+    int rows = c->way == GATHER || c->way == SCATTER ? rows_for_lines(c, a, &t, &taken, &n) : -1;
+    if (rows < 0 && c->way != BOTH && !c->pad && n < LONG) rows = rows_for_room(c, a, &taken, room, n);
+    c->rows_step = rows < 0 ? 1 : evenly(c->box.loops[rows].n, room / n);
     put_last(c, &taken, rows);
     tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
+}
+
+static int is_any(const Convert *c, const Arithmetic *a) { return c && a; }
+
+/* The first row that applies plans the conversion. */
+static const struct {
+    int (*applies)(const Convert *, const Arithmetic *);
+    void (*plan)(Convert *, const Arithmetic *);
+} plans[] = {{is_pixels, plan_pixels}, {is_transposed, plan_transposed}, {is_any, plan_tiles}};
+
+void convert_plan(Convert *c, const Box *asked, const Arithmetic *a, int64_t pad) {
+    arrange(&c->box, asked, dtype_size[a->from], dtype_size[a->to]);
+    c->pad = pad;
+    int i = 0;
+    while (!plans[i].applies(c, a)) ++i;
+    plans[i].plan(c, a);
 }
 
 /* Room for what one call of convert_run works on: stays in L1. The margins are never used: without them every array would
@@ -376,7 +434,7 @@ static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int3
         case PATH_LOAD: return fast->load[a->from][each][a->divides];
         case PATH_QUANTIZE: return fast->quantize[a->to];
         case PATH_BRIEF:
-        case PATH_SHORT: return fast->brief[a->from == U8][a->to == U8][each];
+        case PATH_SHORT: return fast->bytes[a->from][a->to][each];
         default: return fast->store[a->to][each];
     }
 }
@@ -543,7 +601,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         const Row row = parameters(a, param);
         const Loop pixel = {rows_n, rows.s, n, 0};
         if (c->pad) out = w->bench.converted;
-        w->level->fast[PATH_SHORT_PIXELS].pixels[a->from == U8][a->to == U8](pixel, c->box.loops[c->box.count - 1], src, out, &row);
+        w->level->fast[PATH_SHORT_PIXELS].pixels[a->from][a->to](pixel, c->box.loops[c->box.count - 1], src, out, &row);
         if (c->pad) move_run(w->level, scatter, out, dst);
         return;
     }

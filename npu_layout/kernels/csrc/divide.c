@@ -1,11 +1,11 @@
 /* Divisions as two multiplications. */
-#include "core.h"
+#include "divide.h"
 
 #include <string.h>
 
 /* 1 / d as a sum of two floats; 0 and 0 where that will not do. fma(x, times, x * rest) rounds x / d * (1 + e), |e| < 2**-46.9:
  * rest misses by 2**-48 / d, and so does x * rest. Only where x / d is as near as that to the middle of two floats may another
- * one of them come out; and only where one of the two is half of an odd number does rint tell them apart. Of these only those
+ * one of them come out; and only where one of the two is half of an odd number does rint distinguish them. Of these only those
  * matter between which bytes are not saturated. What comes before the division gives a float, and it may be any.
  * (Brisebarre and Muller, "Correctly rounded multiplication by arbitrary precision constants", IEEE Transactions on Computers
  * 57 (2), 2008, have the method.) LEAST: from there on no x * rest overflows, which might have the other sign. */

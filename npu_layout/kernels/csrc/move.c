@@ -1,5 +1,5 @@
 /* Moves: planning which path takes a box, and the walk over its outer loops. */
-#include "core.h"
+#include "move.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ static int find_reverse(const Box *box, int64_t size) {
     return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
 }
 
-/* What a path that walks two loops gets where there is one. */
+/* A loop of one element more, for paths that walk two loops. */
 static void at_least_two(Box *box) {
     if (box->count > 1) return;
     box->loops[1] = box->loops[0];
@@ -47,9 +47,9 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
         if (move->loops[i].d < 0) return 0;
     const int pixel = box_find(move, 0, bytes + more);
     if (pixel < 0) return 0;
-    const int pixels = channel < 0 || size_of(move->loops[channel].s) == src_size;
+    const int pixels = channel < 0 || magnitude(move->loops[channel].s) == src_size;
     const int planes = move->loops[pixel].s == src_size;
-    if (!pixels && !(planes && (few(channels) || bytes <= MOST_OF_PLANES))) return 0;
+    if (!pixels && !(planes && (has_channel_loops(channels) || bytes <= MOST_OF_PLANES))) return 0;
     Loop moved[MAX_LOOPS], filled[MAX_LOOPS];
     const int count = walk_of(move, channel, moved);
     if (count != walk_of(fill, pad, filled)) return 0;
@@ -58,24 +58,12 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
     return more;
 }
 
-static void plan_padded(Move *m) {
-    Box *box = &m->box;
-    Loop channel = {1, m->size, m->size, 0}, pixel = {1, 0, 0, 0};
-    int at = box_find(box, 0, m->size);
-    if (at >= 0) channel = box->loops[box_last(box, at)], --box->count;
-    pixel.d = channel.n * m->size + m->pad;
-    at = box_find(box, 0, pixel.d);
-    if (at >= 0) pixel = box->loops[box_last(box, at)], --box->count;
-    box->loops[box->count++] = pixel, box->loops[box->count++] = channel;
-    m->path = PATH_PADDED;
-}
-
-/* The loop of more than one element with the smallest steps, in the source or in the destination, the last one apart. */
+/* The loop of more than one element with the smallest steps, in the source or in the destination, but the last one. */
 static int least_steps(const Box *box, int in_source) {
     int best = 0;
     for (int i = 1; i < box->count - 1; ++i) {
         const Loop k = box->loops[i], b = box->loops[best];
-        if (k.n > 1 && (b.n == 1 || (in_source ? size_of(k.s) <= size_of(b.s) : size_of(k.d) <= size_of(b.d)))) best = i;
+        if (k.n > 1 && (b.n == 1 || (in_source ? magnitude(k.s) <= magnitude(b.s) : magnitude(k.d) <= magnitude(b.d)))) best = i;
     }
     return best;
 }
@@ -98,37 +86,38 @@ static void plan_rows(Move *m, int64_t bytes) {
 
 /* Whether there are loops for so many channels, and 8 of them have rows of a vector at least: shorter ones are a transpose. */
 static int separate(int64_t channels, int64_t pixels, int size) {
-    return size <= 4 && few(channels) && (channels < 8 || pixels * size >= 16);
+    return size <= 4 && has_channel_loops(channels) && (channels < 8 || pixels * size >= 16);
 }
 
 /* What a detour walks, the last loops of its box: the neighbours of the one side, the loop on which those of the other
- * side go on, and these, which are few. NEXT: the longest rows on the bench. */
+ * side go on, and these, which are a small number. NEXT: the longest rows on the bench. */
 enum { DETOUR = 3, NEXT = 128 };
 
-/* Whether there are no good tiles for so few neighbours of the one side. TILE: bytes of the smallest tile's rows; of 4
- * bytes there have to be two. Nor are there for a vector of them by few others. Rows of the result that lie CROWD bytes apart
- * share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows of the source are read by loops
- * of their own (few_level.h), if rows are MANY. */
-static int too_few(const Loop *tiny, const Loop *other, int size, int in_result) {
+/* Whether there are no good tiles for so small a number of neighbours of the one side. TILE: bytes of the smallest
+ * tile's rows; of 4 bytes there have to be two. Nor are there for a vector of them by a few others. Rows of the result
+ * that are CROWD bytes apart share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows
+ * of the source are read by loops of their own (narrow.inl.h), if rows are MANY. */
+static int lacks_tiles(const Loop *tiny, const Loop *other, int size, int in_result) {
     enum { TILE = 8, CROWD = 1024, MANY = 48 };
     const int64_t bytes = tiny->n * size;
-    if (bytes <= 2 * TILE && few(other->n)) return 1;
+    if (bytes <= 2 * TILE && has_channel_loops(other->n)) return 1;
     if (bytes >= 2 * TILE) return 0;
     if (bytes >= TILE && size < 4) return in_result && other->d % CROWD == 0;
     return in_result || size > 2 || other->n < MANY;
 }
 
-/* A transpose, or a split or a merge of short rows, of few neighbours that go on along a third loop: this one is transposed
- * instead, to planes on a bench, which are interleaved from there; or planes are taken apart, and then transposed. */
+/* A transpose, or a split or a merge of short rows, of a small number of neighbours that go on along a third loop: this
+ * one is transposed instead, to planes on a bench, which are interleaved from there; or pixels become planes first,
+ * which are transposed. */
 static void plan_detour(Move *m) {
     enum { LEAST = 2, LEAST_NEXT = 16 };
     Box *box = &m->box;
     const int b = box->count - 2, a = box->count - 1;
     for (int in_result = 1; in_result >= 0; --in_result) {
         const Loop tiny = box->loops[in_result ? a : b], other = box->loops[in_result ? b : a];
-        for (int i = 0; other.n >= LEAST && too_few(&tiny, &other, m->size, in_result) && i < b; ++i) {
+        for (int i = 0; other.n >= LEAST && lacks_tiles(&tiny, &other, m->size, in_result) && i < b; ++i) {
             const Loop next = box->loops[i], last[DETOUR] = {other, next, tiny};
-            if (next.n < LEAST_NEXT || size_of(in_result ? next.d : next.s) != tiny.n * m->size) continue;
+            if (next.n < LEAST_NEXT || magnitude(in_result ? next.d : next.s) != tiny.n * m->size) continue;
             box_last(box, i);
             memcpy(box->loops + box->count - DETOUR, last, sizeof last);
             m->path = PATH_DETOUR;
@@ -137,96 +126,169 @@ static void plan_detour(Move *m) {
     }
 }
 
-static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
-    enum { APART = 16 }; /* rows that loops for less than 16 bytes of each (few_level.h) may have to leave to others */
+/* What is planned: a move, the loop of its neighbours on both sides (or -1), and whether it may go by way of a detour. */
+typedef struct {
+    Move *m;
+    int run, may_detour;
+} Plan;
+
+/* The loop of neighbours in the destination, of elements that a register holds; or -1. */
+static int destination_run(const Move *m) { return power_of_two(m->size) && m->size <= 16 ? box_find(&m->box, 0, m->size) : -1; }
+
+/* The loop on which neighbours in the source go on: forwards or, where there is none, backwards. */
+static int source_run(const Move *m) {
+    const int forwards = box_find(&m->box, m->size, 0);
+    return forwards >= 0 ? forwards : box_find(&m->box, -m->size, 0);
+}
+
+/* Larger elements: neighbours that fill a register, and pixels of a row that is read from its end. */
+static void widen(Plan *p) {
+    Move *m = p->m;
     Box *box = &m->box;
-    *box = *asked;
-    for (int i = 0; i < box->count; ++i)
-        if (box->loops[i].d < 0) box_flip(box, box->loops + i);
-    m->size = size;
-    m->past = 0;
-    m->pad = pad;
-    m->row = INT64_MAX;
-    if (pad) {
-        plan_padded(m);
-        return;
-    }
-    if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
-    int run = box_find(box, size, size);
-    if (run >= 0 && box->count > 1 && power_of_two(box->loops[run].n * size) && box->loops[run].n * size <= 16) {
-        m->size = size = (int)box->loops[run].n * size;
-        box_last(box, run);
-        --box->count;
-        run = -1;
-    }
-    if (run >= 0) {
-        const Loop k = box->loops[run];
-        const int pixel = box_find(box, 0, k.n);
-        const int back = find_reverse(box, k.n * size);
-        if (size == 1 && k.n == 3 && pixel >= 0 && size_of(box->loops[pixel].s) <= 8 && back < 0) {
-            m->path = PATH_PIXELS;
-            box_last(box, pixel);
-            box_last(box, box_find(box, 1, 1));
-            return;
-        }
-        box_last(box, run);
-        if (back < 0) {
-            plan_rows(m, k.n * size);
-            return;
-        }
-        m->size = size = (int)k.n * size;
-        --box->count;
-    }
-    const int back = find_reverse(box, size);
-    if (back >= 0) {
-        m->path = PATH_REVERSE;
-        box_last(box, back);
-        at_least_two(box);
-        return;
-    }
-    const int known = power_of_two(size) && size <= 16;
-    const int a = known ? box_find(box, 0, size) : -1;
-    if (a >= 0 && size == 1 && box->loops[a].s == -1 && box->loops[a].n <= 4) {
-        const int pixel = box_find(box, 0, box->loops[a].n);
-        if (pixel >= 0 && pixel != a) {
-            m->path = PATH_PIXELS;
-            box_last(box, pixel);
-            box_last(box, box_find(box, -1, 1));
-            return;
-        }
-    }
-    if (a >= 0) {
-        box_last(box, a);
-        int b = box_find(box, size, 0);
-        if (b < 0 && (b = box_find(box, -size, 0)) >= 0) box_flip(box, box->loops + b);
-        if (b >= 0 && b != box->count - 1) {
-            const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
-            box_last(box, b);
-            box_last(box, box->count - 2);
-            const int64_t channels = size_of(inner.s) / size;
-            const int splits = separate(channels, inner.n, size) && size_of(inner.s) == channels * size && outer.n <= channels;
-            const int merges = !splits && separate(inner.n, outer.n, size) && size_of(outer.d) == inner.n * size;
-            m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
-            if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
-            else if (outer.n * size < 16) m->row = (inner.n - APART) * size;
-            else if (inner.n * size < 16) m->row = (outer.n - APART) * size;
-            if (may_detour && (m->path == PATH_TRANSPOSE || m->row < 16)) plan_detour(m);
-            return;
-        }
-    }
-    if (!known && box->count < MAX_LOOPS) { /* as rows are of which a part is planned again */
-        box->loops[box->count++] = (Loop){1, size, size, 0};
-        plan_rows(m, size);
-        return;
-    }
-    m->path = PATH_STRIDED;
+    p->run = box_find(box, m->size, m->size);
+    if (p->run < 0) return;
+    const int64_t bytes = box->loops[p->run].n * m->size;
+    const int fills = box->count > 1 && power_of_two(bytes) && bytes <= 16;
+    if (!fills && find_reverse(box, bytes) < 0) return;
+    m->size = (int)bytes;
+    box_last(box, p->run);
+    --box->count;
+    p->run = -1;
+}
+
+static int is_padded(const Plan *p) { return p->m->pad != 0; }
+static void plan_padded(Plan *p) {
+    Move *m = p->m;
+    Box *box = &m->box;
+    Loop channel = {1, m->size, m->size, 0}, pixel = {1, 0, 0, 0};
+    int at = box_find(box, 0, m->size);
+    if (at >= 0) channel = box->loops[box_last(box, at)], --box->count;
+    pixel.d = channel.n * m->size + m->pad;
+    at = box_find(box, 0, pixel.d);
+    if (at >= 0) pixel = box->loops[box_last(box, at)], --box->count;
+    box->loops[box->count++] = pixel, box->loops[box->count++] = channel;
+    m->path = PATH_PADDED;
+}
+
+/* Pixels of three bytes with gaps between them. */
+static int is_pixels(const Plan *p) {
+    const Box *box = &p->m->box;
+    if (p->run < 0 || p->m->size != 1 || box->loops[p->run].n != 3) return 0;
+    const int pixel = box_find(box, 0, 3);
+    return pixel >= 0 && magnitude(box->loops[pixel].s) <= 8;
+}
+static void plan_pixels(Plan *p) {
+    Box *box = &p->m->box;
+    box_last(box, box_find(box, 0, 3));
+    box_last(box, box_find(box, 1, 1));
+    p->m->path = PATH_PIXELS;
+}
+
+static int is_run(const Plan *p) { return p->run >= 0; }
+static void plan_run(Plan *p) {
+    Box *box = &p->m->box;
+    const int64_t bytes = box->loops[p->run].n * p->m->size;
+    box_last(box, p->run);
+    plan_rows(p->m, bytes);
+}
+
+static int is_reversed(const Plan *p) { return find_reverse(&p->m->box, p->m->size) >= 0; }
+static void plan_reversed(Plan *p) {
+    box_last(&p->m->box, find_reverse(&p->m->box, p->m->size));
+    at_least_two(&p->m->box);
+    p->m->path = PATH_REVERSE;
+}
+
+/* Pixels of bytes whose channels are read from the last to the first. */
+static int is_swapped_pixels(const Plan *p) {
+    const Box *box = &p->m->box;
+    const int channel = destination_run(p->m);
+    if (channel < 0 || p->m->size != 1 || box->loops[channel].s != -1 || box->loops[channel].n > 4) return 0;
+    const int pixel = box_find(box, 0, box->loops[channel].n);
+    return pixel >= 0 && pixel != channel;
+}
+static void plan_swapped_pixels(Plan *p) {
+    Box *box = &p->m->box;
+    box_last(box, box_find(box, 0, box->loops[destination_run(p->m)].n));
+    box_last(box, box_find(box, -1, 1));
+    p->m->path = PATH_PIXELS;
+}
+
+static int is_transpose(const Plan *p) {
+    const int a = destination_run(p->m), b = source_run(p->m);
+    return a >= 0 && b >= 0 && b != a && p->m->box.loops[a].s != p->m->size;
+}
+static void plan_transpose(Plan *p) {
+    enum { LEFT_ROWS = 16 }; /* that loops for less than 16 bytes of each (narrow.inl.h) may have to leave to others */
+    Move *m = p->m;
+    Box *box = &m->box;
+    const int size = m->size;
+    box_last(box, destination_run(m));
+    const int b = source_run(m);
+    if (box->loops[b].s < 0) box_flip(box, box->loops + b);
+    const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
+    box_last(box, b);
+    box_last(box, box->count - 2);
+    const int64_t channels = magnitude(inner.s) / size;
+    const int splits = separate(channels, inner.n, size) && magnitude(inner.s) == channels * size && outer.n <= channels;
+    const int merges = !splits && separate(inner.n, outer.n, size) && magnitude(outer.d) == inner.n * size;
+    m->path = splits ? PATH_SPLIT : merges ? PATH_MERGE : PATH_TRANSPOSE;
+    if (splits || merges) m->row = (splits ? inner.n : outer.n) * size;
+    else if (outer.n * size < 16) m->row = (inner.n - LEFT_ROWS) * size;
+    else if (inner.n * size < 16) m->row = (outer.n - LEFT_ROWS) * size;
+    if (p->may_detour && (m->path == PATH_TRANSPOSE || m->row < 16)) plan_detour(m);
+}
+
+/* Elements that no register holds, as rows of which a part is planned again. */
+static int is_wide(const Plan *p) { return !(power_of_two(p->m->size) && p->m->size <= 16) && p->m->box.count < MAX_LOOPS; }
+static void plan_wide(Plan *p) {
+    p->m->box.loops[p->m->box.count++] = (Loop){1, p->m->size, p->m->size, 0};
+    plan_rows(p->m, p->m->size);
+}
+
+static int is_any(const Plan *p) { return p != NULL; }
+static void plan_strided(Plan *p) {
+    Box *box = &p->m->box;
+    const int a = destination_run(p->m), last = a < 0 ? -1 : box_last(box, a);
+    if (last >= 0 && box->loops[last].s == -p->m->size) box_flip(box, box->loops + last); /* the source is read forwards */
     at_least_two(box);
     int near_source = 0;
     for (int i = 1; i < box->count - 1; ++i)
-        if (size_of(box->loops[i].s) < size_of(box->loops[near_source].s)) near_source = i;
+        if (magnitude(box->loops[i].s) < magnitude(box->loops[near_source].s)) near_source = i;
     const Loop k = box->loops[near_source];
     for (int i = near_source; i < box->count - 2; ++i) box->loops[i] = box->loops[i + 1];
     box->loops[box->count - 2] = k;
+    p->m->path = PATH_STRIDED;
+}
+
+/* The first row that applies plans the move. */
+static const struct {
+    int (*applies)(const Plan *);
+    void (*plan)(Plan *);
+} rows[] = {
+    {is_padded, plan_padded},
+    {is_pixels, plan_pixels},
+    {is_run, plan_run},
+    {is_reversed, plan_reversed},
+    {is_swapped_pixels, plan_swapped_pixels},
+    {is_transpose, plan_transpose},
+    {is_wide, plan_wide},
+    {is_any, plan_strided},
+};
+
+static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
+    *m = (Move){.size = size, .pad = pad, .row = INT64_MAX, .box = *asked};
+    Box *box = &m->box;
+    for (int i = 0; i < box->count; ++i)
+        if (box->loops[i].d < 0) box_flip(box, box->loops + i);
+    Plan p = {m, -1, may_detour};
+    if (!pad) {
+        if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
+        widen(&p);
+    }
+    int i = 0;
+    while (!rows[i].applies(&p)) ++i;
+    rows[i].plan(&p);
 }
 
 void move_plan(Move *m, const Box *box, int size, int64_t pad) { plan(m, box, size, pad, 1); }

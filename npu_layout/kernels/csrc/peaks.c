@@ -1,13 +1,15 @@
-/* The walk of peaks. Where the columns, and whatever loops lie inside them, are neighbours, a row of all of them is one
+/* The walk of peaks. Where the columns, and whatever loops are inside them, are neighbours, a row of all of them is one
  * run of elements, and the element one column further is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop.
- * What lies otherwise, or has to be converted, comes to a tile first, with its neighbours. */
-#include "reduce.h"
+ * What is stored otherwise, or has to be converted, comes to a tile first, with its neighbours. */
+#include "peaks.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "move.h"
+
 enum { TILE = 12288, WIDEST = 1024, AT_LEAST = 256 }; /* elements */
-enum { FEW = 16 };                                     /* one in so many */
+enum { SPARSE = 16 };                                  /* one in so many */
 
 typedef struct {
     const Level *level;
@@ -21,7 +23,7 @@ typedef struct {
     int64_t plane;
     Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
     int64_t pitch;
-    int unchecked; /* what is noted has been compared with the threshold alone */
+    int unchecked; /* what is noted has been compared with the threshold only */
     int32_t found[WIDEST];
 } Search;
 
@@ -145,7 +147,7 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
     }
 }
 
-/* The rows of a plane, as many at a time as are one run: where few elements are above the threshold, these alone look
+/* The rows of a plane, as many at a time as are one run: where only some elements are above the threshold, only these look
  * around, one by one. */
 static void plane_rows(Search *s) {
     const Heatmaps *maps = s->maps;
@@ -154,7 +156,7 @@ static void plane_rows(Search *s) {
         const uint8_t *p = s->src + y * maps->y;
         rows = maps->height - y < most ? maps->height - y : most;
         int64_t count = all <= WIDEST ? s->peak(p, rows * all, s->nearby, s->found) : all;
-        if (count * FEW > rows * all) {
+        if (count * SPARSE > rows * all) {
             for (int64_t j = 0; j < rows; ++j) row(s, p + j * maps->y, maps->y, y + j, 0, all);
             continue;
         }
@@ -193,7 +195,7 @@ static void tiles(Search *s, int dense) {
             const uint8_t *tile = raw;
             if (s->size != from) {
                 const int64_t elements = (yb - ya) * n;
-                s->level->fast[PATH_LOAD].load[maps->type][0][0](raw, converted, elements < 16 ? 16 : elements, &plain);
+                s->level->fast[PATH_LOAD].load[maps->type][ONE_VALUE][UNDIVIDED](raw, converted, elements < 16 ? 16 : elements, &plain);
                 tile = converted;
             }
             for (int64_t y = y0; y < y1; ++y)

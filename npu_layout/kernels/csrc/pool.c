@@ -1,13 +1,15 @@
 /* A pool of threads for one task at a time. Each thread has a share of its parts, which are neighbours and in a loop the
  * same ones, whose bytes its core may still hold; whoever is through with its own takes parts of the others. Whoever calls
  * works too, so that a worker that wakes too late costs nothing; workers wait awake for a moment, because waking one takes
- * longer than most tasks. Who called can be told to stop: then parts that nobody has taken are left. */
+ * longer than most tasks. The caller can be stopped: then parts that no thread has begun are left. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "core.h"
+#include "pool.h"
+
+#include "box.h"
 
 /* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
  * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. EACH: parts of a share, so that
@@ -35,7 +37,7 @@ static struct {
     atomic_int threads;
 } now_done;
 
-/* Parts that nobody has taken. */
+/* Parts that no thread has begun. */
 static struct {
     _Alignas(LINES) _Atomic int64_t left;
 } shares[MOST];
@@ -58,7 +60,7 @@ static void pause_a_moment(void) {
 #endif
 }
 
-/* Whom to ask whether to go on, when that was, and whether the answer was no. */
+/* Which function says whether to stop, when it was called last, and whether it said so. */
 typedef struct {
     Stop *stop;
     void *whose;
@@ -101,7 +103,7 @@ static void work(int whose, Asking *asking) {
     }
 }
 
-static int alone(Task *do_part, const void *its_context, int64_t count, Asking *asking) {
+static int run_here(Task *do_part, const void *its_context, int64_t count, Asking *asking) {
     for (int64_t i = 0; i < count; ++i) {
         do_part(its_context, i, count);
         if (stops(asking)) return 1;
@@ -183,7 +185,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (slices < 1) slices = 1;
     if (slices > 1 << 16) slices = 1 << 16;
     if (count >= threads) count = at_most(EACH, (bytes / threads + PART / 2) / PART) * threads;
-    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return alone(do_part, its_context, slices, &asking);
+    if (threads < 2 || count < 2 || pthread_mutex_trylock(&in_use)) return run_here(do_part, its_context, slices, &asking);
     const int asleep = started < threads - 1 || atomic_load(&sleepers) > 0;
     if (asleep && bytes < WAKE && now() - atomic_load(&last_task) > RECENT) {
         do_part(its_context, 0, 1);
@@ -204,7 +206,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     if (atomic_load(&sleepers)) wake(&awake);
     work(0, &asking);
     if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
-        return asking.stopped || alone(do_part, its_context, slices, &asking);
+        return asking.stopped || run_here(do_part, its_context, slices, &asking);
     if (asking.stopped) {
         for (int i = 0; i < sharing; ++i) {
             const int64_t rest = atomic_exchange(&shares[i].left, 0);

@@ -1,10 +1,12 @@
 /* The walk of argmax, top_k and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
- * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that lie in the source
- * already are read there by argmax, and by softmax of a few channels, which writes planes where they belong too. Many
+ * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that are in the source
+ * already are read there by argmax, and by softmax of up to 8 channels, which writes planes where they belong too. Many
  * neighbouring channels stay as they are. The arithmetic of all is the same. */
 #include "reduce.h"
 
 #include <string.h>
+
+#include "move.h"
 
 /* TILE, SOFT: bytes of the planes that argmax and softmax work on at a time, more only where a cache line of each of so
  * many channels needs it. MANY: channels up to which softmax keeps its exponentials; above it computes them twice.
@@ -51,7 +53,7 @@ void reduction_plan(Reduction *r) {
     }
 }
 
-/* Where channel c lies, and how many from it on lie in equal steps. */
+/* Where channel c is, and how many from it on are in equal steps. */
 static int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
     const Loop *inner = digits->loops + digits->count - 1;
     int64_t at = 0;
@@ -215,8 +217,8 @@ int top_k_path(const Reduction *r) {
     return r->k > KEPT || (neighbours(r) && positions < FEW_ACROSS) ? PATH_TOP_K_ACROSS : PATH_TOP_K;
 }
 
-/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels lie as `from` has them. */
-static void top_k_told(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
+/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels are where `from` has them. */
+static void top_k_results(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
                        const uint8_t *src, uint8_t *dst, uint8_t *values) {
     const int size = dtype_size[r->type], one = from->count == 1;
     const int64_t step = from->loops[0].s;
@@ -257,8 +259,8 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
         const int whole = !across && each == r->channels;
         const Digits planes = {1, {{each, step, 0, 0}}};
         for (int64_t j = 0; j < rows; ++j) {
-            const Loop told = {row, whole ? size : t.row.s, t.row.d, t.row.p};
-            top_k_told(r, b.at + j * row, across ? 1 : pitch, told, row, whole ? &planes : &r->from,
+            const Loop results = {row, whole ? size : t.row.s, t.row.d, t.row.p};
+            top_k_results(r, b.at + j * row, across ? 1 : pitch, results, row, whole ? &planes : &r->from,
                        whole ? b.tile + j * row * size : s + j * t.rows.s, d + j * t.rows.d, v + j * t.rows.p);
         }
     }));
@@ -281,7 +283,7 @@ static void load_floats(const Level *level, const Reduction *r, const uint8_t *f
     const int32_t none = 0;
     const Row row = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
                      .after = &none, .steps = 1, .more = rows - 1, .src_step = step, .dst_step = 4 * pitch};
-    level->fast[PATH_LOAD].load[r->type][0][0](from, (uint8_t *)to, n, &row);
+    level->fast[PATH_LOAD].load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
 }
 
 /* Channels from c on as float32 planes in the tile. */
@@ -330,8 +332,8 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     return (Ahead){NULL, 0, 0};
 }
 
-/* A few channels stay in registers all the way. Planes that a side lacks are in the tile. */
-static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
+/* Up to 8 channels stay in registers all the way. Planes that a side lacks are in the tile. */
+static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
                            int64_t rows, int64_t row) {
     const Fast *loops = level->fast + PATH_SOFTMAX;
     const int64_t pitch = up_to(rows * row, 16);
@@ -342,12 +344,12 @@ static void softmax_of_few(const Level *level, SoftmaxBench *b, const Reduction 
     const uint8_t *const from = reads ? src : tile;
     const Ahead none = {NULL, 0, 0};
     if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
-    loops->softmax_of_few(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
+    loops->softmax_in_registers(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
                           reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
 
-/* Neighbouring channels as they lie, of four positions at a time where the benches have room for them. */
+/* Neighbouring channels in place, of four positions at a time where the benches have room for them. */
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
     const int64_t room = r->channels + 16, rows = 4 * room > ROOM ? 1 : 8 * room > ROOM ? 4 : at_most(ROOM / room, 32);
@@ -394,8 +396,8 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         const int64_t pitch = up_to(rows * row, 16);
-        const int passes = all_channels <= SOFTMAX_FEW ? 0 : 3;
-        if (!passes) softmax_of_few(level, &b, r, &t, s, d, rows, row);
+        const int passes = all_channels <= SOFTMAX_IN_REGISTERS ? 0 : 3;
+        if (!passes) softmax_in_registers(level, &b, r, &t, s, d, rows, row);
         /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
         for (int pass = 0; pass < passes; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {

@@ -5,7 +5,9 @@
 
 #include "binding/reductions.h"
 #include "binding/signals.h"
-#include "core.h"
+#include "divide.h"
+#include "gray.h"
+#include "program.h"
 
 typedef struct {
     PyObject_HEAD

@@ -7,6 +7,7 @@
 
 #include "binding/reductions.h"
 #include "binding/signals.h"
+#include "peaks.h"
 #include "reduce.h"
 
 static const Level *level_named(const char *name) {

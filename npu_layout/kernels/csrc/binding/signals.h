@@ -2,7 +2,7 @@
 #ifndef NPU_LAYOUT_SIGNALS_H
 #define NPU_LAYOUT_SIGNALS_H
 
-#include "core.h"
+#include "pool.h"
 
 enum { UNLOCK = 1 << 14 }; /* bytes from which on other threads may run meanwhile */
 

@@ -1,4 +1,4 @@
-/* A few neighbouring channels: pixels to planes, planes to pixels, pixels to other pixels. */
+/* 2, 3, 4 or 8 neighbouring channels: pixels to planes, planes to pixels, pixels to other pixels. */
 /* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
  * line on; there have to be that many elements, and planes have to be alike. */
 #define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
@@ -35,7 +35,7 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
         (void)past;                                                                                                    \
         AT_STEPS {                                                                                                     \
             V x[count];                                                                                                \
-            get_apart##count##_##size(src + count * size * i, x);                                                      \
+            load_planes##count##_##size(src + count * size * i, x);                                                      \
             for (int c = 0; c < count; ++c) put(dst + c * d + TO * size, turned(size, x[c], mirrored));                \
             if (i + STEP >= n) return n;                                                                               \
         }                                                                                                              \
@@ -51,7 +51,7 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
             V x[count];                                                                                                \
             for (int c = 0; c < count; ++c)                                                                            \
                 x[c] = c < present ? turned(size, whole(src + c * s + i * size), mirrored) : (V){0};                   \
-            put_together##count##_##size(dst + count * size * TO, x);                                                  \
+            store_pixels##count##_##size(dst + count * size * TO, x);                                                  \
             if (i + STEP >= n) return n;                                                                               \
         }                                                                                                              \
     }                                                                                                                  \
@@ -69,7 +69,7 @@ EITHER(4, 1)
 EITHER(4, 2)
 EITHER(4, 4)
 #elif SHUFFLES
-/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c lies in register r at the elements i with
+/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c is in register r at the elements i with
  * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
 typedef struct {
     V at[3], order[3];
@@ -206,7 +206,7 @@ MERGE3(2, 3)
 MERGE3(4, 2)
 #endif
 
-/* 2, 4 and 8 channels by unpacking alone: each round turns the index (register, element) left by one bit. */
+/* 2, 4 and 8 channels by unpacking only: each round turns the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
     INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
@@ -304,14 +304,14 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
         uint8_t planes[8][SOME] __attribute__((aligned(64)));
         /* Whole pixels are read; behind the highest one there need not be what is not wanted. */
         const int64_t begin = some && mirrored, end = pixel.n - (some && !mirrored), most = SOME / m->size;
-        Move few = *m;
-        few.past = 0;
-        few.box.loops[m->box.count - 2].n = channels, few.box.loops[m->box.count - 2].d = SOME;
+        Move block = *m;
+        block.past = 0;
+        block.box.loops[m->box.count - 2].n = channels, block.box.loops[m->box.count - 2].d = SOME;
         for (int64_t i = begin, n; i < end; i += n) {
             n = end - i < most ? end - i : most;
             const int64_t at = mirrored ? begin + end - i - n : i;
-            few.box.loops[m->box.count - 1].n = n;
-            HERE(move_split)(&few, src + at * pixel.s, planes[0]);
+            block.box.loops[m->box.count - 1].n = n;
+            HERE(move_split)(&block, src + at * pixel.s, planes[0]);
             for (int64_t c = 0; c < channel.n; ++c) {
                 uint8_t *to = dst + c * channel.d + at * m->size;
                 if (m->past) copy_past(planes[c], to, n * m->size);

@@ -110,8 +110,8 @@ INLINE V gray_vector(V b, V g, V r) {
 INLINE V gray_of_pixels(int channels, int blue, int inner, const uint8_t *p) {
     V x[4];
     (void)inner;
-    if (channels == 3) get_apart3_1(p, x);
-    else get_apart4_1(p, x);
+    if (channels == 3) load_planes3_1(p, x);
+    else load_planes4_1(p, x);
     return gray_vector(x[blue], x[1], x[2 - blue]);
 }
 #define GRAYS_PIXELS 1
@@ -171,7 +171,7 @@ GRAY_PLANES(f32, float)
 
 #ifdef GRAYS_PIXELS
 /* Pixels of 3 or 4 channels, blue first or third, the last ones by way of room: behind them nothing is read. A function
- * for each: GCC makes one loop of two that differ in constants, and fetches these anew at every step. */
+ * for each: GCC makes one loop of two that differ in constants, and loads these again at every step. */
 INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
     enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
     int64_t i = 0;
@@ -202,11 +202,11 @@ GRAY_PIXELS(4, 2)
 #if defined(PACKS) || defined(STRUCTURES)
 #define GRAYS_FLOATS 1
 /* WIDTH pixels of 3 or 4 floats: the first three channels of each. */
-INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
+INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #ifdef STRUCTURES
     V x[4];
-    if (channels == 3) get_apart3_4(p, x);
-    else get_apart4_4(p, x);
+    if (channels == 3) load_planes3_4(p, x);
+    else load_planes4_4(p, x);
     for (int c = 0; c < 3; ++c) v[c] = (F)x[c];
 #elif VB == 64
     FI x[3] = {(FI)whole(p), (FI)whole(p + VB), (FI)whole(p + 2 * VB)};
@@ -226,9 +226,9 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
 #else
 #define FLOATS_OF(x, y, i, j, k, l) PACKS(shuffle_ps)((FI)(x), (FI)(y), (i) | (j) << 2 | (k) << 4 | (l) << 6)
     /* Of 4 channels lanes take turns, which one permutation of the result puts in order again. */
-    const int apart = channels == 3;
-    const V a = apart ? lanes(p, 48) : whole(p), b = apart ? lanes(p + 16, 48) : whole(p + VB);
-    const V c = apart ? lanes(p + 32, 48) : whole(p + 2 * VB);
+    const int lanes_of_12 = channels == 3;
+    const V a = lanes_of_12 ? lanes(p, 48) : whole(p), b = lanes_of_12 ? lanes(p + 16, 48) : whole(p + VB);
+    const V c = lanes_of_12 ? lanes(p + 32, 48) : whole(p + 2 * VB);
     if (channels == 3) {
         v[0] = (F)FLOATS_OF(a, FLOATS_OF(b, c, 2, 2, 1, 1), 0, 3, 0, 2);
         v[1] = (F)FLOATS_OF(FLOATS_OF(a, b, 1, 1, 0, 0), FLOATS_OF(b, c, 3, 3, 2, 2), 0, 2, 0, 2);
@@ -243,7 +243,7 @@ INLINE void floats_apart(int channels, const uint8_t *p, F v[3]) {
 #endif
 }
 
-/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may lie outside. */
+/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may be outside. */
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
@@ -253,7 +253,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
         F v[3];
         const uint8_t *from = p + 4 * channels * i;
         fetch_ahead(reach, from, channels * VB);
-        floats_apart(channels, from, v);
+        split_floats(channels, from, v);
         const F gray = v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f);
         put_f32(out + 4 * i, VB == 32 && channels == 4 ? (F)TURN4((V)gray, SCATTERED) : gray);
         if (i + STEP >= n) return n;
@@ -261,14 +261,12 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
 }
 #endif
 
-/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1. */
+/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1; of
+ * the last pixel the fourth channel may be outside. */
 #define GRAY(type, element, size)                                                                                \
     INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
                                 int64_t n) {                                                                     \
-        if (s == size) {                                                                                         \
-            gray_planes_##type(b, g, r, out, n);                                                                 \
-            return;                                                                                              \
-        }                                                                                                        \
+        if (s == size) { gray_planes_##type(b, g, r, out, n); return; }                                          \
         enum { SOME = 1024 };                                                                                    \
         uint8_t planes[4][size * SOME] __attribute__((aligned(64)));                                             \
         const uint8_t *first = b < r ? b : r;                                                                    \
@@ -278,7 +276,6 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
             int64_t count = n - i < SOME ? n - i : SOME, done = 0;                                               \
             const uint8_t *p = first + i * s;                                                                    \
             if (pixels && s == 3 * size) done = split3_##size(p, planes[0], size * SOME, count, 0, 0);           \
-            /* The last pixel's fourth channel may lie outside. */                                               \
             if (pixels && s == 4 * size)                                                                         \
                 done = split4_##size(p, planes[0], size * SOME, i + count < n ? count : count - 1, 0, 0);        \
             if (done) gray_planes_##type(planes[ib], planes[1], planes[ir], out + i * size, done);               \

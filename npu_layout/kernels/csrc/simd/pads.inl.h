@@ -1,4 +1,4 @@
-/* Pixels with zeros behind them: a few channels where the layout stores a block of more. */
+/* Pixels with zeros behind them: of a few channels where the layout stores a block of more. */
 /* n pixels of `bytes` neighbouring bytes, s bytes apart, each to the first bytes of `block`; the rest of it becomes zeros.
  * How many are done: as long as whatever is read at a time can be read. */
 #if SHUFFLES
@@ -60,43 +60,51 @@ INLINE int64_t padded_words(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     return i;
 }
 
-/* Blocks of `count` vectors of which `loads` take something from a pixel: how many are done, as long as whole vectors can
- * be read. */
-#define PADDED_BLOCKS(name, T, load, store)                                                                         \
-    INLINE int64_t name##_of(int64_t count, int64_t loads, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,  \
-                             int64_t bytes, int past) {                                                             \
-        enum { SIZE = sizeof(T) };                                                                                  \
-        const int64_t last = (loads - 1) * SIZE, end = (n - 1) * s + bytes - last - SIZE;                           \
-        uint8_t some[SIZE];                                                                                         \
-        for (int k = 0; k < SIZE; ++k) some[k] = last + k < bytes ? 0xFF : 0;                                       \
-        const T kept = load(some), none = {0};                                                                      \
-        int64_t i = 0;                                                                                              \
-        for (; i * s <= end; ++i) {                                                                                 \
-            const uint8_t *from = src + i * s;                                                                      \
-            uint8_t *to = dst + i * count * SIZE;                                                                   \
-            for (int64_t k = 0; k < loads - 1; ++k) store(to + k * SIZE, load(from + k * SIZE), past);              \
-            store(to + last, (T)(load(from + last) & kept), past);                                                  \
-            for (int64_t k = loads; k < count; ++k) store(to + k * SIZE, none, past);                               \
-        }                                                                                                           \
-        return i;                                                                                                   \
-    }                                                                                                               \
-    INLINE int64_t name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) { \
-        const int64_t count = block / (int64_t)sizeof(T), loads = (bytes - 1) / (int64_t)sizeof(T) + 1;             \
-        switch (count <= 4 ? 8 * count + loads : 0) {                                                               \
-            case 8 + 1: return name##_of(1, 1, src, s, dst, n, bytes, past);                                        \
-            case 16 + 1: return name##_of(2, 1, src, s, dst, n, bytes, past);                                       \
-            case 16 + 2: return name##_of(2, 2, src, s, dst, n, bytes, past);                                       \
-            case 32 + 1: return name##_of(4, 1, src, s, dst, n, bytes, past);                                       \
-            case 32 + 2: return name##_of(4, 2, src, s, dst, n, bytes, past);                                       \
-            case 32 + 3: return name##_of(4, 3, src, s, dst, n, bytes, past);                                       \
-            case 32 + 4: return name##_of(4, 4, src, s, dst, n, bytes, past);                                       \
-            default: return name##_of(count, loads, src, s, dst, n, bytes, past);                                   \
-        }                                                                                                           \
+/* `width` bytes of a block, VB or 16. */
+INLINE void put_piece(int width, uint8_t *to, V v, int past) {
+    if (width == VB) put_past(to, v, past);
+    else put_lane(to, LANE(v, 0), past);
+}
+INLINE void copy_piece(int width, const uint8_t *from, uint8_t *to, int past) {
+    if (width == VB) put_past(to, whole(from), past);
+    else put_lane(to, load16(from), past);
+}
+INLINE void copy_masked(int width, const uint8_t *from, uint8_t *to, V kept, int past) {
+    if (width == VB) put_past(to, (V)(whole(from) & kept), past);
+    else put_lane(to, load16(from) & LANE(kept, 0), past);
+}
+/* Blocks of `count` pieces of which `loads` have something of a pixel: how many are done, as long as whole pieces can be
+ * read. */
+INLINE int64_t padded_blocks_of(int width, int64_t count, int64_t loads, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
+                                int64_t bytes, int past) {
+    const int64_t last = (loads - 1) * width, end = (n - 1) * s + bytes - last - width;
+    uint8_t some[VB] = {0};
+    for (int k = 0; k < width; ++k) some[k] = last + k < bytes ? 0xFF : 0;
+    const V kept = whole(some), none = {0};
+    int64_t i = 0;
+    for (; i * s <= end; ++i) {
+        const uint8_t *from = src + i * s;
+        uint8_t *to = dst + i * count * width;
+        for (int64_t k = 0; k < loads - 1; ++k) copy_piece(width, from + k * width, to + k * width, past);
+        copy_masked(width, from + last, to + last, kept, past);
+        for (int64_t k = loads; k < count; ++k) put_piece(width, to + k * width, none, past);
     }
-PADDED_BLOCKS(padded_vectors, V, whole, put_past)
-#if VB > 16
-PADDED_BLOCKS(padded_rows, B1, load16, put_lane)
-#endif
+    return i;
+}
+INLINE int64_t padded_blocks(int width, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block,
+                             int past) {
+    const int64_t count = block / width, loads = (bytes - 1) / width + 1;
+    switch (count <= 4 ? 8 * count + loads : 0) {
+        case 8 + 1: return padded_blocks_of(width, 1, 1, src, s, dst, n, bytes, past);
+        case 16 + 1: return padded_blocks_of(width, 2, 1, src, s, dst, n, bytes, past);
+        case 16 + 2: return padded_blocks_of(width, 2, 2, src, s, dst, n, bytes, past);
+        case 32 + 1: return padded_blocks_of(width, 4, 1, src, s, dst, n, bytes, past);
+        case 32 + 2: return padded_blocks_of(width, 4, 2, src, s, dst, n, bytes, past);
+        case 32 + 3: return padded_blocks_of(width, 4, 3, src, s, dst, n, bytes, past);
+        case 32 + 4: return padded_blocks_of(width, 4, 4, src, s, dst, n, bytes, past);
+        default: return padded_blocks_of(width, count, loads, src, s, dst, n, bytes, past);
+    }
+}
 
 INLINE void padded_pixel(const uint8_t *src, uint8_t *dst, int64_t bytes, int64_t block) {
     memcpy(dst, src, (size_t)bytes);
@@ -112,9 +120,9 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
         if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, past);
 #endif
         if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
-        if (block % VB == 0) i += padded_vectors(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+        if (block % VB == 0) i += padded_blocks(VB, src + i * s, s, dst + i * block, n - i, bytes, block, past);
 #if VB > 16
-        if (block % 16 == 0) i += padded_rows(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+        if (block % 16 == 0) i += padded_blocks(16, src + i * s, s, dst + i * block, n - i, bytes, block, past);
 #endif
     }
     for (; i < n; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
@@ -132,7 +140,7 @@ static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *d
         const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
         if (m->size == 1 && channel.s == -1 && channel.n <= 4)
             HERE(move_pixels)(&dense, from, pixels);
-        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && few(channel.n))
+        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && has_channel_loops(channel.n))
             HERE(move_merge)(&dense, from, pixels);
         else if (pixel.s == m->size && power_of_two(m->size) && m->size <= 16)
             HERE(transpose)(m->size, from, channel.s, channel.n, pixels, bytes, n, 0);

@@ -1,4 +1,4 @@
-/* The loop of peaks, after reduce_level.h. Most elements are below the threshold: their neighbours are never read. */
+/* The loop of peaks, after reduce.inl.h. Most elements are below the threshold: their neighbours are never read. */
 
 /* A Mask has one bit for each element, or all bits of the element; UNIT(size) is how many BITS there are of each. */
 #if VB == 64
@@ -43,7 +43,7 @@ COMPARE(1, 8)
 COMPARE(2, 16)
 COMPARE(4, 32)
 
-/* Bits of the vector at p that are peaks; on AVX-512 of the `live` elements alone, and no other is read. */
+/* Bits of the vector at p that are peaks; on AVX-512 only of the `live` elements, and no other is read. */
 INLINE uint64_t peaks_at(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V some(const uint8_t *, uint64_t), V flip,
                          V limit, const uint8_t *p, uint64_t live, const Nearby *nearby) {
     const V v = some(p, live) ^ flip;

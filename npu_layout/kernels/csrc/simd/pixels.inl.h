@@ -24,12 +24,12 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     /* Bytes behind the pixels are read too, and written, which the next store does again: so stop early. */
 #if VB == 64
     if (pixel.s >= 2 && pixel.s <= 4) { /* 4 pixels in each lane: as many dwords as one has bytes. AVX2 does it slower. */
-        uint32_t apart[16], close[16];
+        uint32_t spread[16], close[16];
         for (int64_t k = 0; k < 16; ++k) {
-            apart[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
+            spread[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
             close[k] = (uint32_t)(k / pixel.d * 4 + k % pixel.d) % 16;
         }
-        const V in = whole((const uint8_t *)apart), out = whole((const uint8_t *)close), four = broadcast(at);
+        const V in = whole((const uint8_t *)spread), out = whole((const uint8_t *)close), four = broadcast(at);
         const int64_t end = pixel.n - 1 - VB / (pixel.s < pixel.d ? pixel.s : pixel.d);
         for (; i <= end; i += 16) {
             V v = shuffled(_mm512_permutexvar_epi32(in, whole(src + i * pixel.s + start)), four);
@@ -60,7 +60,7 @@ INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
     const int64_t bytes = pixel.n * pixel.s;
     int64_t i = 0;
     for (; bytes - i >= VB; i += SOME)
-        short_brief(kind & 1, kind >> 1, 1, src + i, dst + i, bytes - i < SOME ? bytes - i : SOME, &here);
+        fixed_bytes(kind & 1, kind >> 1, 1, src + i, dst + i, bytes - i < SOME ? bytes - i : SOME, &here);
     return (i < bytes ? i : bytes) / pixel.s;
 }
 
@@ -84,7 +84,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
         if (!done) break;
         for (int64_t c = 0; kind != MOVED && c < channel.n; ++c) {
             const Row here = {.factor = row->factor + c * channel.p, .summand = row->summand + c * channel.p, .bits = row->bits};
-            short_brief(kind & 1, kind >> 1, 0, planes[c * channel.s - start], converted[c], some, &here);
+            fixed_bytes(kind & 1, kind >> 1, 0, planes[c * channel.s - start], converted[c], some, &here);
         }
         const uint8_t *plane = kind == MOVED ? planes[-start] : converted[0];
         const int64_t step = kind == MOVED ? channel.s * SOME : SOME;
@@ -121,11 +121,11 @@ INLINE void convert_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
         memcpy(dst + i * pixel.d, to, (size_t)(n * pixel.d));
     }
 }
-#define CONVERT_PIXELS(from_u8, to_u8)                                                                             \
-    static void HERE(pixels_##from_u8##to_u8)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
+#define CONVERT_PIXELS(from, to, from_u8, to_u8)                                                                             \
+    static void HERE(pixels_##from##_to_##to)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
         convert_pixels(from_u8 + 2 * to_u8, pixel, channel, src, dst, row);                                        \
     }
-CONVERT_PIXELS(0, 0)
-CONVERT_PIXELS(0, 1)
-CONVERT_PIXELS(1, 0)
-CONVERT_PIXELS(1, 1)
+CONVERT_PIXELS(i8, i8, 0, 0)
+CONVERT_PIXELS(i8, u8, 0, 1)
+CONVERT_PIXELS(u8, i8, 1, 0)
+CONVERT_PIXELS(u8, u8, 1, 1)

@@ -18,8 +18,8 @@ INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
     if (bytes == 16 || s == (bytes == 8 ? 8 : 4)) return lanes(p, 4 * s);
 #if SHUFFLES
     if (bytes == 3 && s == 3) {
-        const uint8_t apart[16] = {0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11};
-        return shuffled(lanes(p, 12), broadcast(apart));
+        const uint8_t spread[16] = {0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11};
+        return shuffled(lanes(p, 12), broadcast(spread));
     }
 #endif
     B1 l[LANES];
@@ -55,12 +55,12 @@ INLINE void of_pairs(U x, F v[2]) {
 #if VB == 64
     const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22, 20, 18,
                                            16, 14, 12, 10, 8, 6, 4, 2, 0);
-    const __m512i apart = _mm512_permutexvar_epi16(order, (__m512i)x);
-    v[0] = (F)_mm512_cvtph_ps(_mm512_castsi512_si256(apart)), v[1] = (F)_mm512_cvtph_ps(_mm512_extracti64x4_epi64(apart, 1));
+    const __m512i halves = _mm512_permutexvar_epi16(order, (__m512i)x);
+    v[0] = (F)_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), v[1] = (F)_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1));
 #elif VB == 32
     const uint8_t order[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
-    const __m256i apart = _mm256_permute4x64_epi64(shuffled((V)x, broadcast(order)), 0xD8);
-    v[0] = (F)_mm256_cvtph_ps(_mm256_castsi256_si128(apart)), v[1] = (F)_mm256_cvtph_ps(_mm256_extracti128_si256(apart, 1));
+    const __m256i pairs = _mm256_permute4x64_epi64(shuffled((V)x, broadcast(order)), 0xD8);
+    v[0] = (F)_mm256_cvtph_ps(_mm256_castsi256_si128(pairs)), v[1] = (F)_mm256_cvtph_ps(_mm256_extracti128_si256(pairs, 1));
 #else
     v[0] = of_halves(x & 0xFFFF), v[1] = of_halves(x >> 16);
 #endif
@@ -98,8 +98,8 @@ INLINE void load_block(int channels, Dtype type, int steps, int divides, const u
 #ifdef STRUCTURES
     if (size == 1 && !in_quads(channels, type, s)) {
         V bytes[4];
-        if (channels == 3) get_apart3_1(src, bytes);
-        else get_apart4_1(src, bytes);
+        if (channels == 3) load_planes3_1(src, bytes);
+        else load_planes4_1(src, bytes);
         for (int c = 0; c < channels; ++c) {
             F v[VECTORS];
             if (type == U8) floats_of_u8(bytes[c], v);

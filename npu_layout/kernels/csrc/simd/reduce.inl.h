@@ -1,4 +1,4 @@
-/* The loops of argmax and softmax, after arithmetic_level.h. Positions are neighbours: one vector holds one channel of many. */
+/* The loops of argmax and softmax, after arithmetic.inl.h. Positions are neighbours: one vector holds one channel of many. */
 #include "reduce.h"
 
 typedef int8_t E1 __attribute__((vector_size(VB)));

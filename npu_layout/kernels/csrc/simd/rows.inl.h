@@ -81,7 +81,7 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     enum { RUN = 2048, PAGE = 4096 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int64_t bytes = m->size, most = at_most(RUN / bytes, 16);
-    const int reads = size_of(a.s) > size_of(b.d) && b.d % PAGE;
+    const int reads = magnitude(a.s) > magnitude(b.d) && b.d % PAGE;
     const Loop near = reads ? b : a, far = reads ? a : b;
 #define CALL(copy)                                                                          \
     for (int64_t k0 = 0; k0 < near.n; k0 += most)                                           \

@@ -1,4 +1,4 @@
-/* Softmax and sigmoid, after reduce_level.h. Where softmax has many channels, sums are in double: WIDTH of them are two
+/* Softmax, after reduce.inl.h. Where softmax has many channels, sums are in double: WIDTH of them are two
  * vectors. */
 #if VB == 64
 typedef __m512d D;
@@ -117,7 +117,7 @@ INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, i
         : past   ? softmax_of(src, s, dst, d, n, channels, 1, 0, ahead)                                   \
                  : softmax_of(src, s, dst, d, n, channels, 0, 0, ahead);                                  \
         break;
-static void HERE(softmax_of_few)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
+static void HERE(softmax_in_registers)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                                  Ahead ahead) {
     past = past && d % VB == 0;
     switch (channels) {
@@ -173,7 +173,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
     for (int64_t i = 0; !all && factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
-/* Neighbouring channels, WIDTH of them or more, as they lie: a row is a position. A largest that misses a NaN does no harm:
+/* Neighbouring channels, WIDTH of them or more, in place: a row is a position. A largest that misses a NaN does no harm:
  * NaN it will be. Nothing goes past the caches: 64 channels took three times as long so (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
@@ -307,7 +307,7 @@ INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], floa
     EACH(factor[k] = every(factors[k]));
 }
 /* One after the other, a row or four at a time. What comes next is asked for before, since so many short rows are no stream to
- * prefetchers: 0.95 of the time where it lies beyond L2. */
+ * prefetchers: 0.95 of the time where it is beyond L2. */
 INLINE void softmax_rows(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, int count, float *bench) {
     for (; n >= count; n -= count, src += count * r->s, dst += count * r->d) {
         F most[4], factor[4];
@@ -390,56 +390,6 @@ static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, in
         scale_row(p, factor, to, n);
     }
     (void)past;
-}
-
-/* 1 / (1 + e**-x), as 2**n / ((2**n + 1) + p), which takes no product with a power of two and does not wait for p + 1. From
- * -87.7 down it is 0. */
-INLINE void sigmoids_of(const F *x, F *y, int count) {
-    F d[4], magic[4], t[4], p[4];
-    EACH(d[k] = smaller(every(87.0f), larger(every(-88.0f), x[k])));
-    EACH(magic[k] = every(MAGIC));
-    reduced(d, magic, 1, t, p, count);
-    EACH(t[k] = power_of_two_of(t[k]));
-    EACH(p[k] += t[k] + every(1.0f));
-    EACH(y[k] = t[k] / p[k]);
-}
-INLINE void sigmoids_at(const uint8_t *src, uint8_t *dst, int count, int past) {
-    F x[4], y[4];
-    EACH(x[k] = get_f32(src + k * VB));
-    sigmoids_of(x, y, count);
-#ifdef STREAM
-    if (past) {
-        EACH(STREAM(dst + k * VB, (V)y[k]));
-        return;
-    }
-#endif
-    EACH(put_f32(dst + k * VB, y[k]));
-    (void)past;
-}
-INLINE void sigmoids_of_some(const uint8_t *src, uint8_t *dst, int64_t n) {
-    const F x = some_floats(src, n);
-    F y;
-    sigmoids_of(&x, &y, 1);
-    memcpy(dst, &y, 4 * (size_t)n);
-}
-/* Four vectors at a time; how many elements were done. Functions of their own: where several loops share the constants, GCC
- * keeps these in registers, and spills what there is no room for (1.03 to 1.1 times as long). */
-#define SIGMOIDS(name, past)                                                                                              \
-    static __attribute__((noinline)) int64_t HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n) {                    \
-        enum { STEP = 4 * WIDTH };                                                                                        \
-        int64_t i = 0;                                                                                                    \
-        for (; i + STEP <= n; i += STEP) sigmoids_at(src + 4 * i, dst + 4 * i, 4, past);                                  \
-        return i;                                                                                                         \
-    }
-SIGMOIDS(sigmoids, 0)
-SIGMOIDS(sigmoids_past, 1)
-static void HERE(sigmoid)(const uint8_t *src, uint8_t *dst, int64_t n, int past) {
-    int64_t i = at_most(n, lead_of(1, dst, 4));
-    if (i) sigmoids_of_some(src, dst, i);
-    past = past && (uintptr_t)(dst + 4 * i) % VB == 0;
-    i += (past ? HERE(sigmoids_past) : HERE(sigmoids))(src + 4 * i, dst + 4 * i, n - i);
-    for (; i + WIDTH <= n; i += WIDTH) sigmoids_at(src + 4 * i, dst + 4 * i, 1, 0);
-    if (i < n) sigmoids_of_some(src + 4 * i, dst + 4 * i, n - i);
 }
 
 static void HERE(copy)(const uint8_t *src, uint8_t *dst, int64_t bytes) { copy_past(src, dst, bytes); }

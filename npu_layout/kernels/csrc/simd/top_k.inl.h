@@ -1,4 +1,4 @@
-/* The largest channels of each position, several of them, after reduce_level.h. Compared are keys: signed integers of 32 bits
+/* The largest channels of each position, several of them, after reduce.inl.h. Compared are keys: signed integers of 32 bits
  * in the order of the elements. Of floats -0 equals 0, and every NaN is the largest. */
 INLINE S key_of(F v) {
     const S bits = (S)(v + every(0.0f)), nan = (S)(v != v);
@@ -61,10 +61,10 @@ INLINE int any(Lanes lanes) { return lanes[0] | lanes[1] | lanes[2] | lanes[3]; 
 #endif
 
 /* Of a position's first channels, so many for each value that is kept, most are above one of those: nobody asks. */
-enum { ASKED = 12, FEW = 8 };
-/* WIDTH positions from i on, up to FEW values in registers: k is known when this is compiled. */
-INLINE void top_few(const int32_t *planes, int64_t pitch, int64_t channels, int k, int64_t before, int32_t *best, int32_t *at) {
-    S held[FEW], whose[FEW];
+enum { ASKED = 12, IN_REGISTERS = 8 };
+/* WIDTH positions from i on, up to IN_REGISTERS values in registers: k is known when this is compiled. */
+INLINE void top_in_registers(const int32_t *planes, int64_t pitch, int64_t channels, int k, int64_t before, int32_t *best, int32_t *at) {
+    S held[IN_REGISTERS], whose[IN_REGISTERS];
     for (int j = 0; j < k; ++j) {
         held[j] = before > j ? numbers_at(best + j * pitch) : every_int(0);
         whose[j] = before > j ? numbers_at(at + j * pitch) : every_int(0);
@@ -72,7 +72,7 @@ INLINE void top_few(const int32_t *planes, int64_t pitch, int64_t channels, int 
     for (int64_t c = 0; c < channels; ++c) {
         const int64_t seen = before + c;
         const S v = numbers_at(planes + c * pitch), number = every_int((int32_t)seen);
-        Lanes rises[FEW];
+        Lanes rises[IN_REGISTERS];
         if (seen >= ASKED * k && !any(above(v, held[k - 1]))) continue;
         for (int j = 0; j < k; ++j) rises[j] = seen > j ? above(v, held[j]) : ALL_LANES;
         for (int j = k - 1; j > 0; --j) {
@@ -86,7 +86,7 @@ INLINE void top_few(const int32_t *planes, int64_t pitch, int64_t channels, int 
         memcpy(at + j * pitch, whose + j, sizeof *whose);
     }
 }
-INLINE void top_many(const int32_t *planes, int64_t pitch, int64_t channels, int64_t k, int64_t before, int32_t *best, int32_t *at) {
+INLINE void top_in_memory(const int32_t *planes, int64_t pitch, int64_t channels, int64_t k, int64_t before, int32_t *best, int32_t *at) {
     const int32_t *const last = best + (k - 1) * pitch;
     S least = before >= k ? numbers_at(last) : every_int(0);
     for (int64_t c = 0; c < channels; ++c) {
@@ -112,15 +112,15 @@ static void HERE(top_k)(const int32_t *planes, int64_t pitch, int64_t channels, 
                         int32_t *at) {
     for (int64_t i = 0; i < n; i += WIDTH) {
         switch (k) {
-            case 1: top_few(planes + i, pitch, channels, 1, before, best + i, at + i); break;
-            case 2: top_few(planes + i, pitch, channels, 2, before, best + i, at + i); break;
-            case 3: top_few(planes + i, pitch, channels, 3, before, best + i, at + i); break;
-            case 4: top_few(planes + i, pitch, channels, 4, before, best + i, at + i); break;
-            case 5: top_few(planes + i, pitch, channels, 5, before, best + i, at + i); break;
-            case 6: top_few(planes + i, pitch, channels, 6, before, best + i, at + i); break;
-            case 7: top_few(planes + i, pitch, channels, 7, before, best + i, at + i); break;
-            case 8: top_few(planes + i, pitch, channels, 8, before, best + i, at + i); break;
-            default: top_many(planes + i, pitch, channels, k, before, best + i, at + i);
+            case 1: top_in_registers(planes + i, pitch, channels, 1, before, best + i, at + i); break;
+            case 2: top_in_registers(planes + i, pitch, channels, 2, before, best + i, at + i); break;
+            case 3: top_in_registers(planes + i, pitch, channels, 3, before, best + i, at + i); break;
+            case 4: top_in_registers(planes + i, pitch, channels, 4, before, best + i, at + i); break;
+            case 5: top_in_registers(planes + i, pitch, channels, 5, before, best + i, at + i); break;
+            case 6: top_in_registers(planes + i, pitch, channels, 6, before, best + i, at + i); break;
+            case 7: top_in_registers(planes + i, pitch, channels, 7, before, best + i, at + i); break;
+            case 8: top_in_registers(planes + i, pitch, channels, 8, before, best + i, at + i); break;
+            default: top_in_memory(planes + i, pitch, channels, k, before, best + i, at + i);
         }
     }
 }

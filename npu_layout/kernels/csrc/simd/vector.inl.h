@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "levels.h"
+#include "move.h"
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -57,7 +58,7 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 /* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
  * once, for which there are not enough registers: with AVX2 16-bit tiles take 0.65 to 0.85 of the time so, 32-bit ones 0.87 to
  * 0.97. Rows come in their order: 0, 4, 8, 12, 1, ... took a tenth longer where they are pages apart. */
-#define HELD(pointer, by)                     \
+#define ADVANCED(pointer, by)                     \
     ({                                        \
         (pointer) += (by);                    \
         __asm__("" : "+r"(pointer));          \
@@ -69,11 +70,11 @@ INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 #else
 #define ADDRESSES 0
 #endif
-#define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? HELD(pointer, by) : ((pointer) += (by))))
+#define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? ADVANCED(pointer, by) : ((pointer) += (by))))
 /* Row after row of the source, s bytes apart. */
 #define EACH_ROW(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s))
-/* Rows that lie apart: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
-#define EACH_ROW_APART(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
+/* Rows in two places: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
+#define EACH_ROW_OF_TWO(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
 #define AT(behind) ((first + r + (behind) < from ? src : later) + (behind)*s)
 #define PUT_ROWS(count, ...) \
     for (int r = 0; r < (count); ++r, NEXT_OF(count, dst, d)) __VA_ARGS__
@@ -144,6 +145,8 @@ INLINE V broadcast(const uint8_t *p) { return _mm512_broadcast_i32x4(_mm_loadu_s
 #define VHIGH_2 _mm512_unpackhi_epi16
 #define VLOW_4 _mm512_unpacklo_epi32
 #define VHIGH_4 _mm512_unpackhi_epi32
+#define VLOW_8 _mm512_unpacklo_epi64
+#define VHIGH_8 _mm512_unpackhi_epi64
 #define SHUFFLES 1
 #elif VB == 32
 typedef __m256i V;
@@ -162,6 +165,8 @@ INLINE V broadcast(const uint8_t *p) { return _mm256_broadcastsi128_si256(_mm_lo
 #define VHIGH_2 _mm256_unpackhi_epi16
 #define VLOW_4 _mm256_unpacklo_epi32
 #define VHIGH_4 _mm256_unpackhi_epi32
+#define VLOW_8 _mm256_unpacklo_epi64
+#define VHIGH_8 _mm256_unpackhi_epi64
 #define SHUFFLES 1
 #else
 typedef B1 V;
@@ -186,6 +191,8 @@ INLINE V broadcast(const uint8_t *p) { return load16(p); }
 #define VHIGH_2 high2
 #define VLOW_4 low4
 #define VHIGH_4 high4
+#define VLOW_8 low8
+#define VHIGH_8 high8
 #if defined(__SSSE3__)
 INLINE V shuffled(V v, V order) { return (V)_mm_shuffle_epi8((__m128i)v, (__m128i)order); }
 #define SHUFFLES 1
@@ -196,11 +203,11 @@ INLINE V shuffled(V v, V order) { return (V)vqtbl1q_u8((uint8x16_t)v, (uint8x16_
 /* 16 / size pixels of `count` channels, a vector for each channel, by one instruction: LD2 to LD4, ST2 to ST4. */
 #define STRUCTURES 1
 #define STRUCTURE(count, size, type, name)                                         \
-    INLINE void get_apart##count##_##size(const uint8_t *p, V x[count]) {          \
+    INLINE void load_planes##count##_##size(const uint8_t *p, V x[count]) {          \
         const type##x##count##_t v = vld##count##q_##name((const void *)p);        \
         for (int c = 0; c < count; ++c) x[c] = (V)v.val[c];                        \
     }                                                                              \
-    INLINE void put_together##count##_##size(uint8_t *p, const V x[count]) {       \
+    INLINE void store_pixels##count##_##size(uint8_t *p, const V x[count]) {       \
         type##x##count##_t v;                                                      \
         for (int c = 0; c < count; ++c) v.val[c] = (type##_t)x[c];                 \
         vst##count##q_##name((void *)p, v);                                        \
@@ -218,6 +225,23 @@ STRUCTURE(4, 4, uint32x4, u32)
 #define SHUFFLES 0
 #endif
 #endif
+
+/* One lane; an immediate of the instruction, which a parameter is not without optimization. */
+INLINE B1 lane_of(V v, int lane) {
+#if LANES == 4
+    return lane == 0 ? LANE(v, 0) : lane == 1 ? LANE(v, 1) : lane == 2 ? LANE(v, 2) : LANE(v, 3);
+#elif LANES == 2
+    return lane == 0 ? LANE(v, 0) : LANE(v, 1);
+#else
+    (void)lane;
+    return LANE(v, 0);
+#endif
+}
+
+/* Interleave the lower halves of each lane, by elements of 1, 2, 4 and 8 bytes. */
+INLINE V interleave_low(int size, V a, V b) {
+    return size == 1 ? (V)VLOW_1(a, b) : size == 2 ? (V)VLOW_2(a, b) : size == 4 ? (V)VLOW_4(a, b) : (V)VLOW_8(a, b);
+}
 
 /* Pieces of 16 / count bytes: piece r of lane l is what piece l of the r-th LANES of them was (GATHERED), or the other
  * way round (SCATTERED). A level that cannot do so in one step works lane by lane. */

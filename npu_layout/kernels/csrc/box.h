@@ -1,0 +1,65 @@
+/* Nested loops over two buffers at once: the walk that every kernel is. */
+#ifndef NPU_LAYOUT_BOX_H
+#define NPU_LAYOUT_BOX_H
+
+#include <stdint.h>
+
+enum { MAX_LOOPS = 16 };
+
+/* n elements; steps in bytes of source and destination, in elements of the parameters. */
+typedef struct {
+    int64_t n, s, d, p;
+} Loop;
+
+/* Nested loops, outermost first, and where they start. */
+typedef struct {
+    int count;
+    Loop loops[MAX_LOOPS];
+    int64_t src, dst, param;
+} Box;
+
+static inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
+
+/* Of rows at such a distance from each other, how many begin in one set of L1: all where that is a multiple of PAGE, or
+ * nearly, half of them where it is half a page more, and otherwise too small a number to matter. CROWD: so many evict
+ * each other. */
+enum { PAGE = 4096, CROWD = 16 };
+static inline int64_t in_one_set(int64_t rows, int64_t distance) {
+    const int64_t pitch = magnitude(distance), offset = (pitch + 8) & (PAGE - 16);
+    return pitch < PAGE / 2 - 8 ? 0 : offset == 0 ? rows : offset == PAGE / 2 ? rows / 2 : 0;
+}
+
+/* Put a loop of more than one element where its step in the destination belongs, the largest first. */
+void box_add(Box *box, Loop k);
+/* The last loop of these steps (0: any step), or -1. */
+int box_find(const Box *box, int64_t s, int64_t d);
+/* Let a loop begin at its end. */
+void box_flip(Box *box, Loop *k);
+/* Put loop i at the end, the rest in their order; the end. */
+int box_last(Box *box, int i);
+
+/* Call `body` with the offsets of every index of the first `count` loops. */
+#define ODOMETER(loops, count, src, dst, param, body)                     \
+    do {                                                                  \
+        int64_t at[MAX_LOOPS] = {0};                                      \
+        int64_t src_ = (src), dst_ = (dst), param_ = (param);             \
+        for (;;) {                                                        \
+            body;                                                         \
+            int k_ = (count)-1;                                           \
+            for (; k_ >= 0; --k_) {                                       \
+                src_ += (loops)[k_].s, dst_ += (loops)[k_].d, param_ += (loops)[k_].p; \
+                if (++at[k_] < (loops)[k_].n) break;                      \
+                src_ -= at[k_] * (loops)[k_].s, dst_ -= at[k_] * (loops)[k_].d;        \
+                param_ -= at[k_] * (loops)[k_].p;                         \
+                at[k_] = 0;                                               \
+            }                                                             \
+            if (k_ < 0) break;                                            \
+        }                                                                 \
+    } while (0)
+
+/* Part `part` of `parts` of a box: false where nothing is left of it. Loops keep their order. */
+int box_cut(Box *box, int64_t part, int64_t parts);
+
+#endif

@@ -1,0 +1,82 @@
+/* The table of fast paths, the levels of this machine, and its last cache. */
+#include "levels.h"
+
+const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
+const char *const dtype_name[DTYPES] = {"int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32"};
+
+const Path paths[PATHS] = {
+    {"copy", "move", "rows of neighbouring elements, in both"},
+    {"rows", "move", "the same of up to 512 bytes, whose neighbours in the destination are not those in the source"},
+    {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
+    {"detour", "move", "the same of neighbours of 16 bytes or less that go on along a third loop: by way of a bench"},
+    {"split", "move", "pixels of 2, 3, 4 or 8 channels, or some of these, to planes; elements of 1, 2 and 4 bytes"},
+    {"merge", "move", "planes to pixels of 2, 3, 4 or 8 channels; elements of 1, 2 and 4 bytes"},
+    {"pixels", "move", "pixels of 2 to 4 bytes to another order or number of channels"},
+    {"reverse", "move", "rows from their end: elements, or pixels moved as one, of up to 16 bytes"},
+    {"padded", "move", "pixels of up to 64 bytes with zeros behind them, or, from planes, of up to 32 bytes, or of 2, 3, 4 or 8 elements"},
+    {"strided", "move", "everything else"},
+    {"load", "convert", "rows of any dtype to float32, shifted, scaled and divided"},
+    {"load transposed", "convert", "8 or more neighbours of 8 or 16 bits, or pixels of 3 and 4 bytes, to planes of float32"},
+    {"store", "convert", "rows of float32 to any dtype but int32, rounded and saturated"},
+    {"store int32", "convert", "rows of float32 to int32"},
+    {"store transposed", "convert", "planes of float32 to 16 bytes or more of neighbours: float16, bfloat16, and int8 and uint8 with one value of each parameter"},
+    {"quantize", "convert", "rows of float32 to bytes and int32 in one step, with one value of each parameter"},
+    {"brief", "convert", "rows of bytes to bytes, where a factor and a summand in float32 give the same"},
+    {"short", "convert", "rows of bytes to bytes, where a factor and a summand in 16 bits give the same"},
+    {"short pixels", "convert", "the same of pixels of 2 to 4 bytes, to another order or number of channels too"},
+    {"gray", "gray", "planes of uint8, and pixels of 3 or 4"},
+    {"gray wide", "gray", "uint16 and float32"},
+    {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
+    {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
+    {"top k", "reduce", "up to 16 values, of planes of any dtype; everything else comes to planes first"},
+    {"top k across", "reduce", "more values, of neighbouring channels, to which everything else comes first; and neighbouring channels of less than 16 positions"},
+    {"softmax", "reduce", "planes; everything else comes to planes first"},
+    {"softmax across", "reduce", "neighbouring channels, to neighbours: of float32 16, or two vectors of 64 bytes, and more, of others 64, where the last vector is mostly full"},
+    {"sigmoid", "reduce", "neighbours; everything else comes to neighbours first"},
+    {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
+};
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static const Level *const levels[] = {&level_base, &level_sse4, &level_avx2, &level_avx512};
+static int has_f16c(void) { /* by its bit: not every compiler knows the name */
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
+}
+static int supported(const Level *level) {
+    __builtin_cpu_init();
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+    if (level == &level_sse4) return !!__builtin_cpu_supports("sse4.1");
+    if (level == &level_avx2) return avx2;
+    if (level == &level_avx512)
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    return 1;
+}
+#else
+static const Level *const levels[] = {&level_base};
+static int supported(const Level *level) { return level == &level_base; }
+#endif
+
+int level_count(void) { return (int)(sizeof levels / sizeof *levels); }
+
+const Level *level_at(int i) {
+    static _Atomic signed char known[sizeof levels / sizeof *levels]; /* a virtual machine takes 20 us for each CPUID */
+    if (!known[i]) known[i] = supported(levels[i]) ? 1 : -1;
+    return known[i] > 0 ? levels[i] : NULL;
+}
+
+static int64_t last_cache = 32 << 20;
+void set_last_cache(int64_t bytes) { last_cache = bytes; }
+
+/* Measured where it holds 32 MB: half of the last cache for one thread, which stores as fast past it as in it; three quarters
+ * for threads that share it, as memory serves one as fast as four, while the cache serves each of them. */
+int past_caches(int64_t touched, int shared) {
+#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and what prepares for them would be in vain */
+    return touched >= last_cache / 4 * (shared ? 3 : 2);
+#else
+    (void)touched, (void)shared;
+    return 0;
+#endif
+}

@@ -1,0 +1,28 @@
+/* Programs: fills, and moves or conversions, as a plan has them, in parts that may run at once. */
+#ifndef NPU_LAYOUT_PROGRAM_H
+#define NPU_LAYOUT_PROGRAM_H
+
+#include "convert.h"
+
+typedef struct {
+    int is_fill;
+    int size;
+    int64_t pad;
+    Move move;
+    Convert convert;
+} Job;
+
+typedef struct {
+    const Level *level;
+    int converts;
+    Arithmetic arithmetic;
+    int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
+    int jobs;
+    Job *job;
+} Program;
+
+/* First all fills, then the moves; the parts of either are the whole and may run at once. */
+void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
+void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
+
+#endif

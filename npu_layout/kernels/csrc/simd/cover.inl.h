@@ -1,0 +1,266 @@
+/* The order in which tiles cover the matrix of a transpose. */
+/* Where the tiles of an axis begin: from `at` on, every `step` elements, but at `lead` in any case; one that does not fit
+ * before n begins earlier. s, d: bytes of one element, in the source and in dst. */
+typedef struct {
+    int64_t at, end, step, n, lead, s, d;
+} Steps;
+INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
+    return at < k->lead && at + by > k->lead ? k->lead : at + by;
+}
+INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
+
+/* One row of tiles, at least one. AHEAD: bytes from what is read to what is asked for, of so many rows. */
+enum { AHEAD = 256 };
+INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
+                    int64_t l1, int ahead, int past) {
+    const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
+    const uint8_t *from = src + place(along, l0) * along->s;
+    uint8_t *to = dst + place(along, l0) * along->d;
+    for (int64_t l = l0;;) {
+        for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+        tile(from, s, to, d, past);
+        const int64_t before = l;
+        l += step, from += from_step, to += to_step;
+        if (__builtin_expect(before < along->lead, 0)) {
+            l = onward(along, before, step);
+            from = src + l * along->s, to = dst + l * along->d;
+        }
+        if (l >= l1) break;
+        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
+    }
+}
+
+/* What is transposed: `a` rows of b elements of the source, sa bytes from one to the next, become b rows of `a`, db bytes from
+ * one to the next. */
+typedef struct {
+    const uint8_t *src;
+    int64_t sa, a;
+    uint8_t *dst;
+    int64_t db, b;
+} Matrix;
+
+/* Elements of a tile, and of the narrow and flat ones for what whole tiles leave; whether there are those, and a joint. */
+typedef struct {
+    int size, rows, columns, least;
+    int edged;
+} Shape;
+
+/* Where whole tiles begin and end. An access that crosses from one cache line to the next costs twice, so they begin at lines
+ * of both sides where rows allow it. */
+typedef struct {
+    int64_t lead, skip;  /* rows before the result's first line, columns before the source's */
+    int64_t rest, under; /* columns that are left to narrow tiles, rows to flat ones; they save a sixteenth or more */
+    int64_t early;       /* elements of the row before in the line in which a row of the result begins */
+    int joins;           /* rows of the result have no gaps: that line is written by one tile of both */
+} Edges;
+INLINE Edges edges_of(const Matrix *m, const Shape *t) {
+    Edges e = {0, 0, 0, 0, 0, 0};
+    if (t->columns * t->size == 64 && m->sa % 64 == 0 && (uintptr_t)m->src % t->size == 0 && m->b >= 4 * t->columns)
+        e.skip = (int64_t)(-(uintptr_t)m->src % 64) / t->size;
+    const int64_t left = (m->b - e.skip) % t->columns;
+    e.rest = t->edged && left <= 2 * t->least && m->b < 16 * t->columns ? left : 0;
+    const int gapless = t->edged && m->db == m->a * t->size && !e.rest;
+    /* Of stores of 16 bytes so small a part crosses a line that to begin with lines does not pay. */
+    if (VB > 16 && m->db % 64 == 0 && (uintptr_t)m->dst % 64 && (uintptr_t)m->dst % t->size == 0 && (gapless || m->a > 128 / t->size))
+        e.lead = (64 - (int64_t)((uintptr_t)m->dst % 64)) / t->size;
+    e.joins = gapless && e.lead;
+    const int64_t below = (m->a - e.lead) % t->rows;
+    e.under = t->edged && !e.joins && below <= 2 * t->least && m->a < 16 * t->rows ? below : 0;
+    e.early = t->rows - e.lead;
+    return e;
+}
+
+/* In which order: in blocks of `block` elements along one axis, of strips of `strip` tiles of the other one, by pieces of
+ * `line` tiles. */
+typedef struct {
+    int by_destination; /* along the destination's rows, which reads a few rows of the source from end to end */
+    int turned;         /* the tiles of a strip come one after the other */
+    int past;           /* past the caches */
+    int64_t strip, line, block, ahead;
+} Walk;
+
+/* Measured: to go along the destination's rows suits short rows of the source, unless wide elements then write to too
+ * many rows at a time, and large results with short rows. BLOCK: bytes of the source that stay in L2 while all of its
+ * columns are read. WIDE: bytes of a row of the result from which on only a few rows share a page, and the walk along
+ * them is given up. FEW_ROWS: of the result, that can be written to at a time wherever they are. LINES: of each row of
+ * the result, one after the other, where rows share sets of the cache. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
+INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
+    const int fills_lines = t->rows * t->size == 64, reads_lines = t->columns * t->size == 64;
+    const int64_t across = m->sa < 0 ? -m->sa : m->sa, down = m->db < 0 ? -m->db : m->db;
+    const int large = m->a * m->b * t->size > LARGE;
+    const int aligned = m->db % 64 == 0 && (e->lead || (uintptr_t)m->dst % 64 == 0);
+    /* Short rows that go past the caches want whole ones at a time, from lines of the source that were asked for before. */
+    const int whole =
+        past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
+    Walk w;
+    w.by_destination = across < down ? t->size < 4 || ((reads_lines || m->b <= FEW_ROWS) && !large)
+                                     : !whole && (large || (fills_lines && down % 1024 == 0));
+    const int64_t step = w.by_destination ? t->rows * t->size : t->columns * t->size;
+    w.strip = step < 64 ? 64 / step : w.by_destination && across < down && down % 512 == 0 ? LINES : 1;
+    const int lines = whole || (past && across < down && aligned && m->a * t->size >= 2048);
+    w.line = lines && !w.by_destination && t->rows * t->size < 64 ? 64 / (t->rows * t->size) : 1;
+    w.turned = w.strip > 1 && w.line == 1;
+    w.past = past && lines;
+    w.ahead = whole ? t->rows : 0;
+    /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
+    const int crowded = down >= WIDE && (across >= down || (down % 1024 == 0 && m->b > FEW_ROWS));
+    const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
+    w.block = !w.by_destination ? !across || across * t->rows * 4 > BLOCK ? INT64_MAX : BLOCK / across / t->rows * t->rows
+              : crowded         ? t->columns
+              : shared          ? COLUMNS
+                                : INT64_MAX;
+    return w;
+}
+
+/* A tour of the matrix: by whole tiles along one axis and then along the other, and over what is left at the edges. */
+typedef struct {
+    Matrix m;
+    Shape tile;
+    Edges edges;
+    Walk walk;
+    Steps over_rows, over_columns, over_rest, over_under, over_all;
+    Steps by, along;
+} Tour;
+INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past) {
+    Tour t = {.m = *matrix, .tile = *shape};
+    const Matrix *m = &t.m;
+    const int size = t.tile.size, least = t.tile.least;
+    t.edges = edges_of(m, &t.tile);
+    t.walk = walk_of(m, &t.tile, &t.edges, past);
+    const Edges *e = &t.edges;
+    const int64_t rows = m->a - e->under, columns = m->b - e->rest;
+    t.over_rows = (Steps){e->joins ? e->lead : 0, e->joins ? m->a - e->early : rows, t.tile.rows, rows, e->lead, m->sa, size};
+    t.over_columns = (Steps){0, columns, t.tile.columns, columns, e->skip, size, m->db};
+    t.over_rest = (Steps){columns, m->b, least, m->b, 0, size, m->db};
+    t.over_under = (Steps){rows, m->a, least, m->a, 0, m->sa, size};
+    t.over_all = (Steps){0, m->b, t.tile.columns, m->b, 0, size, m->db};
+    t.by = t.walk.by_destination ? t.over_rows : t.over_columns;
+    t.along = t.walk.by_destination ? t.over_columns : t.over_rows;
+    if (t.walk.block > t.along.n) t.walk.block = t.along.n;
+    return t;
+}
+
+/* Where rows of the result have no gaps: the lines in which one ends and the next begins; and the ends of the first and
+ * last. */
+INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
+    const Matrix *m = &t->m;
+    const int size = t->tile.size, rows = t->tile.rows;
+    const int64_t early = t->edges.early;
+    for (int64_t i = 0; t->edges.joins && i < m->b; i = onward(&t->over_columns, i, t->tile.columns)) {
+        const int64_t q = place(&t->over_columns, i);
+        const uint8_t *from = m->src + q * size;
+        uint8_t *to = m->dst + q * m->db;
+        if (q)
+            joint(from - size + (m->a - early) * m->sa, from - early * m->sa, (int)early, m->sa, to - early * size, m->db,
+                  t->walk.past);
+        else
+            tile(from, m->sa, to, m->db, 0);
+        if (!q || q == m->b - t->tile.columns)
+            tile(from + (m->a - rows) * m->sa, m->sa, to + (m->a - rows) * size, m->db, 0);
+    }
+}
+
+/* A strip from k0 to k1 of one axis, and of the other one from l0 to l1; with the edges if that is the end. */
+INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
+    const Matrix *m = &t->m;
+    const int size = t->tile.size, turned = t->walk.turned;
+    const Steps outer = turned ? t->along : t->by, row = turned ? t->by : t->along;
+    const int narrowly = t->edges.rest && t->walk.by_destination && l1 == t->along.end;
+    const int flatly = t->edges.under && !t->walk.by_destination && l1 == t->along.end;
+    const int64_t o1 = turned ? l1 : k1, r0 = turned ? k0 : l0, r1 = turned ? k1 : l1;
+    for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
+        const uint8_t *from = m->src + place(&outer, o) * outer.s;
+        uint8_t *to = m->dst + place(&outer, o) * outer.d;
+        lay_row(tile, from, m->sa, to, m->db, &row, r0, r1, t->walk.ahead, t->walk.past);
+        if (flatly) lay_row(flat, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, 0);
+        if (narrowly && !turned)
+            lay_row(narrow, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, t->walk.ahead, t->walk.past);
+    }
+    if (narrowly && turned)
+        for (int64_t k = t->over_rest.at; k < m->b; k += t->tile.least) {
+            const int64_t q = place(&t->over_rest, k);
+            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, t->walk.ahead, t->walk.past);
+        }
+}
+
+/* The edges that no strip comes to. */
+INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
+    const Matrix *m = &t->m;
+    const int size = t->tile.size, least = t->tile.least, by_destination = t->walk.by_destination;
+    if (t->edges.rest && !by_destination)
+        for (int64_t k = t->over_rest.at; k < m->b; k += least) {
+            const int64_t q = place(&t->over_rest, k);
+            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at, t->along.end,
+                    t->walk.ahead, t->walk.past);
+        }
+    if (t->edges.under && (by_destination || t->edges.rest))
+        for (int64_t k = t->over_under.at; k < m->a; k += least) {
+            const int64_t p = place(&t->over_under, k);
+            lay_row(flat, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
+                    by_destination ? 0 : t->over_rest.at, m->b, 0, 0);
+        }
+}
+
+INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shape *shape, const Matrix *matrix, int past) {
+    const Tour tour = tour_of(matrix, shape, past), *t = &tour;
+    const Steps *by = &t->by, *along = &t->along;
+    lay_joints(tile, joint, t);
+    for (int64_t b0 = along->at, b1; b0 < along->end; b0 = b1) {
+        b1 = onward(along, b0, t->walk.block);
+        if (b1 > along->end) b1 = along->end;
+        for (int64_t k0 = by->at, k1; k0 < by->end; k0 = k1) {
+            k1 = t->walk.strip == 1 ? by->end : onward(by, k0, t->walk.strip * by->step);
+            if (k1 > by->end) k1 = by->end;
+            for (int64_t l0 = b0, l1; l0 < b1; l0 = l1) {
+                l1 = t->walk.line == 1 ? b1 : onward(along, l0, t->walk.line * along->step);
+                if (l1 > b1) l1 = b1;
+                lay_strip(tile, narrow, flat, t, k0, k1, l0, l1);
+            }
+        }
+    }
+    lay_edges(narrow, flat, t);
+}
+
+/* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
+#define COVER_BY(tile, edged, joint, narrow, flat, rows, columns, size)                                               \
+    static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+                                                             int64_t db, int64_t b, int past) {                       \
+        const Shape shape = {size, rows, columns, 16 / size, edged};                                                  \
+        const Matrix matrix = {src, sa, a, dst, db, b};                                                               \
+        if (VB > 16 && past) cover(tile, joint, narrow, flat, &shape, &matrix, 1);                                    \
+        else cover(tile, joint, narrow, flat, &shape, &matrix, 0);                                                    \
+    }
+#define COVER(tile, rows, columns, size) COVER_BY(tile, 0, NULL, NULL, NULL, rows, columns, size)
+#define COVER_SQUARES(size, strip) COVER_BY(square##size, 1, square##size##_from, strip, flat##size, 64 / size, 64 / size, size)
+#define COVERS(size)                                              \
+    COVER(tile##size, 16 / size, 16 / size, size)                 \
+    COVER(tile##size##_half_columns, 16 / size, 8 / size, size)   \
+    COVER(tile##size##_half_rows, 8 / size, 16 / size, size)      \
+    COVER(tile##size##_quarter, 8 / size, 8 / size, size)
+COVERS(1)
+COVERS(2)
+COVERS(4)
+COVERS(8)
+#if VB >= 32
+COVER(twicelong1, 32, 16, 1)
+COVER(twice1, 16, 16, 1)
+COVER(twice2, 16, 8, 2)
+COVER(twice4, 8, 4, 4)
+COVER(twice8, 4, 2, 8)
+#endif
+#if VB == 64
+COVER(fourfold1, 64, 16, 1)
+COVER(fourfold2, 32, 8, 2)
+COVER(fourfold4, 16, 4, 4)
+COVER(fourfold8, 8, 2, 8)
+COVER_SQUARES(4, fourfold4)
+#else
+COVER_SQUARES(2, strip2)
+COVER(strip2, 32, 8, 2)
+COVER(strip4, 16, 4, 4)
+#if VB == 16
+COVER_SQUARES(1, strip1)
+#endif
+COVER_SQUARES(4, strip4)
+#endif
