@@ -14,7 +14,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
-from ..diagnosis import Explanation, InputReport
+from ..diagnosis import Candidate, InputReport
 from ..support import __version__
 from . import page
 
@@ -43,7 +43,7 @@ class Exhibit:
     device_samples: np.ndarray
     reference_samples: np.ndarray
     position_error: np.ndarray
-    answers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    answers: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class OutputReport:
     dead: tuple[int, ...] = ()
     tolerances: Mapping[str, tuple[float, float, bool]] = field(default_factory=dict)
     passing: Mapping[str, float] = field(default_factory=dict)
-    ranking: Sequence[Explanation] = ()
+    ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:

@@ -3,8 +3,8 @@
 Imports reports and every wing below.
 """
 
+from .conductor import validate
 from .many import find_recordings, validate_many
 from .tolerances import Tolerance
-from .validation import validate
 
 __all__ = ["Tolerance", "find_recordings", "validate", "validate_many"]

@@ -17,9 +17,9 @@ from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
 from ..support import counted, track
+from .conductor import validate
 from .processes import ProcessDied, Processes
 from .tolerances import Tolerance
-from .validation import validate
 
 PathLike = Union[str, "os.PathLike[str]"]
 Model = Union[str, bytes]
