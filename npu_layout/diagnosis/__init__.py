@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
     from .samples import by_channel, ends
+    from .scales import called
     from .verdict import Judgement, diagnose
     from .wording import doubled
 
@@ -32,6 +33,7 @@ __all__ = [
     "Remade",
     "Situation",
     "by_channel",
+    "called",
     "diagnose",
     "doubled",
     "ends",
@@ -51,6 +53,7 @@ __getattr__, __dir__ = late(
         "Remade": "answers",
         "Situation": "causes",
         "by_channel": "samples",
+        "called": "scales",
         "diagnose": "verdict",
         "doubled": "wording",
         "ends": "samples",

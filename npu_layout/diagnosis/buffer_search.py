@@ -30,7 +30,7 @@ class Hypothesis(NamedTuple):
     spec
         The TensorSpec that reads them.
     score
-        In dB: the variance of the values against that of what a straight line through the reference leaves.
+        In dB: the variance of the values to that of what a straight line through the reference leaves.
     """
 
     spec: TensorSpec

@@ -33,7 +33,7 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
 
 
 def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
-    """For each stored channel the model's channel that it stands for: the nearest in real values, each used once.
+    """Return for each stored channel the model's channel nearest to it in real values, each used once.
 
     Where two orders differ by little, the declared one.
     """
@@ -54,7 +54,7 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
 
 
 def _common_places(evidence: Evidence, axis: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Of each frame (channels, places): real values of the device and of the model, at the same places of all."""
+    """Return (channels, places) of each frame: the device's real values and the model's, at the same places of all."""
     channels = evidence.references[0].shape[axis]
     rest = evidence.references[0].size // channels
     count = max(1, min(rest, _PLACES, _VALUES // (channels * len(evidence.buffers))))
@@ -73,7 +73,7 @@ def _common_places(evidence: Evidence, axis: int) -> tuple[list[np.ndarray], lis
 
 
 def _far(reference: np.ndarray, axis: int) -> np.ndarray:
-    """How far each place is, in its most extreme channel, from that channel's mean."""
+    """Return how far each place is, in its most extreme channel, from that channel's mean."""
     rows = np.moveaxis(finite(reference), axis, 0).reshape(reference.shape[axis], -1)
     return np.asarray(np.abs(rows - rows.mean(1, keepdims=True)).max(0))
 

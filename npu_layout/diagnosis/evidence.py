@@ -183,7 +183,7 @@ class Evidence:
         return min(self._scores(trial, only))
 
     def _scores(self, trial: Trial, only: np.ndarray | None = None) -> tuple[float, float]:
-        """dB of all samples together, and of the channels as equals, which is the same where none is explained."""
+        """Return the dB of all samples together, and of the channels as equals: the same if none is explained."""
         power, error = self._powers(trial)
         floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
         if only is not None:
@@ -196,7 +196,7 @@ class Evidence:
         return together, _db(1.0, float(shares.mean()))
 
     def _powers(self, trial: Trial) -> tuple[np.ndarray, np.ndarray]:
-        """Variance within each channel, and mean square of what is left."""
+        """Return the variance within each channel, and the mean square of what is left."""
         y, e = self.by_channel(trial.codes, trial.places), self.by_channel(trial.left, trial.places)
         return ((y - y.mean(1, keepdims=True)) ** 2).mean(1), (e * e).mean(1)
 
@@ -289,7 +289,7 @@ def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
 
 
 def _distinct(ranking: list[Candidate]) -> list[Candidate]:
-    """Without those that come to the same fix as a better one, or differ from its spec only in the strides."""
+    """Return them without those whose fix is a better one's, or differs from it only in the strides."""
     kept: list[Candidate] = []
     for c in ranking:
         rivals = [k for k in kept if k.cause == c.cause and c.fix is not None]
@@ -299,7 +299,7 @@ def _distinct(ranking: list[Candidate]) -> list[Candidate]:
 
 
 def _form(fix: Any) -> tuple[Any, ...] | None:
-    """What a corrected spec is called by: layout, shape, dtype, and its scale, or how many there are."""
+    """Return what a corrected spec is called by: layout, shape, dtype, and its scale, or how many there are."""
     if not isinstance(fix, TensorSpec):
         return None
     q = fix.quantization

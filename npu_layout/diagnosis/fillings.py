@@ -33,7 +33,7 @@ class Filling(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _layouts(letters: str, shape: tuple[int, ...]) -> tuple[Layout, ...]:
-    """Every axis order, plain and with one blocked axis, and what has names; axes of one index stay in front."""
+    """Return every axis order, plain and with one blocked axis, and what has names; axes of one index stay in front."""
     named = (e.tag.format(block=e.block or 16) for e in NAMED.values() if e.tag.count("{") == 0)
     made = {}
     for tag in dict.fromkeys(itertools.chain(_tags(letters, shape), named)):
@@ -45,7 +45,7 @@ def _layouts(letters: str, shape: tuple[int, ...]) -> tuple[Layout, ...]:
 
 
 def _tags(letters: str, shape: tuple[int, ...]) -> Iterator[str]:
-    """The tags of all axis orders, plain ones first, then with each axis in blocks of each size."""
+    """Yield the tags of all axis orders, plain ones first, then with each axis in blocks of each size."""
     active = [letter for letter, n in zip(letters, shape) if n > 1]
     idle = [letter for letter, n in zip(letters, shape) if n == 1]
     yield from ("".join([*idle, *order]) for order in itertools.permutations(active))
@@ -75,13 +75,13 @@ def fillings(shape: tuple[int, ...], letters: str, size: int) -> Iterator[Fillin
 
 
 def _pitched(extents: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    """Strides of storage dimensions: dense, then with each pitch in turn as long as fills the buffer."""
+    """Yield the strides of storage dimensions: dense, then with each pitch as long as fills the buffer."""
     natural = tuple(math.prod(extents[i + 1 :]) for i in range(len(extents)))
     total = math.prod(extents)
     if total > size:
         return
     yield natural
-    for i in range(len(extents) - 1 if total < size else 0):  # nobody spreads single elements
+    for i in range(len(extents) - 1 if total < size else 0):  # single elements are not spread
         pitch, rest = divmod(size, math.prod(extents[: i + 1]))
         if rest or pitch == natural[i] or extents[i] == 1:
             continue

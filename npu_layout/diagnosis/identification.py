@@ -1,4 +1,4 @@
-"""identify: from flat bytes and one reference tensor to the spec that reads them."""
+"""The spec that reads flat bytes, found with one reference tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .fillings import BLOCKS
 from .thresholds import LEAST, MARGIN
 
 _CHANCE = 120.0  # dB of three values that one in a thousand times the best of a thousand readings explains
-_SHIFTS = 4096  # elements that a tensor is looked for behind where it seems to be
+_SHIFTS = 4096  # elements behind its apparent beginning at which a tensor is looked for
 _TRIED = (
     f"Tried: every order of the axes, one of them in blocks of {BLOCKS[0]} to {BLOCKS[-1]} or as a vendor's name says, "
     f"one pitch longer than needed; not two such pitches, nor anything in front of the tensor, nor half bytes, "
@@ -33,7 +33,7 @@ class Identification:
     ranking
         Hypotheses that read different elements, best first.
     spec
-        The TensorSpec that reads the buffer, or None where none explains it or two do as well.
+        The TensorSpec that reads the buffer, or None if none explains it or two do as well.
     why
         The evidence, in words.
     """
@@ -59,24 +59,24 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     ----------
     flat
         The accelerator's bytes: bytes or a contiguous buffer (integers of 8 and 16 bits and floats of 16 and 32 are
-        tried), or an ndarray, of any dtype, which is right but for its sign (uint8 counts as bytes, bool as uint8).
+        tried), or an ndarray of any dtype, which is right except for its sign (uint8 counts as bytes, bool as uint8).
     reference
-        The tensor that they stand for, such as onnxruntime's output for the same input: numbers of the logical shape.
+        The tensor that they contain, such as onnxruntime's output for the same input: numbers of the logical shape.
     axes
         Letters of the reference's axes; default N, NC, NCW, NCHW, NCDHW by rank.
 
     Returns
     -------
-    An Identification, with one scale, or one for each channel where that explains `MARGIN` dB more. Its `spec` is None
-    where no reading explains `LEAST` dB (more where the reference has less than 32 elements), where another one is
-    within `MARGIN` dB of the best, and where the best explains more from a later element on.
+    An Identification, with one scale, or one for each channel if that explains 3 dB more. Its `spec` is None if no
+    reading explains 4 dB (more if the reference has less than 32 elements), if another one is within 3 dB of the best,
+    and if the best explains more from a later element on.
 
     Raises
     ------
     NpuLayoutError
         On a reference without numbers, or of an unknown rank without `axes`.
     LayoutError
-        Where the buffer is too small for the reference in every dtype.
+        If the buffer is too small for the reference in every dtype.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
 
 
 def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
-    """The reference's values, and the letters of its axes."""
+    """Return the reference's values, and the letters of its axes."""
     wanted = plain_array(reference)
     if wanted.dtype.kind not in "biuf" or wanted.size == 0:
         raise NpuLayoutError(f"reference: expected numbers, got {wanted.dtype} of shape {wanted.shape}")
@@ -113,7 +113,7 @@ def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
 
 
 def _refined(result: Identification, buffer: Buffer, values: np.ndarray, rng: np.random.Generator) -> Identification:
-    """`result` with a scale for each channel if these explain more; without a spec if something is in front of it."""
+    """Return it with a scale for each channel if these explain more; without a spec if the tensor begins later."""
     if result.spec is not None:
         result = _in_place(result, result.spec, buffer.read(str(result.spec.dtype)), values, rng)
     if result.spec is None or result.spec.quantization is None:
@@ -128,7 +128,7 @@ def _refined(result: Identification, buffer: Buffer, values: np.ndarray, rng: np
 def _in_place(
     result: Identification, spec: TensorSpec, read: np.ndarray, values: np.ndarray, rng: np.random.Generator
 ) -> Identification:
-    """`result`, or none where `spec` explains more from a later element on: something lies in front of the tensor."""
+    """Return it without a spec if that explains more from a later element on: something is in front of the tensor."""
     given = spec.to_dict()
     spare = spec.size - TensorSpec.from_dict({k: v for k, v in given.items() if k != "size"}).size
     if not spare:
@@ -148,8 +148,11 @@ def _in_place(
 
 
 def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
-    """Of `count` values a line explains s dB by chance with probability 10 ** (-s * (count - 2) / 20), or less; a
-    thousand lines are tried."""
+    """Return what a ranking amounts to.
+
+    A line explains s dB of `count` values by chance with probability 10 ** (-s * (count - 2) / 20), or less; a thousand
+    lines are tried.
+    """
     if count < 3:
         return Identification(ranking, None, f"{count} elements lie on a line in any order; give a longer reference")
     least = max(LEAST, _CHANCE / (count - 2))

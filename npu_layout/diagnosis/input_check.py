@@ -33,11 +33,11 @@ class InputReport:
     verdict
         "match", or "preprocessing": it is not what the recording's preprocess makes of the frame.
     fix
-        The Preprocessor's arguments that make it of the frame; None where none were found, or none are needed.
+        The Preprocessor's arguments that make it of the frame; None if none were found, or none are needed.
     why
         The evidence, in a sentence.
     spec
-        Its TensorSpec, as declared or as the model takes it.
+        Its TensorSpec, as declared or as the model reads it.
     frames
         The numbers of the frames that were looked at.
     """
@@ -62,7 +62,7 @@ class InputReport:
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return it as a JSON-ready dict."""
         fix = None if self.fix is None else dict(self.fix)
         spec, frames = self.spec.to_dict(), list(self.frames)
         return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
@@ -96,7 +96,7 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
-    """The spec of an input that a Preprocessor can make of one frame; None for others."""
+    """Return the spec of an input that a Preprocessor can make of one frame; None for others."""
     if spec is None:
         axis = image_channels(array.shape)
         if axis is None or array.dtype.kind not in "fu":
@@ -173,7 +173,10 @@ def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgemen
 
 
 def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> Judgement:
-    """`base`: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong."""
+    """Return whether the recorded inputs are what was declared, and if not, what they are.
+
+    base: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong.
+    """
 
     def off(given: How) -> float:
         return max(pair.off(given) for pair in pairs)
@@ -206,7 +209,7 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: b
 
 
 def _spread(pairs: Sequence[_Pair], base: How, changes: Sequence[_Change]) -> float:
-    """By how many steps the inputs of other interpolations differ from the declared one at most."""
+    """Return by how many steps the inputs of other interpolations differ from the declared one at most."""
     made = [pair.made(base) for pair in pairs]
     formulas = [change.arguments for change in changes if change.is_formula]
     return max([_SAME, *(max(pair.off(f, m) for pair, m in zip(pairs, made)) for f in formulas)])

@@ -119,7 +119,7 @@ class _Image:
 
 
 def _affine(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The declared (mean, std); if none is, that which has the range of `x`; None if that is no usual one."""
+    """Return the declared (mean, std); if none is, that which has the range of `x`; None if that is no usual one."""
     declared = normalisation(meta, channels)
     if {"mean", "std"} & set(meta.get("preprocess") or {}):
         return declared
@@ -144,7 +144,7 @@ def _every(image: _Image, frame: np.ndarray | None, limits: tuple[float, float])
 
 
 def _recolored(image: _Image) -> Iterator[Variant]:
-    """Red and blue exchanged, before or after mean and std."""
+    """Yield red and blue exchanged, before or after mean and std."""
     if image.channels != 3 or image.color not in FLIPPED:
         return
     other = FLIPPED[image.color]
@@ -157,7 +157,7 @@ def _recolored(image: _Image) -> Iterator[Variant]:
 
 
 def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
-    """Another mean and std; also saturated, since an integer accelerator has the range that it was calibrated on."""
+    """Yield another mean and std; also saturated, as an integer accelerator has the range that it was calibrated on."""
     ranges = {"the recorded inputs": limits}
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
@@ -177,7 +177,7 @@ def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
 
 
 def _relaid(image: _Image) -> Iterator[Variant]:
-    """The bytes of one layout read as those of the other, before or after mean and std."""
+    """Yield the bytes of one layout read as those of the other, before or after mean and std."""
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, taken = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
@@ -190,7 +190,7 @@ def _relaid(image: _Image) -> Iterator[Variant]:
 
 
 def _refitted(image: _Image, frame: np.ndarray) -> Iterator[Variant]:
-    """The camera's frame fitted in the ways that were not declared."""
+    """Yield the camera's frame fitted in the ways that were not declared."""
     asked = {k: v for k, v in image.how.items() if k in _ARGUMENTS}
     target = TensorSpec(image.x.shape, Layout.plain(image.letters), "float32")
     for what, how in _ways(asked):
@@ -202,7 +202,7 @@ def _refitted(image: _Image, frame: np.ndarray) -> Iterator[Variant]:
 
 
 def _ways(asked: How) -> Sequence[tuple[str, How]]:
-    """Other modes, in the declared and in the other order of colours, and other borders: in words and as arguments."""
+    """Return other modes, in both orders of colours, and other borders: in words and as arguments."""
     resize, pad_value = asked.get("resize", "letterbox"), asked.get("pad_value", 114)
     color = asked.get("color", "RGB")
     colors: dict[str, How] = {"": {}}

@@ -68,7 +68,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
 
 
 def _identified(evidence: Evidence) -> list[_Located]:
-    """What `identify` finds, without what reads the same elements in the same dtype."""
+    """Return what `identify` finds, without what reads the same elements in the same dtype."""
     found: list[_Located] = []
     variances = [float(finite(reference).var()) for reference in evidence.references]
     for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
@@ -91,7 +91,7 @@ def _located(evidence: Evidence, spec: TensorSpec) -> _Located:
 
 
 def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | None:
-    """What the elements of `found` explain: with the declared quantization, unless one of their own explains much more.
+    """Return what the elements of `found` explain: with the declared quantization, unless another explains much more.
 
     `in_place`: whether they are the declared ones in another dtype.
     """
@@ -120,7 +120,7 @@ def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | N
 
 
 def _with_quantization_of(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
-    """`to` with the quantization of `spec`, along the same letter."""
+    """Return `to` with the quantization of `spec`, along the same letter."""
     q = spec.quantization
     if q is not None and q.axis is not None:
         q = Quantization(q.scale, q.zero_point, to.axes.index(spec.axes[q.axis]))

@@ -64,7 +64,7 @@ def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
 
 
 def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndarray:
-    """Which samples are not saturated: by what they should be, since noise is saturated too."""
+    """Return which samples are not saturated: by what they should be, since noise is saturated too."""
     low, high = ends(spec)
     inner = (codes > low) & (codes < high)
     edge = _EDGE * (high - low)
@@ -79,7 +79,7 @@ def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndar
 
 
 def _through(x: np.ndarray, off: np.ndarray) -> float | None:
-    """Scale of the line through a zero point: x over off, off regressed on x."""
+    """Return the scale of the line through a zero point: x over off, off regressed on x."""
     along = float((x * off).sum())
     return float((x * x).sum()) / along if along > 0 else None
 
@@ -126,7 +126,7 @@ def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> I
 
 
 def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, Any]]:
-    """One scale and zero point for all channels: with the declared scale, the declared zero point, with neither."""
+    """Yield a scale and zero point for all channels: with the declared scale, the declared zero point, and neither."""
     wanted, q, declared = fit.evidence.wanted, fit.evidence.spec.quantization, fit.zero_points
     whole = bool((declared == np.rint(declared)).all())
 
@@ -143,7 +143,7 @@ def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, An
 
 
 def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
-    """A scale for each channel, with the declared zero point for all or one for each; and how much the scales differ.
+    """Return a scale for each channel, with the declared zero point or one for each; and how much the scales differ.
 
     None without channels or samples enough. It always explains a little more than one scale for all (`whole`), because
     a network's rounding errors are biased.

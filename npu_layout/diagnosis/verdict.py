@@ -97,7 +97,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], held: bool, comparis
 def _by_parts(
     judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
 ) -> Judgement:
-    """Of an output without a cause, what its parts change: labels, channels, rows, frames."""
+    """Return the judgement of an output without a cause, after its labels, channels, rows and frames."""
     saturated = comparison.cut / comparison.values
     if saturated >= _SATURATED:
         judgement = judgement.noted(wording.saturated(saturated))
@@ -116,7 +116,7 @@ def _by_parts(
 
 
 def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[Part]) -> list[Candidate]:
-    """Without the scales that gain only in channels of which they explain nothing either."""
+    """Return them without the scales that gain only in channels of which they explain nothing either."""
     lost = [p.at for p in unexplained if p.axis is not None and p.axis == evidence.channel_axis]
     if not lost:
         return list(ranking)
@@ -136,7 +136,7 @@ def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Seq
 
 
 def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], held: bool) -> Judgement:
-    """What the candidates amount to."""
+    """Return what the candidates amount to."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
     strong = [c for c in ranking if _accuses(c, score)]
@@ -183,7 +183,7 @@ def _in_doubt(c: Candidate, declared: float) -> bool:
 
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
-    """The judgement if at least one cause is strong."""
+    """Return the judgement if at least one cause is strong."""
     best = strong[0]
     text = wording.explains(best, declared)
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
@@ -210,7 +210,7 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
 
 
 def _varies(evidence: Evidence) -> tuple[bool, bool]:
-    """Whether the model's values, and the device's, vary within the channels by more than rounding."""
+    """Return whether the model's values, and the device's, vary within the channels by more than rounding."""
     floor = 4 * ROUNDING if evidence.steps else 0.0
 
     def varies(x: np.ndarray) -> bool:

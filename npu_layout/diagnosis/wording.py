@@ -184,7 +184,10 @@ def lost(parts: Sequence[Part], channel_axis: int | None) -> str:
 
 
 def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
-    """ "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)"."""
+    """Return which parts these are.
+
+    "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)".
+    """
     axis, count = parts[0].axis, parts[0].among
     where = "" if axis in (None, channel_axis) else f" along axis {axis}"
     what = "frame" if axis is None else "place" if where else "channel"

@@ -15,8 +15,16 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Reports(Mapping[str, Union[Report, str]]):
-    """What `validate_many` found: ``{path: Report}``, in order, with a text in place of the Report where a recording
-    could not be judged. True where there is at least one and every one matches. results: the mapping itself."""
+    """What `validate_many` found: ``{path: Report}``, in order.
+
+    If a recording could not be judged, a text stands in place of its Report. True if there is at least one report and
+    every one matches.
+
+    Parameters
+    ----------
+    results
+        The mapping itself.
+    """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
         self._results = dict(results)
@@ -48,7 +56,7 @@ class Reports(Mapping[str, Union[Report, str]]):
         return f"<Reports {str(self).splitlines()[0]}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what a Report's to_dict gives, or ``{"error": text}``, for each path."""
+        """Return a JSON-ready dict: of each path what a Report's to_dict returns, or ``{"error": text}``."""
         return {
             "match": bool(self),
             "counts": self.counts,
@@ -59,7 +67,7 @@ class Reports(Mapping[str, Union[Report, str]]):
         }
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """The reports as JSON text, written to `path` too where one is given: OSError where it cannot be."""
+        """Return the reports as JSON text, and write it to `path`, if given: OSError if that fails."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..diagnosis import LEAST, MARGIN, Candidate
+from ..diagnosis import LEAST, MARGIN, Candidate, called
 from ..engines import transposed
 from ..errors import NpuLayoutError
 from ..layouts import Layout
@@ -84,20 +84,16 @@ def tiles_of(o: Any) -> list[Tile]:
 def _declared(o: Any, c: Candidate | None) -> Tile:
     title = "As declared" if c is None else f"As declared: {decibels(c.score)}"
     mark = "right-one" if o.verdict == "match" else "given"
-    return Tile(title, _called(o.spec), read(o.spec, None, o.exhibit.buffer), mark)
+    return Tile(title, called(o.spec), read(o.spec, None, o.exhibit.buffer), mark)
 
 
 def _form(spec: TensorSpec, quantization: Quantization | None) -> Any:
-    """A reading that explains nothing is shown once for each of these, whatever its strides are."""
+    """Return what a reading that explains nothing is shown once for, whatever its strides are."""
     return spec.layout, spec.shape, spec.dtype, quantization
 
 
-def _called(spec: TensorSpec) -> str:
-    return f"{spec.storage.describe()} {spec.dtype}"
-
-
 def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
-    """Candidates other than the declared reading, with the spec to read the buffer by; None if they are about inputs.
+    """Yield the other candidates, each with the spec to read the buffer by; None if it is about inputs.
 
     The type and the scale of what explains nothing mean nothing: it is read by the declared ones.
     """
@@ -115,7 +111,7 @@ def _as_declared(c: Candidate, spec: TensorSpec) -> bool:
 
 
 def _typed_as(spec: TensorSpec, of: TensorSpec) -> TensorSpec:
-    """`spec` with the dtype and quantization of another one; itself where they do not fit its buffer."""
+    """Return `spec` with the dtype and quantization of another one; itself if they do not fit its buffer."""
     q = of.quantization
     if q is not None and q.axis is not None and of.axes[q.axis] in spec.axes:
         q = Quantization(q.scale, q.zero_point, spec.axes.index(of.axes[q.axis]))
@@ -131,17 +127,17 @@ def _mark(o: Any, c: Candidate) -> str | None:
 
 
 def _answered(o: Any, c: Candidate) -> Tile:
-    """What the model would have returned."""
+    """Return the tile of what the model would have returned."""
     return Tile(f"The model's answer: {decibels(c.score)}", c.text, o.exhibit.answers[c.trial], _mark(o, c))
 
 
 def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:
-    """What `spec` reads, which is the candidate's or nearly so."""
+    """Return the tile of what `spec` reads, which is the candidate's or nearly so."""
     mark = _mark(o, c)
     what = "The fix" if mark else spoken(c.cause).capitalize()
     tensor = read(spec, c.order, o.exhibit.buffer)
     if spec != c.spec:
-        return Tile(f"{what}: at best {decibels(c.score)}", _called(spec), tensor)
+        return Tile(f"{what}: at best {decibels(c.score)}", called(spec), tensor)
     text = c.text if len(c.text) <= 160 else c.text[:150] + " ..."
     return Tile(f"{what}: {decibels(c.score)}", text, tensor, mark)
 

@@ -1,4 +1,4 @@
-"""Fixes: what mends an output, as Python that can be pasted."""
+"""What fixes an output, as Python that can be pasted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ..engines import axes_in_model
 
 
 def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:
-    """Python for the `fix` of an output that is declared as `spec`, with its channels along an axis of the model's;
-    None where there is none. `buffer`, `inputs` and `outputs` are the reader's: one frame's flat output, all frames'
-    inputs, an output dict or all frames' outputs.
+    """Return Python for the fix of an output; None if there is none.
+
+    spec, channel_axis: as the output is declared, and the axis of its channels in the model's order. The reader has
+    `buffer`, `inputs` and `outputs`: one frame's flat output, all frames' inputs, one frame's or all frames' outputs.
 
     >>> print(code("wrong_input", -1, TensorSpec((1, 3, 4, 4)), 1))
     shift = -1

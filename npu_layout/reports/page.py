@@ -1,7 +1,7 @@
 """The report's page: the verdict first, then for each output its evidence, in figures and in pictures.
 
-What it shows are a Report and its OutputReports, which lie above; it reads their attributes and knows nothing else of
-them.
+It shows a Report and its OutputReports, whose module imports this one: it reads their attributes and knows nothing else
+of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
 
-# verdict: (class of its colours, its sign, what it says)
+# verdict: (class of its colours, its sign, what it means)
 WORDS = {
     "match": ("good", "\u2713", "Read as declared, the outputs are what the model says."),
     "layout": ("bad", "\u2717", "The buffer is stored in another layout or type than declared."),
@@ -37,7 +37,7 @@ WORDS = {
 
 
 def page(report: Any, made_by: str) -> str:
-    """The whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
+    """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
     kind, sign, says = WORDS[report.verdict]
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), _called(report.model)
     wrong = [o.name for o in outputs if o.verdict != "match"]
@@ -66,7 +66,7 @@ def page(report: Any, made_by: str) -> str:
 
 
 def write(path: str | os.PathLike[str], text: str) -> None:
-    """A file that appears whole or not at all. NpuLayoutError where it cannot be written."""
+    """Write a file that appears whole or not at all. NpuLayoutError if it cannot be written."""
     try:
         with whole(path) as file:
             file.write(text.encode())
@@ -76,7 +76,7 @@ def write(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _called(model: str) -> str:
-    """An engine's words for its model: a path, where there is one."""
+    """Return what an engine calls its model: a path, if there is one."""
     return model.removeprefix("model ") if model != "model" else "the model"
 
 
@@ -153,7 +153,7 @@ def _output(place: int, o: Any) -> Html:
 
 
 def _input(found: Any) -> Html:
-    """An input that was recorded with the camera's frame."""
+    """Return the section of an input that was recorded with the camera's frame."""
     code = fixes.code(found.verdict, found.fix, found.spec, None)
     return el(
         "section",
@@ -165,7 +165,7 @@ def _input(found: Any) -> Html:
 
 
 def _maps(o: Any) -> Iterator[Html]:
-    """Where the errors are: over channels, over positions, over values."""
+    """Yield where the errors are: over channels, over positions, over values."""
     if len(o.channels) > 1:
         errors = [f.max_abs for f in o.channels]
         worst = int(np.argmax(errors))

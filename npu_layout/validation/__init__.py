@@ -1,4 +1,4 @@
-"""A recording's outputs paired with the model's, compared, diagnosed and reported.
+"""Whether a recording agrees with its model: outputs are paired, compared, diagnosed and reported.
 
 Imports reports and every wing below.
 """

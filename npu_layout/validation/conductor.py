@@ -1,4 +1,4 @@
-"""validate: whether a recording agrees with the model, and if not, why and how it is fixed."""
+"""Whether a recording agrees with the model, and if not, why and how that is fixed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .tolerances import Tolerance
 _SHOWN = 3  # of the model's answers to other inputs, in the report
 
 
-@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # what is NaN or infinite the report says
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the report counts what is NaN or infinite
 def validate(
     recording: Recording,
     model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
@@ -47,13 +47,13 @@ def validate(
     max_steps: Tolerance = None,
     progress: bool | None = None,
 ) -> Report:
-    """Compare what an accelerator gave with an onnxruntime run of the same model, and say why they differ.
+    """Compare what an accelerator returned with an onnxruntime run of the same model, and find out why they differ.
 
     Parameters
     ----------
     recording
-        Its inputs go to the model, unpacked by their spec where they have one (and normalised by
-        ``meta["preprocess"]``'s mean and std, where the spec's integers are pixels and the model takes floats).
+        Its inputs go to the model, unpacked by their spec if they have one (and normalised by ``meta["preprocess"]``'s
+        mean and std, if the spec's integers are pixels and the model reads floats).
     model
         Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
     min_snr_db, min_cosine, max_abs, max_steps
@@ -64,20 +64,20 @@ def validate(
 
     Returns
     -------
-    A Report, true where every output matches, and where an input that was recorded with the camera's frame is what
+    A Report, true if every output matches, and an input that was recorded with the camera's frame is what
     ``meta["preprocess"]`` makes of it; see OutputReport and InputReport for verdicts and fixes. An output's "match"
     means that reading it as declared is the best explanation of its values, that none other is as good, that it
     explains every channel, row, column and frame, and that the tolerances hold.
 
     Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
-    Where only rounding is left, the model runs once a frame; else up to six run again with inputs made in other ways.
+    If only rounding is left, the model runs once a frame; else up to six run again with inputs made in other ways.
 
     Raises
     ------
     NpuLayoutError
-        Where the model cannot be run on the recorded inputs; the message names input or output.
+        If the model cannot be run on the recorded inputs; the message names input or output.
     RecordingError
-        Where the recording is damaged.
+        If the recording is damaged.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
 
 
 def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
-    """With the whole exchange as the fix of every output that takes part in one.
+    """Return them with the whole exchange as the fix of every output that takes part in one.
 
     With none if another name has the same tensor, so that one of the two was never recorded.
     """
@@ -196,7 +196,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
 
 
 def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
-    """The kept frame whose reference varies most, of those that the model saw made in other ways too."""
+    """Return the kept frame whose reference varies most, of those that the model ran on again."""
     at = max(examined.rows or range(len(kept)), key=lambda i: float(finite(evidence.references[i]).var()))
     answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)
     shown = dict(islice(((trial, answer) for trial, answer in answers if answer is not None), _SHOWN))
