@@ -18,8 +18,8 @@ from npu_layout.diagnosis.input_check import recorded_inputs
 from npu_layout.diagnosis.usual_mistakes import scalings
 from npu_layout.pytest_plugin import assert_matches
 from npu_layout.reports.junit import write_junit
+from tests.support.boards import SIDE, Board, network
 from tests.support.paths import SAMPLES
-from tests.validation.test_validation import SIDE, Board, network
 
 MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 HOW: dict[str, Any] = {"color": "RGB", "mean": MEAN, "std": STD, "resize": "letterbox"}

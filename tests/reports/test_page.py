@@ -22,8 +22,8 @@ from npu_layout.reports.page import WORDS
 from npu_layout.reports.pictures import Sheet, coloured, error_map, histogram
 from npu_layout.reports.report import VERDICTS
 from npu_layout.reports.tables import passes
+from tests.support.boards import CHANNELS, PRE, SHAPE, Board
 from tests.support.browser import Browser
-from tests.validation.test_validation import CHANNELS, PRE, SHAPE, Board
 
 VOID = {"meta", "img"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x00\x1b\ud800\u202e</style></pre>"

@@ -20,7 +20,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.validation import many, processes
-from tests.validation.test_validation import Board, network
+from tests.support.boards import Board, network
 
 # In every process that is started with it: whoever opens a file of a recording called "killer" dies.
 DEADLY = """
