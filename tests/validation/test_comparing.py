@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
+from npu_layout.validation.comparing import chosen
 from tests.support.boards import PRE, SHAPE, SIDE, Board, ending
 
 
@@ -138,3 +139,14 @@ def test_a_model_that_gives_no_numbers(tmp_path: Path, model: bytes, dtype: str,
     output = report.outputs["maps"]
     assert output.verdict == verdict and re.search(says, output.why), output.why
     assert bool(output.channels) == bool(output.ranking) == ("All 10944" not in output.why)
+
+
+@pytest.mark.parametrize("count", [1, 32, 33, 100, 4001])
+@pytest.mark.parametrize("megabytes", [0, 1, 40, 1000])
+def test_kept_frames_are_few_and_in_runs(count: int, megabytes: int) -> None:
+    """Runs of four, from the first frame to the last, within the memory that is for them."""
+    kept = sorted(chosen(count, megabytes << 20))
+    room = 32 if megabytes < 8 else max(4, 256 // megabytes)
+    assert kept[0] == 0 and kept[-1] == count - 1 if len(kept) > 4 else kept == list(range(len(kept)))
+    assert len(kept) == count if count <= room else room - 4 < len(kept) <= room
+    assert count <= room or all(kept[k : k + 4] == list(range(kept[k], kept[k] + 4)) for k in range(0, len(kept), 4))

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
+from npu_layout.validation.pairing import Pairing
 from tests.support.boards import CHANNELS, SHAPE, Board, network, slices
 
 
@@ -78,3 +79,17 @@ def test_channels_of_a_cube_lie_where_the_model_has_them() -> None:
     frames = [({"x": x}, {"y": spec.pack(x[:, order].transpose(0, 2, 3, 1))}) for x in given]
     output = nl.validate(nl.Recording({"y": spec}, frames), slices(list(shape), y=list(shape))).outputs["y"]
     assert output.verdict == "channel_order" and output.fix == tuple(order) and output.channel_axis == 1
+
+
+def test_every_output_is_resolved_once() -> None:
+    two = Board(outputs=("a", "b"))
+    recording = two.recording({"a": two.spec}, [{"a": two.spec.pack(x["a"])} for x in two.answers])
+    references = two.answers[0]
+    pairing = Pairing(recording, references)
+    (output,) = pairing.outputs
+    assert (output.name, output.model.name, output.channel_axis) == ("a", "a", 1) and pairing.missing == ["b"]
+    assert output.spec == output.recorded == two.spec and not output.model.silent and output.comparison is None
+    pairing.check({"a": references["a"][:, :3], "b": references["b"]}, 5)
+    assert "in frame 5" in output.model.silent and list(pairing.comparable(references)) == ["b"]
+    empty = Pairing(recording, {"a": references["a"][:0]}).outputs[0].model
+    assert "has no values" in empty.silent

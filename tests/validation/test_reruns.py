@@ -9,6 +9,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
+from npu_layout.validation.comparing import compare
+from npu_layout.validation.reruns import rerun
 from tests.support.boards import Board
 
 
@@ -48,3 +50,16 @@ def test_an_output_whose_shape_depends_on_the_preprocessing() -> None:
     specs = {"found": nl.TensorSpec((48,), "N", axes="N"), "mean": nl.TensorSpec((1, 3, 8), "NCW")}
     outputs = nl.validate(nl.Recording(specs, frames), model).outputs
     assert outputs["found"].verdict == "preprocessing" and outputs["mean"].verdict != "match", outputs
+
+
+def test_answers_are_those_of_the_model_to_other_inputs(board: Board) -> None:
+    """Each way has one record for all frames, whatever its words are."""
+    recording = board.recording()
+    _, kept = compare(recording, board.engine, False)
+    (remade,) = rerun(board.engine, recording, kept, False).values()
+    assert len({one.text for one in remade}) == len(remade) > 10
+    assert all(len(one.answers) > len(kept) // 3 for one in remade)
+    flipped = next(one for one in remade if "swapped after" in one.text)
+    for row, answer in flipped.answers.items():
+        expected = board.engine.infer(kept[row].inputs["image"][:, ::-1].copy())["maps"]
+        np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-4)
