@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Union
 
 import numpy as np
@@ -64,13 +65,10 @@ def _found(f: Figures | None) -> dict[str, float]:
 
 def passing(f: Figures | None) -> dict[str, float]:
     """Return {tolerance: value that just passes}, rounded to 6 digits towards the side that passes."""
-    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
+    return {k: _rounded(v, ROUND_FLOOR if k.startswith("min") else ROUND_CEILING) for k, v in _found(f).items()}
 
 
-def _rounded(value: float, to: Callable[[float], int]) -> float:
-    if not value or not np.isfinite(value):
-        return value
-    digits = 5 - math.floor(math.log10(abs(value)))
-    if digits > 300:  # 10**digits has to be a float
-        return value
-    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
+def _rounded(value: float, towards: str) -> float:
+    exact = float(value)
+    rounded = float(Context(prec=6, rounding=towards).plus(Decimal(repr(exact)))) if math.isfinite(exact) else exact
+    return rounded if math.isfinite(rounded) else exact
