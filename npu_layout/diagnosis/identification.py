@@ -80,6 +80,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
 
     Examples
     --------
+    >>> from npu_layout import Quantization, TensorSpec, identify
     >>> reference = np.random.default_rng(0).standard_normal((1, 17, 6, 5))
     >>> spec = TensorSpec((1, 17, 6, 5), "NCHW16c", "int8", quantization=Quantization(0.03, 4))
     >>> found = identify(spec.pack(reference), reference)
