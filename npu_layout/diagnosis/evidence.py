@@ -37,7 +37,7 @@ class Trial(NamedTuple):
     steps
         Whether the stored values are rounded to whole steps.
     spec, order
-        The spec that reads the buffer, and the indices of its channels where they are taken in another order.
+        The spec that reads the buffer, and the indices of its channels, if these are in another order.
     rows
         Its frames, where these are not all.
     comparable
@@ -73,7 +73,7 @@ class Candidate(NamedTuple):
         dB that it explains.
     gain
         dB above the declared reading, where the two differ.
-    leans, tells
+    leans, decided
         Where the data are between the declared reading (0) and this one (1), and whether they decide at all.
     trial
         The number of its trial.
@@ -85,7 +85,7 @@ class Candidate(NamedTuple):
     gain: float
     fix: Any
     leans: float = 1.0
-    tells: bool = True
+    decided: bool = True
     spec: TensorSpec | None = None
     order: tuple[int, ...] | None = None
     trial: int = 0
@@ -248,8 +248,8 @@ class Evidence:
         if not common or a.steps != b.steps or a.comparable != b.comparable:
             return None
         left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
-        leans, tells = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
-        return leans if tells else None
+        leans, decided = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
+        return leans if decided else None
 
     def _candidate(self, t: Trial) -> Candidate:
         score = self.score(t)
@@ -267,10 +267,10 @@ class Evidence:
             equals = self._scores(t)[1] - before[1]
             if equals < 0:  # it gains in the loud channels at the cost of the others
                 gain = min(gain, equals)
-        leans, tells = 1.0, True
+        leans, decided = 1.0, True
         if t.steps == self.steps and t.comparable:
-            leans, tells = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
-        return Candidate(t.cause, t.text, score, gain, t.fix, leans, tells, t.spec, t.order)
+            leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
+        return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order)
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:

@@ -180,12 +180,12 @@ def _relaid(image: _Image) -> Iterator[Variant]:
     """Yield the bytes of one layout read as those of the other, before or after mean and std."""
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        written, taken = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
+        written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
         fix = {**image.how, "target": TensorSpec(shape, Layout(wrong), image.dtype, axes=letters)}
         text = f"{wrong} bytes taken as {meant}"
-        shuffled = image.normalised(taken.unpack(written.pack(image.pixels)))
+        shuffled = image.normalised(misread.unpack(written.pack(image.pixels)))
         yield Variant(("layout", wrong, "before"), text, fix, shuffled)
-        shuffled = taken.unpack(written.pack(image.x))
+        shuffled = misread.unpack(written.pack(image.x))
         yield Variant(("layout", wrong, "after"), f"{text}, after mean and std", fix, shuffled)
 
 

@@ -37,7 +37,7 @@ class _Located(NamedTuple):
 
 
 def declared(evidence: Evidence) -> Iterator[Trial]:
-    """Yield the buffer read as its spec says."""
+    """Yield the buffer read as its spec describes."""
     if evidence.fits:
         yield evidence.as_declared()._replace(text=f"as declared, {called(evidence.spec)}", spec=evidence.spec)
 

@@ -178,8 +178,8 @@ def _in_doubt(c: Candidate, declared: float) -> bool:
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
         return False
     if c.cause in _OF_INPUT:
-        return c.tells and c.leans > 0.5
-    return not c.tells or c.leans > 0.5
+        return c.decided and c.leans > 0.5
+    return not c.decided or c.leans > 0.5
 
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:

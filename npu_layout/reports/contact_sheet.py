@@ -33,13 +33,13 @@ def contact_sheet(o: Any) -> Html:
     """Return the sheet of an OutputReport that has an exhibit."""
     reference = o.exhibit.reference
     sheet = Sheet(reference, o.channel_axis)
-    tiles = [Tile("The model", "as onnxruntime runs it: what the device should say", reference), *tiles_of(o)]
+    tiles = [Tile("The model", "as onnxruntime runs it: what the device should return", reference), *tiles_of(o)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict not in _OF_READING and o.exhibit.answers:
         title, hint = (
-            "what the model says, and what the device",
-            "The device says what the model says to its real input. ",
+            "what the model returns, and what the device",
+            "The device returns what the model returns for its real input. ",
         )
     if sheet.scale is None:
         ends = ("its least value in the model", "its greatest")

@@ -34,8 +34,8 @@ def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
 
 def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | None) -> str:
     order = f"\norder = {[int(c) for c in fix]}\nspec = "
-    taken = f".take(order, axis={axes_in_model(spec.axes)[channel_axis or 0]})"
-    return _spec(spec, spec, channel_axis).replace("\nspec = ", order, 1) + taken
+    take = f".take(order, axis={axes_in_model(spec.axes)[channel_axis or 0]})"
+    return _spec(spec, spec, channel_axis).replace("\nspec = ", order, 1) + take
 
 
 def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int | None) -> str:
