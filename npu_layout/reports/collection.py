@@ -46,14 +46,15 @@ class Reports(Mapping[str, Union[Report, str]]):
         """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
+    def _head(self) -> str:
+        counts = ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
+        return f"{len(self)} recording{'' if len(self) == 1 else 's'}: {counts}"
+
     def __str__(self) -> str:
-        head = f"{len(self)} recording{'' if len(self) == 1 else 's'}: " + (
-            ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
-        )
-        return "\n".join([head, *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+        return "\n".join([self._head(), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
 
     def __repr__(self) -> str:
-        return f"<Reports {str(self).splitlines()[0]}>"
+        return f"<Reports {self._head()}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict: of each path what a Report's to_dict returns, or ``{"error": text}``."""

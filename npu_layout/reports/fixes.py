@@ -24,18 +24,22 @@ def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> 
 
 
 def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
-    uses, text = "TensorSpec", repr(fix)
-    if fix.quantization is not None:
-        uses = "Quantization, TensorSpec"
-        if len(text) > 100:
-            text = text.replace(", quantization=", ",\n    quantization=", 1)
-    return f"from npu_layout import {uses}\n\nspec = {text}\ntensor = spec.unpack(buffer)"
+    return _reading(fix)
 
 
 def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | None) -> str:
-    order = f"\norder = {[int(c) for c in fix]}\nspec = "
-    take = f".take(order, axis={axes_in_model(spec.axes)[channel_axis or 0]})"
-    return _spec(spec, spec, channel_axis).replace("\nspec = ", order, 1) + take
+    axis = axes_in_model(spec.axes)[channel_axis or 0]
+    return _reading(spec, f"order = {[int(c) for c in fix]}\n", f".take(order, axis={axis})")
+
+
+def _reading(spec: TensorSpec, before: str = "", after: str = "") -> str:
+    uses, text = "TensorSpec", repr(spec)
+    if spec.quantization is not None:
+        uses = "Quantization, TensorSpec"
+        given = f" quantization={spec.quantization!r}"
+        if len(text) > 100:
+            text = text.replace(given, f"\n   {given}", 1)
+    return f"from npu_layout import {uses}\n\n{before}spec = {text}\ntensor = spec.unpack(buffer){after}"
 
 
 def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int | None) -> str:
