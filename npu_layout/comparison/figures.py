@@ -66,7 +66,7 @@ class Comparison:
         self.labels = Labels() if labels else None
         self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.saturated = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
@@ -87,7 +87,7 @@ class Comparison:
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
         self.parts.add(frame, d, r)
         d, r, finite = (self._by_channel(x) for x in (d, r, finite))
-        self.cut += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
+        self.saturated += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
         error = np.abs(d - r)
         if self._sums is None:
             self._start(len(d), reference.shape)

@@ -98,7 +98,7 @@ def _by_parts(
     judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
 ) -> Judgement:
     """Return the judgement of an output without a cause, after its labels, channels, rows and frames."""
-    saturated = comparison.cut / comparison.values
+    saturated = comparison.saturated / comparison.values
     if saturated >= _SATURATED:
         judgement = judgement.noted(wording.saturated(saturated))
     confused = [] if comparison.labels is None else comparison.labels.confused()
