@@ -15,8 +15,8 @@ import pytest
 import npu_layout as nl
 from npu_layout import pytest_plugin
 from npu_layout.pytest_plugin import assert_matches
+from tests.support.boards import Board, network
 from tests.support.paths import SAMPLES
-from tests.validation.test_validation import Board, network
 
 SAMPLE = SAMPLES / "pytest_project"
 

@@ -1,4 +1,4 @@
-"""Channels: the axis of a model's output whose places are quantities of their own, each of its own unit."""
+"""The channel axis of a model's output: the one whose indices are quantities of their own, each of its own unit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import numpy as np
 from ..layouts import Layout
 from ..support import finite
 
-_SHARE = 0.3  # of what varies, that the places of the last axis have to tell: maps of an object in the middle tell 0.2
-_MORE = 2.0  # times what the places of axis 1 tell
+_SHARE = 0.3  # of the variance that the last axis has to account for: maps of an object in the middle reach 0.2
+_MORE = 2.0  # times what axis 1 accounts for
 
 
 def channel_axis(reference: np.ndarray) -> int | None:
-    """C in the model's own letters (axis 1), or the last axis, where heads have boxes and scores beside each other: its
-    places have means of their own, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does
-    not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). None where there are fewer than two axes.
+    """Return the axis of the channels of a model's output; None if it has fewer than two axes.
+
+    C in the model's own letters (axis 1), or the last axis if it has boxes and scores beside each other: its indices
+    have means of their own, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does not
+    differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85).
 
     reference: an output of the model, any dtype.
     """
@@ -27,19 +29,26 @@ def channel_axis(reference: np.ndarray) -> int | None:
     usual = letters.index("C")
     if last < 2 or 0 in shape or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
         return usual
-    here, there = (_told(finite(reference), axis) for axis in (last, usual))
+    here, there = (_between(finite(reference), axis) for axis in (last, usual))
     return last if (here >= there if last > 2 else here > max(_SHARE, _MORE * there)) else usual
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:
-    """The first of them: "4, 5, 6, 7, 8, 9, ..." """
+    """Return the first of them as text.
+
+    >>> listed(range(4, 20))
+    '4, 5, 6, 7, 8, 9, ...'
+    """
     shown = [str(item) for item in islice(items, most + 1)]
     return ", ".join([*shown[:most], *(["..."] if len(shown) > most else [])])
 
 
-def _told(x: np.ndarray, axis: int) -> float:
-    """The share of the variance that the index along `axis` tells: the ANOVA estimate of the component between groups,
-    (mean square between - within) / count, which is about 0 where there is only noise."""
+def _between(x: np.ndarray, axis: int) -> float:
+    """Return the share of the variance that the index along `axis` accounts for.
+
+    The ANOVA estimate of the component between groups, (mean square between - within) / count, which is about 0 if
+    there is only noise.
+    """
     groups = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1).astype(np.float64, copy=False)
     count, each = groups.shape
     if count < 2 or each < 2:

@@ -1,4 +1,4 @@
-"""Comparison: the figures of one output, device against reference, gathered frame by frame in constant memory."""
+"""The figures of one output, device against reference, gathered frame by frame in constant memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MOST_DB = 200.0  # dB of values that are equal to the last bit
 class Figures(NamedTuple):
     """How far a device's values are from the reference's.
 
-    `at` is the place of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
-    that of the largest error in quantisation steps (None for floats), `argmax_agreement` the share of positions where
-    the reference's largest channel is one of the device's largest, and not because all are equal, or, of labels, where
-    they are the same (None where there is one channel). `low` and `high` are the reference's range, `device_low` and
-    `device_high` the device's.
+    `at` is the index of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
+    the largest error in quantisation steps (None for floats). `argmax_agreement` is the share of positions at which
+    the reference's largest channel is one of the device's largest, and not because all are equal; of labels, the share
+    at which they are the same; None if there is one channel. `low` and `high` are the reference's range, `device_low`
+    and `device_high` the device's.
     """
 
     values: int
@@ -38,7 +38,7 @@ class Figures(NamedTuple):
 
 
 def decibels(power: float, error: float) -> float:
-    """``10 log10(power / error)``, within +-MOST_DB."""
+    """Return ``10 log10(power / error)``, within +-MOST_DB."""
     if error <= 0 or power <= 0:
         return MOST_DB if error <= 0 else -MOST_DB
     return float(min(max(10 * math.log10(power / error), -MOST_DB), MOST_DB))
@@ -55,7 +55,7 @@ class Comparison:
         Real size of a quantisation step: a number, an array along the channels, one that is broadcast to the outputs'
         shape, or None for floats.
     ends
-        Lowest and highest value that the device can hold: numbers, or arrays along the channels.
+        Lowest and highest value that the device can store: numbers, or arrays along the channels.
     labels
         Whether the values are class numbers.
     """
@@ -66,7 +66,7 @@ class Comparison:
         self.labels = Labels() if labels else None
         self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.values = self.cut = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.saturated = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
@@ -74,8 +74,11 @@ class Comparison:
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
-        """device, reference: arrays of one shape, in the model's axes order. Where one of them is not finite and the
-        other is not the same, it is counted as `non_finite`; such places are left out of every figure."""
+        """Add a frame: arrays of one shape, in the model's axes order.
+
+        An element that is not finite on one side and not the same on the other is counted as `non_finite`. What is not
+        finite on either side is left out of every figure.
+        """
         d, r = (np.asarray(x, np.float64) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
         self.values += r.size
@@ -84,7 +87,7 @@ class Comparison:
             d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
         self.parts.add(frame, d, r)
         d, r, finite = (self._by_channel(x) for x in (d, r, finite))
-        self.cut += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
+        self.saturated += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
         error = np.abs(d - r)
         if self._sums is None:
             self._start(len(d), reference.shape)
@@ -105,8 +108,8 @@ class Comparison:
             self._agreed, self._positions = self.labels.equal, self.labels.places
         elif len(d) > 1:
             most = d.max(0)
-            tells = (most > d.min(0)) | (r.max(0) == r.min(0))
-            self._agreed += int((tells & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())
+            decided = (most > d.min(0)) | (r.max(0) == r.min(0))
+            self._agreed += int((decided & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())
             self._positions += d.shape[1]
         rest = [n for i, n in enumerate(reference.shape) if i != self.channel_axis]
         squares = (error * error).mean(0).reshape(rest or (1,))
@@ -154,7 +157,7 @@ class Comparison:
 
     @property
     def whole(self) -> Figures | None:
-        """The figures of all channels; None where nothing was added."""
+        """The figures of all channels; None if nothing was added."""
         if self._sums is None or not self._sums[0].any():
             return None
         steps = self._in_steps()
@@ -176,7 +179,7 @@ class Comparison:
 
     @property
     def dead(self) -> tuple[int, ...]:
-        """Channels that vary in the reference, but by less than half a step: the device cannot show it."""
+        """Channels that vary in the reference by less than half a step, which the device cannot show."""
         return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
 
 

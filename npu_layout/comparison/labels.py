@@ -1,4 +1,4 @@
-"""Labels: outputs of class numbers, of which one is not more than another: equal or not, and taken for which."""
+"""Outputs of class numbers, which have no order: how many are equal, and which are confused."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 _FIRST, _COUNT = -1, 1024  # labels that are counted; the device's others are one
-_MOST = 256  # different ones: what has more is a number, or an index
-_ENOUGH = 16  # places of a label
+_MOST = 256  # different ones: an output that has more is of numbers, or of indices
+_ENOUGH = 16  # elements of a label
 
 
 class Confused(NamedTuple):
-    """A label of the model's that the device mostly gives as another one, in such a share of its places."""
+    """A label of the model that the device mostly returns as another one, and the share of its elements."""
 
     label: int
     given: int
@@ -27,7 +27,7 @@ class Labels:
         self._seen: np.ndarray | None = np.zeros((_COUNT, _COUNT + 1), np.int64)  # the model's, the device's
 
     def add(self, device: np.ndarray, model: np.ndarray) -> None:
-        """device, model: whole numbers, arrays of one shape."""
+        """Add a frame: arrays of whole numbers, of one shape."""
         self.equal += int((device == model).sum())
         self.places += model.size
         if self._seen is None or not model.size:
@@ -41,7 +41,7 @@ class Labels:
         self._seen += np.bincount(codes.ravel().astype(np.int64), minlength=self._seen.size).reshape(self._seen.shape)
 
     def confused(self) -> list[Confused]:
-        """By the model's label; nothing where there are so many that they are none."""
+        """Return them by the model's label; nothing if there are so many that they are no labels."""
         if self._seen is None:
             return []
         places = self._seen.sum(1)

@@ -1,9 +1,9 @@
-"""Parts: whether every channel, row, column and frame of an output is explained, and not only all of it together.
+"""Whether every channel, row, column and frame of an output is explained, and not only all of it together.
 
-A part is explained by nothing where the error is as large as what varies in it, and that is more than rounding and the
-noise of the explained parts can be. Rows and frames are noisy alike. Channels, which may lie along the last axis, are
-quantities of different units, and their noise grows with their values; still a faint one is nothing to tell where its
-error is the others' own.
+Nothing explains a part if the error is as large as what varies in it, and that is more than rounding and the noise of
+the explained parts can be. Rows and frames have the same noise. Channels, which may be the last axis, are quantities of
+different units, and their noise grows with their values; still, a faint one is not reported if its error is as large as
+the others'.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import numpy as np
 _ALL = 0.8  # of what varies, as error: a constant leaves all of it, random values and another frame's leave more
 _OFF = 0.5  # how far from 1 the slope of the device's values over the model's is where there is more than noise
 _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
-_DIGITS = 1e-3  # of the largest value: what varies by less is left to the precision of floats
-_MANY = 8  # times the usual error is far above it
-_ENOUGH = 16  # values, for their largest to say how much they vary
+_DIGITS = 1e-3  # of the largest value: what varies by less may be the precision of floats
+_MANY = 8  # times the usual error is far more
+_ENOUGH = 16  # values, for their largest to show how much they vary
 _ALIKE = 8  # neighbouring values err alike: so many count as one
 _SURE = 5.0  # deviations
 _NEAR = 4.0  # times: an error so near that of the other parts is their noise
-TELLING = 0.1  # a range that is worth telling beside larger ones: what networks put out is of the order of one
+TELLING = 0.1  # a range worth reporting beside larger ones: what networks return is of the order of one
 
 
 class Part(NamedTuple):
-    """Index `at` among so many along `axis` of the model's output, or of the frames (None). `span`: how far apart the
-    model's values are there; `why` says what the device's are, where that is plain."""
+    """Index `at` of `among` along `axis` of the model's output, or of the frames (None).
+
+    `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if that
+    is plain.
+    """
 
     axis: int | None
     at: int
@@ -37,7 +40,7 @@ class Part(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Of parts, an array each. `model` to `error`: sums; `low` and `high` are the model's ends."""
+    """Sums over parts, an array each; `low` and `high` are the ends of the model's values."""
 
     values: np.ndarray
     model: np.ndarray
@@ -52,7 +55,7 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, products: Sequence[np.ndarray], axis: int | None) -> _Sums:
-        """Of what lies at each index of `axis`; None: of everything as one part."""
+        """Return those of each index of `axis`; None: of everything as one part."""
         model, device = products[:2]
         along = tuple(i for i in range(model.ndim) if i != axis)
         sums = [np.atleast_1d(x.sum(along)) for x in products]
@@ -61,6 +64,7 @@ class _Sums(NamedTuple):
         return cls(values, *sums, *map(np.atleast_1d, ends))
 
     def plus(self, other: _Sums) -> _Sums:
+        """Return the sums of both."""
         merged = [a + b for a, b in zip(self[:6], other[:6])]
         for a, b, further in zip(self[6:], other[6:], 2 * (np.minimum, np.maximum)):
             merged.append(further(a, b))
@@ -68,20 +72,25 @@ class _Sums(NamedTuple):
 
     @property
     def peak(self) -> np.ndarray:
+        """The model's largest absolute value in each part."""
         return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
 
     def part(self, axis: int | None, i: int) -> Part:
+        """Return the part at an index."""
         constant = self.device_low[i] == self.device_high[i]
         why = f"the device's values there are always {self.device_low[i]:g}" if constant else ""
         return Part(axis, i, len(self.values), float(self.high[i] - self.low[i]), why)
 
     def least(self, steps: Any) -> np.ndarray:
-        """What has to vary, to be told from rounding."""
+        """Return the variance that exceeds rounding."""
         return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * self.peak) ** 2))
 
     def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
-        """Indices. steps: of each part or of all; alike: whether the parts are noisy alike, and not by their largest
-        value alone; about: 0 where it is not the mean that counts for nothing."""
+        """Return the indices of parts that nothing explains.
+
+        steps: of each part or of all; alike: whether all parts have the same noise, and not one by their largest value;
+        about: 0 if the mean counts, too.
+        """
         mean = about * self.model / self.values
         power = self.squares / self.values - mean**2
         error = self.error / self.values
@@ -101,17 +110,18 @@ class _Sums(NamedTuple):
 
 
 def _products(device: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what _Sums are sums of."""
     return model, device, model * model, model * device, (device - model) ** 2
 
 
 def _most(values: np.ndarray) -> Any:
-    """How many times its expectation the mean square of so many values of noise may be (Wilson and Hilferty)."""
+    """How many times its expectation the mean square of so much noise may be (Wilson and Hilferty)."""
     spread = 2 / (9 * np.maximum(values / _ALIKE, 1))
     return (1 - spread + _SURE * np.sqrt(spread)) ** 3
 
 
 class Parts:
-    """Gathers them frame by frame; memory grows by a few numbers a frame.
+    """The parts of one output, gathered frame by frame; memory grows by some numbers a frame.
 
     Parameters
     ----------
@@ -128,7 +138,7 @@ class Parts:
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> None:
-        """device, model: finite float64 arrays of one shape, in the model's axes order."""
+        """Add a frame: finite float64 arrays of one shape, in the model's axes order."""
         products = _products(device, model)
         self._last_axis = model.ndim - 1
         for axis, count in enumerate(model.shape):
@@ -144,7 +154,7 @@ class Parts:
 
     @property
     def frozen(self) -> bool:
-        """Whether the device gave the same values for every frame, while the model's changed."""
+        """Whether the device's values are the same for every frame, while the model's change."""
         later = self._frames[1:]
         if not later or not all(again for *_, again in later):
             return False
@@ -157,7 +167,7 @@ class Parts:
         return _Sums(*columns[which * count : (which + 1) * count])
 
     def unexplained(self) -> list[Part]:
-        """Channels first, then other axes, then frames by their number."""
+        """Return the parts that nothing explains: channels, then other axes, then frames by their number."""
         found: list[Part] = []
         for axis in sorted(self._axes, key=lambda a: (a != self._channel_axis, a)):
             sums = self._axes[axis]
@@ -174,8 +184,10 @@ class Parts:
         return found
 
     def lost(self) -> list[Part]:
-        """Where the model's values vary by less than half a step, so that the device cannot show it; along other axes
-        than the channels' where they are less than a step too."""
+        """Return the parts whose values vary by less than half a step, which the device cannot show.
+
+        Along other axes than the channels', only if the values are less than a step, too.
+        """
         found: list[Part] = []
         for axis, sums in self._axes.items():
             steps = self._steps if axis == self._channel_axis else np.where(sums.peak < self._step, self._step, 0.0)
@@ -184,7 +196,7 @@ class Parts:
         return found
 
     def worst_frames(self) -> list[Part]:
-        """Frames whose error is far above the usual one."""
+        """Return the frames whose error is far more than the usual one."""
         itself = self._frame_sums(0)
         worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
         return [itself.part(None, int(k))._replace(at=self._frames[k][0]) for k in worst]

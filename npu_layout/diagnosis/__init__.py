@@ -6,30 +6,39 @@ Imports comparison, recordings, frames, engines, buffers, layouts and support.
 from typing import TYPE_CHECKING
 
 from ..support import late
-from .identification import Hypothesis, Identification, identify
+from .buffer_search import Hypothesis
+from .identification import Identification, identify
+from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from . import causes
-    from .case import LEAST, MARGIN, Case, Explanation, arithmetic, by_channel, ends
+    from .answers import Remade
+    from .causes import Situation
+    from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
-    from .verdicts import judge
+    from .samples import by_channel, ends
+    from .scales import called
+    from .verdict import Judgement, diagnose
+    from .wording import doubled
 
 __all__ = [
     "LEAST",
     "MARGIN",
-    "Case",
-    "Explanation",
+    "Candidate",
+    "Evidence",
     "Hypothesis",
     "Identification",
     "InputReport",
-    "arithmetic",
+    "Judgement",
+    "Remade",
+    "Situation",
     "by_channel",
-    "causes",
+    "called",
+    "diagnose",
+    "doubled",
     "ends",
     "identify",
     "image_channels",
-    "judge",
     "recorded_inputs",
     "variants",
 ]
@@ -37,17 +46,18 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
-        "Case": "case",
-        "Explanation": "case",
+        "Candidate": "evidence",
+        "Evidence": "evidence",
         "InputReport": "input_check",
-        "LEAST": "case",
-        "MARGIN": "case",
-        "arithmetic": "case",
-        "by_channel": "case",
-        "causes": "causes",
-        "ends": "case",
+        "Judgement": "verdict",
+        "Remade": "answers",
+        "Situation": "causes",
+        "by_channel": "samples",
+        "called": "scales",
+        "diagnose": "verdict",
+        "doubled": "wording",
+        "ends": "samples",
         "image_channels": "input_variants",
-        "judge": "verdicts",
         "recorded_inputs": "input_check",
         "variants": "input_variants",
     },

@@ -13,19 +13,18 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording, normalisation
-from .input_variants import FLIPPED, PADS, image_channels
-from .usual_mistakes import scalings
+from .input_variants import FLIPPED, PADS, How, image_channels
+from .usual_mistakes import mistakes
+from .verdict import Judgement
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
-How = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class InputReport:
-    """What `validate` knows of an input that was recorded with the camera's frame.
+    """What `validate` finds out about an input that was recorded with the camera's frame.
 
     Attributes
     ----------
@@ -34,11 +33,11 @@ class InputReport:
     verdict
         "match", or "preprocessing": it is not what the recording's preprocess makes of the frame.
     fix
-        The Preprocessor's arguments that make it of the frame; None where none were found, or none are needed.
+        The Preprocessor's arguments that make it of the frame; None if none were found, or none are needed.
     why
         The evidence, in a sentence.
     spec
-        Its TensorSpec, as declared or as the model takes it.
+        Its TensorSpec, as declared or as the model reads it.
     frames
         The numbers of the frames that were looked at.
     """
@@ -63,16 +62,18 @@ class InputReport:
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return it as a JSON-ready dict."""
         fix = None if self.fix is None else dict(self.fix)
         spec, frames = self.spec.to_dict(), list(self.frames)
         return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
 
 
 def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
-    """{name: what is known of it} of the one input that is an image: the first, the middle and the last of its frames
-    are made anew. Nothing where the recording has no camera frames or does not say how its inputs were made, or where a
-    Preprocessor cannot make them."""
+    """Return {name: report} of the one input that is an image.
+
+    The first, the middle and the last of its frames are made again. Nothing if the recording has no camera frames or
+    does not state how its inputs were made, or if a Preprocessor cannot make them.
+    """
     declared, count = recording.meta.get("preprocess"), len(recording.frames)
     if not count or not declared or not isinstance(declared, Mapping):
         return {}
@@ -90,12 +91,12 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         return {}
     if found is None:
         return {}
-    verdict, fix, why = found
-    return {name: InputReport(name, verdict, fix and {**declared, **fix}, why, spec, tuple(numbers))}
+    fix = found.fix and {**declared, **found.fix}
+    return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
-    """The spec of an input that a Preprocessor can make of one frame; None for others."""
+    """Return the spec of an input that a Preprocessor can make of one frame; None for others."""
     if spec is None:
         axis = image_channels(array.shape)
         if axis is None or array.dtype.kind not in "fu":
@@ -114,19 +115,19 @@ class _Pair:
     def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
         self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
         self.channels = spec.shape[spec.axes.index("C")]
-        # What takes integers that mean nothing else takes the pixels: mean and std are the compiled model's.
-        self.takes_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
+        # Integers that are not quantised are the pixels: mean and std are the compiled model's.
+        self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last: a list of changes keeps most arguments
 
     def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
-        """mean and std, to be broadcast over the input."""
+        """Return mean and std in a shape that is broadcast over the input."""
         along = [self.channels if letter == "C" else 1 for letter in self.spec.axes]
-        stated = {} if self.takes_pixels else {"preprocess": how}
+        stated = {} if self.is_pixels else {"preprocess": how}
         mean, std = (values.reshape(along) for values in normalisation(stated, self.channels))
         return mean, std
 
     def made(self, how: How) -> np.ndarray:
-        """The input as `how` makes it, saturated and rounded where it is quantised."""
+        """Return the input as `how` makes it, saturated and rounded if it is quantised."""
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
         if not self._fitted[1].size or self._fitted[0] != fitting:
             target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
@@ -136,24 +137,16 @@ class _Pair:
         return made if self.spec.quantization is None else self.spec.unpack(self.spec.pack(made))
 
     def step(self, how: How) -> float:
-        """What cannot be told apart, in pixel values: one of them, or a step of the input where that is larger."""
+        """Return what cannot be distinguished, in pixel values: one, or a step of the input if that is larger."""
         quantization = self.spec.quantization
         scale = 0.0 if quantization is None else float(np.max(quantization.scale))
         return max(1.0, scale * float(abs(self.arithmetic(how)[1]).max()))
 
     def off(self, how: How, other: np.ndarray | None = None) -> float:
-        """By how many steps the recorded input, or another, differs from what `how` makes: the root mean square."""
+        """Return by how many steps, root mean square, the recorded input, or another, is not what `how` makes."""
         error = (self.made(how) - (self.recorded if other is None else other)) * self.arithmetic(how)[1]
         off = float(np.sqrt(np.square(error).mean(dtype=np.float64))) / self.step(how)
         return off if np.isfinite(off) else np.inf
-
-
-class _Found(NamedTuple):
-    """`fix`: arguments that make what was recorded."""
-
-    verdict: str
-    fix: How | None
-    why: str
 
 
 class _Change(NamedTuple):
@@ -164,9 +157,12 @@ class _Change(NamedTuple):
     is_formula: bool = False
 
 
-def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> _Found | None:
-    """Where neither mean nor std is said, any usual ones will do, and nothing is said against others."""
-    if pairs[0].takes_pixels or {"mean", "std"} & how.keys():
+def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgement | None:
+    """Return what is found, or None.
+
+    If neither mean nor std is declared, any usual ones are accepted, and nothing is stated against others.
+    """
+    if pairs[0].is_pixels or {"mean", "std"} & how.keys():
         return _judged(pairs, how, numbers)
     usually = (
         _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers, scaled=False)
@@ -176,8 +172,11 @@ def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> _Found |
     return min(explained, key=lambda found: found.verdict != "match", default=None)
 
 
-def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> _Found:
-    """`base`: what was declared, mean and std with it; scaled: whether those were said, so that others are wrong."""
+def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> Judgement:
+    """Return whether the recorded inputs are what was declared, and if not, what they are.
+
+    base: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong.
+    """
 
     def off(given: How) -> float:
         return max(pair.off(given) for pair in pairs)
@@ -187,12 +186,10 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: b
 
     frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
     if declared <= _SAME:
-        return _Found("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
+        return Judgement("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
     changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0], scaled)]
     offs = [off(change.arguments) for change in changes]
-    made = [pair.made(base) for pair in pairs]
-    formulas = [change.arguments for change in changes if change.is_formula]
-    spread = max([_SAME, *(max(p.off(f, m) for p, m in zip(pairs, made)) for f in formulas)])
+    spread = _spread(pairs, base, changes)
     best = min(range(len(changes)), key=offs.__getitem__)
     if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by a formula of the user's own
         best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
@@ -200,19 +197,26 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: b
     if offs[best] <= max(_SAME, min(spread, declared / 2)):
         arguments, words, _ = changes[best]
         by = f"{pixels(arguments, offs[best])} pixel values off in {frames}, and {off_by} from what was declared"
-        return _Found("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
+        return Judgement("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
     nearest = min(off for off, change in zip(offs, changes) if change.is_formula)
     if declared <= spread or nearest <= _SAME:
         most = f"other interpolations by up to {pixels(base, spread)}"
         why = "It is what preprocess= makes of the frame, but for the formula that resizes: it differs by"
-        return _Found("match", None, f"{why} {off_by}, {most} ({frames}).")
+        return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[max(range(len(pairs)), key=lambda i: pairs[i].off(base))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    return _Found("preprocessing", None, f"{why} ({frames} made anew).")
+    return Judgement("preprocessing", None, f"{why} ({frames} made anew).")
+
+
+def _spread(pairs: Sequence[_Pair], base: How, changes: Sequence[_Change]) -> float:
+    """Return by how many steps the inputs of other interpolations differ from the declared one at most."""
+    made = [pair.made(base) for pair in pairs]
+    formulas = [change.arguments for change in changes if change.is_formula]
+    return max([_SAME, *(max(pair.off(f, m) for pair, m in zip(pairs, made)) for f in formulas)])
 
 
 def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
-    """What is often done instead, the commonest first; scaled: to mean and std, too."""
+    """Yield what is often done instead, the commonest first; scaled: to mean and std, too."""
     color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
     mean, std = (np.ravel(values) for values in pair.arithmetic(how))
     swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
@@ -225,9 +229,9 @@ def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
     for mode in MODES:
         if mode != resize:
             yield _Change({"resize": mode}, f"resize={mode!r}")
-    if scaled and not pair.takes_pixels:
-        for what, (m, s) in scalings(mean, std, color).items():
-            yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({what})")
+    if scaled and not pair.is_pixels:
+        for _, text, m, s in mistakes(mean, std, color):
+            yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})")
     for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
         yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
     for interpolation in INTERPOLATIONS:

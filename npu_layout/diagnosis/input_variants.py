@@ -1,8 +1,8 @@
-"""What may have been done to a frame other than what was declared, as the inputs that the model would then have got."""
+"""What may have been done to a frame other than what was declared, as the inputs that the model would then have had."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -10,40 +10,34 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import MODES, Preprocessor
+from ..frames import MODES, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, normalisation
-from .usual_mistakes import scalings
+from .usual_mistakes import mistakes
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
-# Range of a normalised image -> the mean and std that usually make it.
-_USUAL = {(0, 1): (0, 255), (0, 255): (0, 1), (-1, 1): (127.5, 127.5)}
 PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
+_NEAR = 1e-3  # that values may be outside a range and still be of it
+_AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of what varies: what differs by less is the same input
+
+How = dict[str, Any]
 
 
 class Variant(NamedTuple):
-    """Another way to make an input: in words, as the Preprocessor's arguments, and the input of the model."""
+    """Another way to make an input.
 
+    As an id that is the same for every frame, in words, as the Preprocessor's arguments, and the input of the model.
+    """
+
+    id: tuple[Any, ...]
     text: str
-    fix: dict[str, Any]
+    fix: How
     x: np.ndarray
 
 
-def _known(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The declared (mean, std); where none is, told from the range of `x`; None where that is no usual one."""
-    declared = normalisation(meta, channels)
-    if {"mean", "std"} & set(meta.get("preprocess") or {}):
-        return declared
-    low, high = float(np.min(x)), float(np.max(x))
-    for (least, most), (mean, std) in _USUAL.items():
-        if least - 1e-3 <= low and high <= most + 1e-3:
-            return np.full(channels, float(mean)), np.full(channels, float(std))
-    return None
-
-
 def image_channels(shape: tuple[int, ...]) -> int | None:
-    """Where an image input has its channels; None for what is no image."""
+    """Return the axis of an image input's channels; None if the shape is of no image."""
     if len(shape) != 4 or min(shape) < 1:
         return None
     return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
@@ -52,7 +46,7 @@ def image_channels(shape: tuple[int, ...]) -> int | None:
 def variants(
     x: np.ndarray, meta: Mapping[str, Any], frame: np.ndarray | None, limits: tuple[float, float]
 ) -> Iterator[Variant]:
-    """Every other way to make `x`, an image as the model takes it: no two of them nearly alike, none like `x`.
+    """Yield every other way to make `x`, an image as the model reads it: no two nearly alike, none like `x`.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs.
@@ -61,10 +55,11 @@ def variants(
     axis = image_channels(x.shape)
     if axis is None:
         return
-    seen = [_Input.of(np.asarray(x, np.float64))]
-    for variant in _every(x, axis, meta, frame, limits):
+    image = _Image(x, axis, meta)
+    seen = [_Input.of(image.x)]
+    for variant in _every(image, frame, limits):
         made = _Input.of(variant.x)
-        if not _alike(made, seen[0], 0.02) and not any(_alike(made, other, 0.002) for other in seen):
+        if not _alike(made, seen[0], _AS_GIVEN) and not any(_alike(made, other, _AS_ANOTHER) for other in seen):
             seen.append(made)
             yield variant._replace(x=variant.x.astype(x.dtype))
 
@@ -85,79 +80,139 @@ def _alike(a: _Input, b: _Input, share: float) -> bool:
     return all(float(((u - v) ** 2).mean()) <= most for u, v in ((a.means, b.means), (a.x, b.x)))
 
 
-def _every(
-    given: np.ndarray, axis: int, meta: Mapping[str, Any], frame: np.ndarray | None, limits: tuple[float, float]
-) -> Iterator[Variant]:
-    x, channels = np.asarray(given, np.float64), given.shape[axis]
-    base = dict(meta.get("preprocess") or {})
-    color = base.get("color", "RGB")
-    along = tuple(channels if i == axis else 1 for i in range(4))
-    affine = _known(meta, x, channels)
-    mean, std = affine or (np.zeros(channels), np.ones(channels))
-    m, s = mean.reshape(along), std.reshape(along)
-    pixels = x * s + m
+class _Image:
+    """A model's input, its pixels, and how they were declared to be made into it."""
 
-    def plain(values: np.ndarray) -> Any:
-        return [float(v) for v in values]
+    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any]) -> None:
+        self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
+        self.channels = x.shape[axis]
+        self.base: How = dict(meta.get("preprocess") or {})
+        self.color = self.base.get("color", "RGB")
+        affine = _affine(meta, x, self.channels)
+        self.known = affine is not None
+        self.mean: np.ndarray
+        self.std: np.ndarray
+        self.mean, self.std = (np.zeros(self.channels), np.ones(self.channels)) if affine is None else affine
+        self.pixels = self.x * self.along(self.std) + self.along(self.mean)
 
-    # An integer accelerator saturates at the range that it was calibrated on.
-    ranges = {"the recorded inputs": limits}
-    if affine is not None:
-        ends = np.stack([(0 - mean) / std, (255 - mean) / std])
-        ranges["all pixels"] = float(ends.min()), float(ends.max())
-    known = {} if affine is None else {"mean": plain(mean), "std": plain(std)}
-    if channels == 3 and color in FLIPPED:
-        other = FLIPPED[color]
-        if affine is not None:
-            fix = {**base, **known, "color": other}
-            yield Variant(f"{other} instead of {color}", fix, (np.flip(pixels, axis) - m) / s)
-        fix = {**base, "color": other}
-        if known:
-            fix.update(mean=plain(mean[::-1]), std=plain(std[::-1]))
-        yield Variant(f"{other} instead of {color}, swapped after mean and std", fix, np.flip(x, axis))
-    uncut = [_Input.of(x)]
-    for text, (mean_, std_) in scalings(mean, std, color, known=affine is not None).items():
-        m_, s_ = mean_.reshape(along), std_.reshape(along)
-        made, fix = (pixels - m_) / s_, {**base, "mean": plain(mean_), "std": plain(std_)}
-        one = _Input.of(made)
-        if any(_alike(one, other, 0.02) for other in uncut):
-            continue
-        uncut.append(one)
-        yield Variant(text, fix, made)
-        for what, (low, high) in ranges.items():
-            yield Variant(f"{text}, cut to the range of {what}", fix, np.clip(made, low, high))
-    letters = ("NCHW", "NHWC")[axis == 3]
-    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        written, taken = (TensorSpec(x.shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
-        fix = {**base, **known, "target": TensorSpec(x.shape, Layout(wrong), given.dtype, axes=letters)}
-        text = f"{wrong} bytes taken as {meant}"
-        yield Variant(text, fix, (taken.unpack(written.pack(pixels)) - m) / s)
-        yield Variant(f"{text}, after mean and std", fix, taken.unpack(written.pack(x)))
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """Return a value for each channel in a shape that is broadcast over the input."""
+        return values.reshape([self.channels if i == self.axis else 1 for i in range(4)])
+
+    def normalised(self, pixels: np.ndarray) -> np.ndarray:
+        """Return what the declared mean and std make of pixels."""
+        return np.asarray((pixels - self.along(self.mean)) / self.along(self.std))
+
+    def declared(self, mean: np.ndarray, std: np.ndarray) -> How:
+        """Return mean and std as arguments; none if the declared ones are not known."""
+        return {"mean": _plain(mean), "std": _plain(std)} if self.known else {}
+
+    @property
+    def letters(self) -> str:
+        """The letters of its axes."""
+        return ("NCHW", "NHWC")[self.axis == 3]
+
+    @property
+    def how(self) -> How:
+        """All arguments that are known."""
+        return {**self.base, **self.declared(self.mean, self.std)}
+
+
+def _affine(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the declared (mean, std); if none is, that which has the range of `x`; None if that is no usual one."""
+    declared = normalisation(meta, channels)
+    if {"mean", "std"} & set(meta.get("preprocess") or {}):
+        return declared
+    low, high = float(np.min(x)), float(np.max(x))
+    narrowest_first = sorted(usual("RGB", 1).values(), key=lambda both: -both[1][0])
+    for (mean,), (std,) in narrowest_first:
+        if -mean / std - _NEAR <= low and high <= (255 - mean) / std + _NEAR:
+            return np.full(channels, mean), np.full(channels, std)
+    return None
+
+
+def _plain(values: np.ndarray) -> list[float]:
+    return [float(v) for v in values]
+
+
+def _every(image: _Image, frame: np.ndarray | None, limits: tuple[float, float]) -> Iterator[Variant]:
+    yield from _recolored(image)
+    yield from _rescaled(image, limits)
+    yield from _relaid(image)
     if frame is not None:
-        yield from _resized(x, letters, {**base, **known}, frame, m, s)
+        yield from _refitted(image, frame)
 
 
-def _resized(
-    x: np.ndarray, letters: str, base: dict[str, Any], frame: np.ndarray, mean: np.ndarray, std: np.ndarray
-) -> Iterator[Variant]:
-    """The camera's frame fitted in the ways that were not declared."""
-    asked = {k: v for k, v in base.items() if k in _ARGUMENTS}
-    kept = {"resize": asked.get("resize", "letterbox"), "pad_value": asked.get("pad_value", 114)}
-    target = TensorSpec(x.shape, Layout.plain(letters), "float32")
-    color = asked.get("color", "RGB")
-    colors = {color: ""}
-    if color in FLIPPED:
-        colors[FLIPPED[color]] = f", and {FLIPPED[color]} instead of {color}"
-    ways: list[tuple[str, dict[str, Any]]] = [
-        (f"{mode} instead of {kept['resize']}{also}", {"color": name, "resize": mode} if also else {"resize": mode})
-        for (name, also), mode in product(colors.items(), MODES)
-        if mode != kept["resize"]
-    ]
-    pads = [pad for pad in PADS if pad != kept["pad_value"]]
-    ways += [(f"a border of {pad} instead of {kept['pad_value']}", {"pad_value": pad}) for pad in pads]
-    for what, how in ways:
+def _recolored(image: _Image) -> Iterator[Variant]:
+    """Yield red and blue exchanged, before or after mean and std."""
+    if image.channels != 3 or image.color not in FLIPPED:
+        return
+    other = FLIPPED[image.color]
+    text = f"{other} instead of {image.color}"
+    if image.known:
+        flipped = image.normalised(np.flip(image.pixels, image.axis))
+        yield Variant(("color", "before"), text, {**image.how, "color": other}, flipped)
+    fix = {**image.base, "color": other, **image.declared(image.mean[::-1], image.std[::-1])}
+    yield Variant(("color", "after"), f"{text}, swapped after mean and std", fix, np.flip(image.x, image.axis))
+
+
+def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
+    """Yield another mean and std; also saturated, as an integer accelerator has the range that it was calibrated on."""
+    ranges = {"the recorded inputs": limits}
+    if image.known:
+        ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
+        ranges["all pixels"] = float(ends.min()), float(ends.max())
+    seen = [_Input.of(image.x)]
+    for mistake in mistakes(image.mean, image.std, image.color, image.known):
+        made = (image.pixels - image.along(mistake.mean)) / image.along(mistake.std)
+        one = _Input.of(made)
+        if any(_alike(one, other, _AS_GIVEN) for other in seen):
+            continue
+        seen.append(one)
+        fix = {**image.base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
+        yield Variant(("scale", mistake.id), mistake.text, fix, made)
+        for what, (low, high) in ranges.items():
+            text = f"{mistake.text}, cut to the range of {what}"
+            yield Variant(("scale", mistake.id, what), text, fix, np.clip(made, low, high))
+
+
+def _relaid(image: _Image) -> Iterator[Variant]:
+    """Yield the bytes of one layout read as those of the other, before or after mean and std."""
+    shape, letters = image.x.shape, image.letters
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
+        fix = {**image.how, "target": TensorSpec(shape, Layout(wrong), image.dtype, axes=letters)}
+        text = f"{wrong} bytes taken as {meant}"
+        shuffled = image.normalised(misread.unpack(written.pack(image.pixels)))
+        yield Variant(("layout", wrong, "before"), text, fix, shuffled)
+        shuffled = misread.unpack(written.pack(image.x))
+        yield Variant(("layout", wrong, "after"), f"{text}, after mean and std", fix, shuffled)
+
+
+def _refitted(image: _Image, frame: np.ndarray) -> Iterator[Variant]:
+    """Yield the camera's frame fitted in the ways that were not declared."""
+    asked = {k: v for k, v in image.how.items() if k in _ARGUMENTS}
+    target = TensorSpec(image.x.shape, Layout.plain(image.letters), "float32")
+    for what, how in _ways(asked):
         try:
             buffer, _ = Preprocessor(target, **{**asked, **how})(frame)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-        yield Variant(what, {**base, **how}, (buffer - mean) / std)
+        yield Variant(("fit", *how.items()), what, {**image.how, **how}, image.normalised(buffer))
+
+
+def _ways(asked: How) -> Sequence[tuple[str, How]]:
+    """Return other modes, in both orders of colours, and other borders: in words and as arguments."""
+    resize, pad_value = asked.get("resize", "letterbox"), asked.get("pad_value", 114)
+    color = asked.get("color", "RGB")
+    colors: dict[str, How] = {"": {}}
+    if color in FLIPPED:
+        colors[f", and {FLIPPED[color]} instead of {color}"] = {"color": FLIPPED[color]}
+    ways: list[tuple[str, How]] = [
+        (f"{mode} instead of {resize}{also}", {**change, "resize": mode})
+        for (also, change), mode in product(colors.items(), MODES)
+        if mode != resize
+    ]
+    return ways + [
+        (f"a border of {pad} instead of {pad_value}", {"pad_value": pad}) for pad in PADS if pad != pad_value
+    ]

@@ -1,26 +1,44 @@
-"""Scales: the scale and the zero point that fit an output's stored values best, for all channels or for each."""
+"""The scale and the zero point that fit an output's stored values best, for all channels or for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
-from .case import ENOUGH, MARGIN, ROUNDING, Case, Found, Matrix, arithmetic, ends
+from .evidence import Evidence, Trial
+from .samples import Matrix, ends, predicted
+from .thresholds import ENOUGH, MARGIN, ROUNDING
 
-_APART = 0.15  # how far channels' scales have to lie apart (rms of their logarithms) to be scales of their own
-_EDGE = 0.02  # of the range: values that near to its ends are cut off by it, noise and all
+_SPREAD = 0.15  # of the channels' scales (rms of their logarithms), for them to be scales of their own
+_EDGE = 0.02  # of the range: values that near to its ends are saturated, noise and all
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 
 
+def quantizations(evidence: Evidence) -> Iterator[Trial]:
+    """Yield another scale and zero point, for all channels or for each."""
+    if not evidence.fits:
+        return
+    if evidence.steps:
+        yield from fitted(evidence, evidence.spec, evidence.codes, "quantization")
+        return
+    slope, offset = line(evidence.wanted, evidence.codes, np.ones(evidence.codes.shape, bool))
+    if slope > 0:
+        text = f"values are {slope:.6g} times the model's, plus {offset:.6g}: never dequantised?"
+        left = evidence.codes - (slope * evidence.wanted + offset)
+        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec)
+
+
 def called(spec: TensorSpec) -> str:
+    """Return the layout and the dtype of a spec in words."""
     return f"{spec.storage.describe()} {spec.dtype}"
 
 
 def words(spec: TensorSpec | None) -> str:
+    """Return the quantization of a spec in words."""
     q = None if spec is None else spec.quantization
     if q is None:
         return "not quantised"
@@ -30,11 +48,12 @@ def words(spec: TensorSpec | None) -> str:
 
 
 def requantised(spec: TensorSpec, quantization: Quantization | None, name: str) -> TensorSpec:
+    """Return `spec` with another quantization and name."""
     return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization, "name": name})
 
 
 def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
-    """Slope and offset of y over x; slope 0 where there is none."""
+    """Return slope and offset of y over x; slope 0 if there is none."""
     if inner.sum() < 2:
         return 0.0, 0.0
     x, y = x[inner], y[inner]
@@ -44,102 +63,119 @@ def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
     return slope, float(mean_y - slope * mean_x)
 
 
-def _uncut(case: Case, spec: TensorSpec, codes: Matrix) -> np.ndarray:
-    """Which samples the range does not cut off: by what they should be, since noise is cut off too."""
+def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndarray:
+    """Return which samples are not saturated: by what they should be, since noise is saturated too."""
     low, high = ends(spec)
     inner = (codes > low) & (codes < high)
     edge = _EDGE * (high - low)
     for _ in range(2):
-        slope, offset = line(case.wanted, codes, inner)
-        predicted = slope * case.wanted + offset
-        uncut = (predicted > low + edge) & (predicted < high - edge)
-        if slope <= 0 or uncut.sum() < ENOUGH:
+        slope, offset = line(evidence.wanted, codes, inner)
+        expected = slope * evidence.wanted + offset
+        within = (expected > low + edge) & (expected < high - edge)
+        if slope <= 0 or within.sum() < ENOUGH:
             break
-        inner = uncut
+        inner = within
     return inner
 
 
 def _through(x: np.ndarray, off: np.ndarray) -> float | None:
-    """Scale of the line through a zero point: x over off, off regressed on x."""
+    """Return the scale of the line through a zero point: x over off, off regressed on x."""
     along = float((x * off).sum())
     return float((x * x).sum()) / along if along > 0 else None
 
 
-def fitted(case: Case, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Found]:
-    """`spec` with the scale and zero point that fit best: the declared ones where they do as well."""
-    inner = _uncut(case, spec, codes)
-    slope, offset = line(case.wanted, codes, inner)
+class _Fit(NamedTuple):
+    """What scales are fitted to, and the cause that they stand for."""
+
+    evidence: Evidence
+    spec: TensorSpec
+    codes: Matrix
+    inner: np.ndarray  # samples that are not saturated
+    zero_points: np.ndarray  # the declared ones, each once
+    cause: str
+
+    def trial(self, scale: Any, zero_point: Any, axis: int | None = None) -> Trial:
+        """Return what the spec explains with this scale and zero point."""
+        fixed = requantised(self.spec, Quantization(scale, zero_point, axis), self.evidence.spec.name)
+        left = self.codes - predicted(fixed, self.evidence.samples, self.evidence.wanted)
+        return Trial(self.cause, f"{called(fixed)}, {words(fixed)}", fixed, self.codes, left, True, fixed)
+
+    def simplest(self, options: Sequence[Trial]) -> Trial:
+        """Return the first that explains as much as the best."""
+        scores = [self.evidence.score(o) for o in options]
+        return next(o for o, score in zip(options, scores) if score > max(scores) - _AS_GOOD)
+
+
+def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Trial]:
+    """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well."""
+    inner = _unsaturated(evidence, spec, codes)
+    slope, offset = line(evidence.wanted, codes, inner)
     if slope <= 0:
         return
-    q = case.spec.quantization
+    q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
+    fit = _Fit(evidence, spec, codes, inner, declared, cause)
+    one = fit.simplest([fit.trial(float(f"{s:.6g}"), z) for s, z in _for_all(fit, slope, offset)])
+    each = _for_each(fit, 1 / slope)
+    if each is None:
+        yield one
+        return
+    best, spread = each
+    least = MARGIN if spread >= _SPREAD else 3 * MARGIN
+    yield best if evidence.score(best) > evidence.score(one) + least else one
+
+
+def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, Any]]:
+    """Yield a scale and zero point for all channels: with the declared scale, the declared zero point, and neither."""
+    wanted, q, declared = fit.evidence.wanted, fit.evidence.spec.quantization, fit.zero_points
     whole = bool((declared == np.rint(declared)).all())
 
     def rounded(zero_point: Any) -> Any:
         return int(np.rint(zero_point)) if whole else float(zero_point)
 
-    pairs: list[tuple[Any, Any]] = []
     if q is not None and q.axis is None:
-        pairs.append((float(q.scale), rounded((codes - case.wanted / q.scale)[inner].mean())))
+        yield float(q.scale), rounded((fit.codes - wanted / q.scale)[fit.inner].mean())
     if q is not None and len(declared) == 1:
-        scale = _through(case.wanted[inner], codes[inner] - declared[0])
-        pairs += [] if scale is None else [(scale, rounded(declared[0]))]
-    pairs.append((1 / slope, rounded(offset)))
-    one = _simplest(case, [_with(case, spec, codes, cause, float(f"{s:.6g}"), z, None) for s, z in pairs])
-    each = _each(case, spec, codes, inner, cause, declared, 1 / slope)
-    if each is None:
-        yield one
-        return
-    best, apart = each
-    yield best if case.score(best) > case.score(one) + (MARGIN if apart >= _APART else 3 * MARGIN) else one
+        scale = _through(wanted[fit.inner], fit.codes[fit.inner] - declared[0])
+        if scale is not None:
+            yield scale, rounded(declared[0])
+    yield 1 / slope, rounded(offset)
 
 
-def _simplest(case: Case, options: list[Found]) -> Found:
-    """The first that explains as much as the best."""
-    scores = [case.score(o) for o in options]
-    return next(o for o, score in zip(options, scores) if score > max(scores) - _AS_GOOD)
+def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
+    """Return a scale for each channel, with the declared zero point or one for each; and how much the scales differ.
 
-
-def _with(
-    case: Case, spec: TensorSpec, codes: Matrix, cause: str, scale: Any, zero_point: Any, axis: int | None
-) -> Found:
-    with_it = requantised(spec, Quantization(scale, zero_point, axis), case.spec.name)
-    scales, zero_points = arithmetic(with_it, case.samples)
-    left = codes - np.clip(case.wanted / scales + zero_points, *ends(spec))
-    return Found(cause, f"{called(with_it)}, {words(with_it)}", with_it, codes, left, True, with_it)
-
-
-def _each(
-    case: Case, spec: TensorSpec, codes: Matrix, inner: np.ndarray, cause: str, declared: np.ndarray, whole: float
-) -> tuple[Found, float] | None:
-    """A scale for each channel, with the declared zero point for all or one for each; and how far the scales lie apart.
-    None without channels or samples enough. It always explains a little more than one scale for all, because a
-    network's rounding errors are biased."""
-    if case.channel_axis is None or not case.enough:
+    None without channels or samples enough. It always explains a little more than one scale for all (`whole`), because
+    a network's rounding errors are biased.
+    """
+    evidence, declared = fit.evidence, fit.zero_points
+    if evidence.channel_axis is None or not evidence.enough:
         return None
-    x, y, within = (case.by_channel(a) for a in (case.wanted, codes, inner))
-    if len(x) == 1:
+    channels = list(zip(*(evidence.by_channel(a) for a in (evidence.wanted, fit.codes, fit.inner))))
+    if len(channels) == 1:
         return None
-    lines = [line(*channel) for channel in zip(x, y, within)]
-    told = [
-        slope > 0 and w.sum() >= ENOUGH // 2 and slope * slope * xc[w].var() >= 4 * ROUNDING
-        for (slope, _), xc, w in zip(lines, x, within)
-    ]
-    if not any(told):
+    lines = [line(*channel) for channel in channels]
+    clear = [_clear(slope, x[w]) for (slope, _), (x, _, w) in zip(lines, channels)]
+    if not any(clear):
         return None
-    usual = float(np.median([slope for (slope, _), good in zip(lines, told) if good]))
+    usual = float(np.median([slope for (slope, _), good in zip(lines, clear) if good]))
     scales, zero_points, through = [], [], []
-    for (slope, offset), xc, yc, w, good in zip(lines, x, y, within, told):
+    for (slope, offset), (x, y, w), good in zip(lines, channels, clear):
         if not good:  # the usual slope through its own mean
             w = w if w.any() else np.ones_like(w)
-            slope, offset = usual, float(yc[w].mean() - usual * xc[w].mean())
+            slope, offset = usual, float(y[w].mean() - usual * x[w].mean())
         scales.append(1 / slope)
         zero_points.append(round(offset))
-        through.append((good and _through(xc[w], yc[w] - declared[0])) or 1 / slope)
-    axis = axes_in_model(spec.axes)[case.channel_axis]
-    options = [_with(case, spec, codes, cause, np.asarray(scales, np.float32), zero_points, axis)]
+        through.append((good and _through(x[w], y[w] - declared[0])) or 1 / slope)
+    axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
+    options = [fit.trial(np.asarray(scales, np.float32), zero_points, axis)]
     if len(declared) == 1:
         zero = [declared[0].item()] * len(through)
-        options.insert(0, _with(case, spec, codes, cause, np.asarray(through, np.float32), zero, axis))
-    apart = float(np.sqrt((np.log(np.asarray(scales) / whole) ** 2).mean()))
-    return _simplest(case, options), apart
+        options.insert(0, fit.trial(np.asarray(through, np.float32), zero, axis))
+    spread = float(np.sqrt((np.log(np.asarray(scales) / whole) ** 2).mean()))
+    return fit.simplest(options), spread
+
+
+def _clear(slope: float, x: np.ndarray) -> bool:
+    """Whether a channel's values show a slope: enough of them, that vary by more than rounding."""
+    return bool(slope > 0 and x.size >= ENOUGH // 2 and slope * slope * x.var() >= 4 * ROUNDING)

@@ -1,48 +1,65 @@
-"""Scalings: what is often done to the pixels in place of a model's mean and std."""
+"""What is often done to the pixels in place of a model's mean and std, as the mean and std that come to the same."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from ..frames import usual
 
-Scaling = tuple[np.ndarray, np.ndarray]
 _VIDEO = 16, 219 / 255  # black and the range of luma in video, BT.601 and BT.709
 
 
-def scalings(mean: np.ndarray, std: np.ndarray, color: str, known: bool = True) -> dict[str, Scaling]:
-    """{what was done: the mean and std that come to the same}, the usual mistakes first: of two that make the same
-    input the first is meant.
+class Mistake(NamedTuple):
+    """What was done, as an id and in words, and the mean and std that come to the same."""
 
-    mean, std: what was declared, in pixel units, one for each channel of `color`; known: False where that is nothing,
-    so that the pixels are not known either, and only factors make sense.
+    id: str
+    text: str
+    mean: np.ndarray
+    std: np.ndarray
+
+
+def mistakes(mean: np.ndarray, std: np.ndarray, color: str, known: bool = True) -> list[Mistake]:
+    """Return the usual mistakes first: of two that make the same input, only the first is there.
+
+    mean, std: what was declared, in pixel units, one for each channel of `color`; known: False if nothing was, so that
+    the pixels are not known either, and only factors make sense.
     """
+    distinct: dict[tuple[tuple[float, ...], tuple[float, ...]], Mistake] = {}
+    for mistake in _every(mean, std, color) if known else _factors(mean, std):
+        distinct.setdefault((tuple(mistake.mean.tolist()), tuple(mistake.std.tolist())), mistake)
+    return list(distinct.values())
+
+
+def _factors(mean: np.ndarray, std: np.ndarray) -> Iterator[Mistake]:
+    yield Mistake("divided_twice", "divided by 255 once more", mean, std * 255)
+    yield Mistake("undivided", "not divided by 255", mean, std / 255)
+    yield Mistake("divided_first", "divided by 255 before mean and std, which are for 0 to 255", mean * 255, std * 255)
+    yield Mistake("units_of_one", "mean and std for 0 to 1 on pixels of 0 to 255", mean / 255, std / 255)
+
+
+def _every(mean: np.ndarray, std: np.ndarray, color: str) -> Iterator[Mistake]:
     zero, one = 0 * mean, np.ones_like(std)
-    factors = {
-        "divided by 255 once more": (mean, std * 255),
-        "not divided by 255": (mean, std / 255),
-        "divided by 255 before mean and std, which are for 0 to 255": (mean * 255, std * 255),
-        "mean and std for 0 to 1 on pixels of 0 to 255": (mean / 255, std / 255),
-    }
-    if not known:
-        return factors
+    yield Mistake("forgotten", "mean and std forgotten", zero, one)
+    yield Mistake("forgotten_divided", "mean and std forgotten, divided by 255 all the same", zero, one * 255)
+    yield Mistake("no_mean", "mean forgotten", zero, std)
+    yield Mistake("no_std", "std forgotten", mean, one)
+    yield Mistake("no_std_divided", "std forgotten, divided by 255 all the same", mean, one * 255)
+    yield Mistake("twice", "mean and std applied twice", mean + mean * std, std * std)
+    yield Mistake(
+        "twice_in_units_of_one",
+        "mean and std applied twice, in units of 0 to 1",
+        mean + mean * std / 255,
+        std * std / 255,
+    )
+    yield from _factors(mean, std)
+    yield Mistake("reversed", "mean and std of the channels in the opposite order", mean[::-1], std[::-1])
     black, luma = _VIDEO
-    others = {
-        what if order == color else f"{what}, for {order}": (np.array(m), np.array(s))
-        for order in dict.fromkeys((color, "RGB"))  # which they are usually written in
-        for what, (m, s) in usual(order, len(mean)).items()
-    }
-    return {
-        "mean and std forgotten": (zero, one),
-        "mean and std forgotten, divided by 255 all the same": (zero, one * 255),
-        "mean forgotten": (zero, std),
-        "std forgotten": (mean, one),
-        "std forgotten, divided by 255 all the same": (mean, one * 255),
-        "mean and std applied twice": (mean + mean * std, std * std),
-        "mean and std applied twice, in units of 0 to 1": (mean + mean * std / 255, std * std / 255),
-        **factors,
-        "mean and std of the channels in the opposite order": (mean[::-1], std[::-1]),
-        "pixels of 16 to 235 taken for 0 to 255": ((mean - black) / luma, std / luma),
-        "pixels of 0 to 255 taken for 16 to 235": (black + mean * luma, std * luma),
-        **others,
-    }
+    yield Mistake("video_as_full", "pixels of 16 to 235 taken for 0 to 255", (mean - black) / luma, std / luma)
+    yield Mistake("full_as_video", "pixels of 0 to 255 taken for 16 to 235", black + mean * luma, std * luma)
+    for order in dict.fromkeys((color, "RGB")):  # in which they are usually written
+        for what, (m, s) in usual(order, len(mean)).items():
+            text = what if order == color else f"{what}, for {order}"
+            yield Mistake(f"usual {order} {what}", text, np.array(m), np.array(s))

@@ -15,8 +15,16 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Reports(Mapping[str, Union[Report, str]]):
-    """What `validate_many` found: ``{path: Report}``, in order, with a text in place of the Report where a recording
-    could not be judged. True where there is at least one and every one matches. results: the mapping itself."""
+    """What `validate_many` found: ``{path: Report}``, in order.
+
+    If a recording could not be judged, a text stands in place of its Report. True if there is at least one report and
+    every one matches.
+
+    Parameters
+    ----------
+    results
+        The mapping itself.
+    """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
         self._results = dict(results)
@@ -38,17 +46,18 @@ class Reports(Mapping[str, Union[Report, str]]):
         """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
+    def _head(self) -> str:
+        counts = ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
+        return f"{len(self)} recording{'' if len(self) == 1 else 's'}: {counts}"
+
     def __str__(self) -> str:
-        head = f"{len(self)} recording{'' if len(self) == 1 else 's'}: " + (
-            ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
-        )
-        return "\n".join([head, *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+        return "\n".join([self._head(), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
 
     def __repr__(self) -> str:
-        return f"<Reports {str(self).splitlines()[0]}>"
+        return f"<Reports {self._head()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what a Report's to_dict gives, or ``{"error": text}``, for each path."""
+        """Return a JSON-ready dict: of each path what a Report's to_dict returns, or ``{"error": text}``."""
         return {
             "match": bool(self),
             "counts": self.counts,
@@ -59,7 +68,7 @@ class Reports(Mapping[str, Union[Report, str]]):
         }
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """The reports as JSON text, written to `path` too where one is given: OSError where it cannot be."""
+        """Return the reports as JSON text, and write it to `path`, if given: OSError if that fails."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The contact sheet: one buffer read under the best explanations, side by side with what the model says."""
+"""The contact sheet: one buffer read in the ways that explain it best, beside the model's own output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..diagnosis import LEAST, MARGIN, Explanation
+from ..diagnosis import LEAST, MARGIN, Candidate, called
 from ..engines import transposed
 from ..errors import NpuLayoutError
 from ..layouts import Layout
@@ -21,7 +21,7 @@ _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in 
 
 
 class Tile(NamedTuple):
-    """What one explanation says: `tensor` in the model's order of axes; `mark`: the class of its frame."""
+    """What one candidate reads: `tensor` in the model's order of axes; `mark`: the class of its frame."""
 
     title: str
     text: str
@@ -30,16 +30,16 @@ class Tile(NamedTuple):
 
 
 def contact_sheet(o: Any) -> Html:
-    """o: an OutputReport with an exhibit."""
+    """Return the sheet of an OutputReport that has an exhibit."""
     reference = o.exhibit.reference
     sheet = Sheet(reference, o.channel_axis)
-    tiles = [Tile("The model", "as onnxruntime runs it: what the device should say", reference), *tiles_of(o)]
+    tiles = [Tile("The model", "as onnxruntime runs it: what the device should return", reference), *tiles_of(o)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict not in _OF_READING and o.exhibit.answers:
         title, hint = (
-            "what the model says, and what the device",
-            "The device says what the model says to its real input. ",
+            "what the model returns, and what the device",
+            "The device returns what the model returns for its real input. ",
         )
     if sheet.scale is None:
         ends = ("its least value in the model", "its greatest")
@@ -67,47 +67,51 @@ def _figure(tile: Tile, sheet: Sheet) -> Html:
 
 
 def tiles_of(o: Any) -> list[Tile]:
-    """The best explanations that can be shown, best first, the declared reading among them."""
-    declared = next((e for e in o.ranking if e.cause == "match"), None)
-    first = _declared(o, declared)
-    found = [(-np.inf if declared is None else declared.score, first)]
-    for e, key in _candidates(o):
+    """Return the best candidates that can be shown, best first, the declared reading among them."""
+    declared = next((c for c in o.ranking if c.cause == "match"), None)
+    found = [(-np.inf if declared is None else declared.score, _declared(o, declared))]
+    shown: list[Any] = [_form(o.spec, None)]
+    for c, spec in _shown(o):
         if len(found) == _READINGS:
             break
-        tile = _tile(o, e, key)
-        if e.score >= LEAST or all(tile.text != other.text for _, other in found):
-            found.append((e.score, tile))
+        what = c.trial if spec is None else _form(spec, spec.quantization if spec == c.spec else None)
+        if c.score >= LEAST or what not in shown:
+            found.append((c.score, _answered(o, c) if spec is None else _read_as(o, c, spec)))
+            shown.append(what)
     return [tile for _, tile in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _declared(o: Any, e: Explanation | None) -> Tile:
-    title = "As declared" if e is None else f"As declared: {decibels(e.score)}"
+def _declared(o: Any, c: Candidate | None) -> Tile:
+    title = "As declared" if c is None else f"As declared: {decibels(c.score)}"
     mark = "right-one" if o.verdict == "match" else "given"
-    return Tile(title, _called(o.spec), read(o.spec, None, o.exhibit.buffer), mark)
+    return Tile(title, called(o.spec), read(o.spec, None, o.exhibit.buffer), mark)
 
 
-def _called(spec: TensorSpec) -> str:
-    return f"{spec.storage.describe()} {spec.dtype}"
+def _form(spec: TensorSpec, quantization: Quantization | None) -> Any:
+    """Return what a reading that explains nothing is shown once for, whatever its strides are."""
+    return spec.layout, spec.shape, spec.dtype, quantization
 
 
-def _candidates(o: Any) -> Iterator[tuple[Explanation, Any]]:
-    """Explanations other than the declared reading, with what tells their pictures apart: a spec, or their text where
-    they are about inputs. What explains nothing has a type and a scale that say nothing: there, the declared ones."""
-    for e in o.ranking:
-        if o.verdict not in _OF_READING and e.text in o.exhibit.answers:
-            yield e, e.text
-        elif e.cause in _OF_READING and e.spec is not None and not _as_declared(e, o.spec):
-            hopeless = e.order is None and e.score < LEAST
-            yield e, _typed_as(e.spec, o.spec) if hopeless else e.spec
+def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
+    """Yield the other candidates, each with the spec to read the buffer by; None if it is about inputs.
+
+    The type and the scale of what explains nothing mean nothing: it is read by the declared ones.
+    """
+    for c in o.ranking:
+        if o.verdict not in _OF_READING and c.trial in o.exhibit.answers:
+            yield c, None
+        elif c.cause in _OF_READING and c.spec is not None and not _as_declared(c, o.spec):
+            hopeless = c.order is None and c.score < LEAST
+            yield c, _typed_as(c.spec, o.spec) if hopeless else c.spec
 
 
-def _as_declared(e: Explanation, spec: TensorSpec) -> bool:
+def _as_declared(c: Candidate, spec: TensorSpec) -> bool:
     """Whether its picture is the declared one, or that in another shade."""
-    return (e.spec == spec and e.order is None) or (e.cause == "quantization" and abs(e.gain) < MARGIN)
+    return (c.spec == spec and c.order is None) or (c.cause == "quantization" and abs(c.gain) < MARGIN)
 
 
 def _typed_as(spec: TensorSpec, of: TensorSpec) -> TensorSpec:
-    """`spec` with the dtype and quantization of another one; itself where they do not fit its buffer."""
+    """Return `spec` with the dtype and quantization of another one; itself if they do not fit its buffer."""
     q = of.quantization
     if q is not None and q.axis is not None and of.axes[q.axis] in spec.axes:
         q = Quantization(q.scale, q.zero_point, spec.axes.index(of.axes[q.axis]))
@@ -118,20 +122,27 @@ def _typed_as(spec: TensorSpec, of: TensorSpec) -> TensorSpec:
     return typed if typed.nbytes == spec.nbytes else spec
 
 
-def _tile(o: Any, e: Explanation, key: Any) -> Tile:
-    right = o.verdict == e.cause and e is o.ranking[0]
-    mark = "right-one" if right else None
-    if not isinstance(key, TensorSpec):
-        return Tile(f"The model's answer: {decibels(e.score)}", e.text, o.exhibit.answers[e.text], mark)
-    what = "The fix" if right else spoken(e.cause).capitalize()
-    tensor = read(key, e.order, o.exhibit.buffer)
-    if key != e.spec:
-        return Tile(f"{what}: at best {decibels(e.score)}", _called(key), tensor)
-    text = e.text if len(e.text) <= 160 else e.text[:150] + " ..."
-    return Tile(f"{what}: {decibels(e.score)}", text, tensor, mark)
+def _mark(o: Any, c: Candidate) -> str | None:
+    return "right-one" if o.verdict == c.cause and c is o.ranking[0] else None
+
+
+def _answered(o: Any, c: Candidate) -> Tile:
+    """Return the tile of what the model would have returned."""
+    return Tile(f"The model's answer: {decibels(c.score)}", c.text, o.exhibit.answers[c.trial], _mark(o, c))
+
+
+def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:
+    """Return the tile of what `spec` reads, which is the candidate's or nearly so."""
+    mark = _mark(o, c)
+    what = "The fix" if mark else spoken(c.cause).capitalize()
+    tensor = read(spec, c.order, o.exhibit.buffer)
+    if spec != c.spec:
+        return Tile(f"{what}: at best {decibels(c.score)}", called(spec), tensor)
+    text = c.text if len(c.text) <= 160 else c.text[:150] + " ..."
+    return Tile(f"{what}: {decibels(c.score)}", text, tensor, mark)
 
 
 def read(spec: TensorSpec, order: tuple[int, ...] | None, buffer: np.ndarray) -> np.ndarray:
-    """What `spec` reads, its channels in `order`, in the model's order of axes."""
+    """Return what `spec` reads, its channels in `order`, in the model's order of axes."""
     tensor = np.asarray(transposed(spec.unpack(buffer.tobytes()), spec.axes, False))
     return tensor if order is None else tensor.take(order, Layout.of_rank(tensor.ndim).axes.index("C"))

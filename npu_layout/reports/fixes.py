@@ -1,4 +1,4 @@
-"""Fixes: what mends an output, as Python that can be pasted."""
+"""What fixes an output, as Python that can be pasted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ..engines import axes_in_model
 
 
 def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:
-    """Python for the `fix` of an output that is declared as `spec`, with its channels along an axis of the model's;
-    None where there is none. `buffer`, `inputs` and `outputs` are the reader's: one frame's flat output, all frames'
-    inputs, an output dict or all frames' outputs.
+    """Return Python for the fix of an output; None if there is none.
+
+    spec, channel_axis: as the output is declared, and the axis of its channels in the model's order. The reader has
+    `buffer`, `inputs` and `outputs`: one frame's flat output, all frames' inputs, one frame's or all frames' outputs.
 
     >>> print(code("wrong_input", -1, TensorSpec((1, 3, 4, 4)), 1))
     shift = -1
@@ -23,18 +24,22 @@ def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> 
 
 
 def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
-    uses, text = "TensorSpec", repr(fix)
-    if fix.quantization is not None:
-        uses = "Quantization, TensorSpec"
-        if len(text) > 100:
-            text = text.replace(", quantization=", ",\n    quantization=", 1)
-    return f"from npu_layout import {uses}\n\nspec = {text}\ntensor = spec.unpack(buffer)"
+    return _reading(fix)
 
 
 def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | None) -> str:
-    order = f"\norder = {[int(c) for c in fix]}\nspec = "
-    taken = f".take(order, axis={axes_in_model(spec.axes)[channel_axis or 0]})"
-    return _spec(spec, spec, channel_axis).replace("\nspec = ", order, 1) + taken
+    axis = axes_in_model(spec.axes)[channel_axis or 0]
+    return _reading(spec, f"order = {[int(c) for c in fix]}\n", f".take(order, axis={axis})")
+
+
+def _reading(spec: TensorSpec, before: str = "", after: str = "") -> str:
+    uses, text = "TensorSpec", repr(spec)
+    if spec.quantization is not None:
+        uses = "Quantization, TensorSpec"
+        given = f" quantization={spec.quantization!r}"
+        if len(text) > 100:
+            text = text.replace(given, f"\n   {given}", 1)
+    return f"from npu_layout import {uses}\n\n{before}spec = {text}\ntensor = spec.unpack(buffer){after}"
 
 
 def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int | None) -> str:

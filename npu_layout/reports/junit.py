@@ -13,8 +13,11 @@ _UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 
 def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) -> None:
-    """Write `reports` to `path`: an output or input that does not match is a failure, a recording that could not be
-    judged an error, and so is one in which nothing was compared. `command`: how it can be run again."""
+    """Write reports to a file.
+
+    An output or input that does not match is a failure; a recording that could not be judged, or in which nothing was
+    compared, an error. `command`: how it can be run again.
+    """
     suite = ElementTree.Element("testsuite", name="npu-layout validate")
     properties = ElementTree.SubElement(suite, "properties")
     ElementTree.SubElement(properties, "property", name="command", value=_plain(command))

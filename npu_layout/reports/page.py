@@ -1,7 +1,7 @@
 """The report's page: the verdict first, then for each output its evidence, in figures and in pictures.
 
-What it shows are a Report and its OutputReports, which lie above; it reads their attributes and knows nothing else of
-them.
+It shows a Report and its OutputReports, whose module imports this one: it reads their attributes and knows nothing else
+of them.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
 
-# verdict: (class of its colours, its sign, what it says)
+# verdict: (class of its colours, its sign, what it means)
 WORDS = {
-    "match": ("good", "\u2713", "Read as declared, the outputs are what the model says."),
+    "match": ("good", "\u2713", "Read as declared, the outputs are the model's."),
     "layout": ("bad", "\u2717", "The buffer is stored in another layout or type than declared."),
     "quantization": ("bad", "\u2717", "The stored numbers mean something else than declared: scale, zero point, sign."),
     "channel_order": ("bad", "\u2717", "The channels come in another order than the model's."),
     "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
-    "output_order": ("bad", "\u2717", "Outputs are exchanged: one holds what belongs to another."),
+    "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
     "wrong_input": ("bad", "\u2717", "The outputs answer other frames than those they are paired with."),
-    "ambiguous": ("open", "?", "The recording cannot tell what is right."),
-    "mismatch": ("bad", "\u2717", "The outputs are not what the model says, and no known cause explains it."),
+    "ambiguous": ("open", "?", "The recording does not show what is right."),
+    "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),
 }
 
 
 def page(report: Any, made_by: str) -> str:
-    """The whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
-    kind, sign, says = WORDS[report.verdict]
+    """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
+    kind, sign, meaning = WORDS[report.verdict]
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), _called(report.model)
     wrong = [o.name for o in outputs if o.verdict != "match"]
     banner = el(
@@ -47,7 +47,7 @@ def page(report: Any, made_by: str) -> str:
             "div",
             el("p", f"npu_layout: is {model} read right?", class_="over"),
             el("h1", _sign(sign), el("span", f"Verdict: {spoken(report.verdict)}")),
-            el("p", says if outputs else "Nothing was compared."),
+            el("p", meaning if outputs else "Nothing was compared."),
             el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
             if wrong[len(outputs) == 1 :]
             else None,
@@ -66,7 +66,7 @@ def page(report: Any, made_by: str) -> str:
 
 
 def write(path: str | os.PathLike[str], text: str) -> None:
-    """A file that appears whole or not at all. NpuLayoutError where it cannot be written."""
+    """Write a file that appears whole or not at all. NpuLayoutError if it cannot be written."""
     try:
         with whole(path) as file:
             file.write(text.encode())
@@ -76,7 +76,7 @@ def write(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _called(model: str) -> str:
-    """An engine's words for its model: a path, where there is one."""
+    """Return what an engine calls its model: a path, if there is one."""
     return model.removeprefix("model ") if model != "model" else "the model"
 
 
@@ -100,12 +100,12 @@ def _about(report: Any, model: str, made_by: str) -> Html:
         "Report made": el("time", f"{now:%Y-%m-%d %H:%M} UTC", datetime=f"{now:%Y-%m-%dT%H:%MZ}"),
         "Written by": made_by,
     }
-    said = json.dumps(meta, indent=1, ensure_ascii=False, default=str)
+    text = json.dumps(meta, indent=1, ensure_ascii=False, default=str)
     return el(
         "section",
         el("p", report.note, class_="alarm") if report.note else None,
         el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
-        el("details", el("summary", "What else the recording says"), el("pre", said)) if meta else None,
+        el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",
         aria_label="About this report",
     )
@@ -153,7 +153,7 @@ def _output(place: int, o: Any) -> Html:
 
 
 def _input(found: Any) -> Html:
-    """An input that was recorded with the camera's frame."""
+    """Return the section of an input that was recorded with the camera's frame."""
     code = fixes.code(found.verdict, found.fix, found.spec, None)
     return el(
         "section",
@@ -165,7 +165,7 @@ def _input(found: Any) -> Html:
 
 
 def _maps(o: Any) -> Iterator[Html]:
-    """Where the errors are: over channels, over positions, over values."""
+    """Yield where the errors are: over channels, over positions, over values."""
     if len(o.channels) > 1:
         errors = [f.max_abs for f in o.channels]
         worst = int(np.argmax(errors))

@@ -1,4 +1,4 @@
-"""Pictures of tensors and of figures, for the report's page: PNG in data URIs, and SVG."""
+"""Pictures of tensors and of figures for the report's page: PNG in data URIs, and SVG."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES, ERRORS = "VIRIDIS", "INFERNO"  # OpenCV's names of colour maps
 
 
 def _png(image: np.ndarray) -> str:
-    """As a data URI. image: uint8 (H,W,3) BGR or (H,W,4) BGRA."""
+    """Return a data URI of an image, uint8 (H,W,3) BGR or (H,W,4) BGRA."""
     import cv2
 
     _, encoded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 6])
@@ -31,8 +31,10 @@ def _png(image: np.ndarray) -> str:
 
 
 def coloured(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float, colours: str) -> np.ndarray:
-    """uint8 (H,W,3) BGR of a 2-D array: `low` and `high` (broadcast) are the ends of the colour map; magenta where a
-    value is not finite."""
+    """Return uint8 (H,W,3) BGR of a 2-D array.
+
+    `low` and `high` (broadcast) are the ends of the colour map; what is not finite is magenta.
+    """
     import cv2
 
     with np.errstate(all="ignore"):
@@ -49,10 +51,10 @@ def _enlarged(image: np.ndarray, down: int, right: int) -> np.ndarray:
 
 
 class Sheet:
-    """How every reading of one output is shown, told from the model's own values.
+    """How every reading of one output is shown, chosen by the model's own values.
 
-    Maps: the four channels that vary most. Else a matrix, channels by positions (lying on its longer side, and of a
-    long one the part that varies most); of a vector, a strip.
+    Maps: the four channels that vary most. Else a matrix, channels by positions (wider than tall, and of a long one the
+    part that varies most); of a vector, a strip.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ class Sheet:
     text
         What is shown, in words.
     scale
-        The ends of the colour scale, or None where each channel has its own.
+        The ends of the colour scale, or None if each channel has its own.
     strips
         Whether a picture is long and low: best put one under another.
     """
@@ -85,7 +87,7 @@ class Sheet:
         self.scale = None if each else (float(self._ends[0][0, 0]), float(self._ends[1][0, 0]))
 
     def picture(self, tensor: np.ndarray) -> np.ndarray | None:
-        """uint8 (H,W,4) BGRA, each value a rectangle of pixels; None where the tensor has none of the places."""
+        """Return uint8 (H,W,4) BGRA, each value a rectangle of pixels; None if the tensor has none of the places."""
         if tensor.ndim != self._rank:
             return None
         shown = self._taken(tensor) if self.strips else self._chosen(tensor)
@@ -111,7 +113,7 @@ class Sheet:
         return self._chosen(reference)
 
     def _planes(self, tensor: np.ndarray) -> np.ndarray:
-        """(channels, items, H, W)"""
+        """Return the tensor as (channels, items, H, W)."""
         first = tensor[None] if self._axis is None else np.moveaxis(tensor, self._axis, 0)
         return np.asarray(first.reshape(first.shape[0], -1, *first.shape[-2:]))
 
@@ -166,7 +168,7 @@ class Sheet:
 
 
 def _window(spread: np.ndarray, most: int) -> slice:
-    """Of at most `most` in a row, those of the largest sum."""
+    """Return the slice of at most `most` in a row that has the largest sum."""
     if len(spread) <= most:
         return slice(0, len(spread))
     sums = np.concatenate([[0.0], np.cumsum(spread)])
@@ -175,8 +177,10 @@ def _window(spread: np.ndarray, most: int) -> slice:
 
 
 def error_map(squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """(uint8 BGR picture, the high end of its scale) of mean squared errors at places, 1-D or 2-D: root mean squares,
-    from 0. Blocks of places are taken together where there are many."""
+    """Return (uint8 BGR picture, the high end of its scale) of mean squared errors at places, 1-D or 2-D.
+
+    It shows root mean squares, from 0. If there are many places, blocks of them are averaged.
+    """
     places = np.nan_to_num(np.atleast_2d(squares).astype(np.float64), posinf=0.0)
     for axis, most in enumerate((_SIDE, 2 * _SIDE)):
         step = -(-places.shape[axis] // most)
@@ -192,7 +196,7 @@ def error_map(squares: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def bars(values: Sequence[float], marked: int) -> Html:
-    """Bars from 0 up to the largest; the one that is `marked` in another colour. Of very many, the largest of a few."""
+    """Return bars from 0 up to the largest; the one that is `marked` in another colour. Of very many, some maxima."""
     heights = np.nan_to_num(np.asarray(values, np.float64))
     step = -(-len(heights) // _BARS)
     heights = np.maximum.reduceat(heights, np.arange(0, len(heights), step))
@@ -206,7 +210,7 @@ def bars(values: Sequence[float], marked: int) -> Html:
 
 
 def histogram(device: np.ndarray, reference: np.ndarray) -> tuple[Html, float, float]:
-    """(drawing, lowest, highest value): how often values occur on either side, in the same bins, on a log scale."""
+    """Return (drawing, lowest, highest value): how often values occur on either side, in the same bins, in logs."""
     sides = [np.asarray(x, np.float64).ravel() for x in (device, reference)]
     sides = [x[np.isfinite(x)] for x in sides]
     every = np.concatenate(sides)
@@ -227,12 +231,12 @@ def _svg(width: int, *content: Html | None) -> Html:
 
 
 def picture(image: np.ndarray, alt: str, kind: str | None = None) -> Html:
-    """An img element of a BGR or BGRA image."""
+    """Return an img element of a BGR or BGRA image."""
     tall, wide = image.shape[:2]
     return el("img", src=_png(image), width=wide, height=tall, alt=alt, class_=kind)
 
 
 def scale(colours: str, low: str, high: str) -> Html:
-    """The colour map between what its ends mean."""
+    """Return the colour map between what its ends mean."""
     bar = np.repeat(coloured(np.arange(256.0)[None], 0, 255, colours), 12, 0)
     return el("div", el("span", low), picture(bar, "colour scale, from low to high"), el("span", high), class_="scale")

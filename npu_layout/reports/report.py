@@ -1,4 +1,4 @@
-"""Report: what validate found, as an object, as text, as JSON and as a page."""
+"""What validate found, as an object, as text, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
-from ..diagnosis import Explanation, InputReport
+from ..diagnosis import Candidate, InputReport
 from ..support import __version__
 from . import page
+from .tables import exact
 
 VERDICTS = (
     "match",
@@ -33,9 +34,12 @@ VERDICTS = (
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What the pictures are made of: one frame's buffer and the model's output (in the model's order), samples of both
-    sides from all kept frames (real values), and the mean squared error at each place of the last two axes. `answers`:
-    what the model says to that frame where an explanation, by its text, is about inputs."""
+    """What the pictures are made of.
+
+    One frame's buffer and the model's output (in the model's order), samples of both sides from all kept frames (real
+    values), and the mean squared error at each place of the last two axes. `answers`: what the model returns for that
+    frame if a candidate is about inputs, by the number of its trial.
+    """
 
     frame: int
     buffer: np.ndarray
@@ -43,12 +47,12 @@ class Exhibit:
     device_samples: np.ndarray
     reference_samples: np.ndarray
     position_error: np.ndarray
-    answers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    answers: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class OutputReport:
-    """What `validate` knows of one output.
+    """What `validate` finds out about one output.
 
     Attributes
     ----------
@@ -58,7 +62,7 @@ class OutputReport:
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
         "ambiguous" or "mismatch".
     fix
-        layout, quantization: a corrected TensorSpec (None where no spec can say it); channel_order: indices that put
+        layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
         Preprocessor's arguments that describe what was really done to the frame; output_order: {recorded name: model's
         name} of all outputs that were exchanged; wrong_input: the outputs' frame minus the inputs' frame, or None. Else
@@ -68,21 +72,20 @@ class OutputReport:
     spec
         The TensorSpec as declared.
     channel_axis
-        The axis whose places are channels, in the model's order: 1 (C), or the last where a head has boxes and scores
-        beside each other there, as (1, 8400, 85) and (1, 80, 80, 255); None: all is one channel.
+        The axis of the channels, in the model's order: 1 (C), or the last if a head has boxes and scores beside each
+        other there, as (1, 8400, 85) and (1, 80, 80, 255); None: all is one channel.
     figures, channels
-        Figures over all channels (None where nothing could be compared), and of each channel.
+        Figures over all channels (None if nothing could be compared), and of each channel.
     worst_channel
-        The channel of the lowest SNR among those that vary; None where there is one channel.
+        The channel of the lowest SNR among those that vary; None if there is one channel.
     dead
-        Channels that vary in the model's output by less than half a quantisation step, so that the device cannot show
-        it.
+        Channels that vary in the model's output by less than half a quantisation step, which the device cannot show.
     tolerances
         {name: (asked, found, held)} of those that were asked for.
     passing
         {name: value} of each tolerance that would just have passed.
     ranking
-        Explanations, best first, with their scores in dB.
+        Candidate explanations, best first, with their scores in dB.
     exhibit
         What the page's pictures are made of, or None.
     """
@@ -100,7 +103,7 @@ class OutputReport:
     dead: tuple[int, ...] = ()
     tolerances: Mapping[str, tuple[float, float, bool]] = field(default_factory=dict)
     passing: Mapping[str, float] = field(default_factory=dict)
-    ranking: Sequence[Explanation] = ()
+    ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
@@ -132,11 +135,11 @@ class OutputReport:
         for name, (asked, found, held) in self.tolerances.items():
             lines.append(f"  {name}: asked {asked:g}, found {found:.6g}: {'held' if held else 'NOT held'}")
         if self.passing:
-            lines.append("  would pass: " + ", ".join(f"{k}={v:.6g}" for k, v in self.passing.items()))
+            lines.append("  would pass: " + ", ".join(f"{k}={exact(v)}" for k, v in self.passing.items()))
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, without the pictures."""
+        """Return it as a JSON-ready dict, without the pictures."""
         return {
             "name": self.name,
             "against": self.against,
@@ -167,7 +170,7 @@ def _channel_words(channels: Sequence[int]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """`value` as JSON can hold it: a TensorSpec as its dict."""
+    """Return `value` as JSON can contain it: a TensorSpec as its dict."""
     if isinstance(value, TensorSpec):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -179,8 +182,9 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """What `validate` found. True where every output matches, no recorded input is another than the recording says, and
-    there was something to compare.
+    """What `validate` found.
+
+    True if every output matches, no recorded input is another than declared, and there was something to compare.
 
     Attributes
     ----------
@@ -189,12 +193,12 @@ class Report:
     frames
         How many frames were compared.
     model, note
-        The model as it was given, and what else is to be said: outputs that were not recorded, nothing compared.
+        The model as it was given, and what else is to be known: outputs that were not recorded, nothing compared.
     meta
         The recording's.
     inputs
-        {name: InputReport} of the input that was recorded with the camera's frame, and made anew from it as the
-        recording's preprocess says.
+        {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
+        recording's preprocess describes.
     """
 
     outputs: Mapping[str, OutputReport]
@@ -209,13 +213,15 @@ class Report:
 
     @property
     def findings(self) -> tuple[OutputReport | InputReport, ...]:
-        """What is known of every output, then of the inputs."""
+        """The reports of every output, then of the inputs."""
         return (*self.outputs.values(), *self.inputs.values())
 
     @property
     def verdict(self) -> str:
-        """One word for all: match, or the first other verdict, of the outputs in the recording's order, then of the
-        inputs."""
+        """One word for all: match, or the first other verdict.
+
+        Of the outputs in the recording's order, then of the inputs.
+        """
         if not self.frames or not self.outputs:
             return "mismatch"
         return next((found.verdict for found in self.findings if not found), "match")
@@ -225,7 +231,7 @@ class Report:
         return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, without the pictures."""
+        """Return it as a JSON-ready dict, without the pictures."""
         return {
             "verdict": self.verdict,
             "match": bool(self),
@@ -238,7 +244,7 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as JSON text, written to `path` too where one is given: OSError where it cannot be."""
+        """Return the report as JSON text, and write it to `path`, if given: OSError if that fails."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
@@ -246,10 +252,10 @@ class Report:
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to `path` as one HTML file that needs nothing else, to be read by people and attached to an
-        issue: the verdict and its fix, figures, the error over channels and positions, histograms, and a contact sheet,
-        on which the same buffer is read under the best explanations beside what the model says.
+        """Write the report to `path` as one HTML file that needs nothing else.
 
-        The file appears whole or not at all. NpuLayoutError where it cannot be written.
+        To be read by people and attached to an issue: the verdict and its fix, figures, the error over channels and
+        positions, histograms, and a contact sheet, on which the same buffer is read in the ways that explain it best,
+        beside the model's output. The file appears whole or not at all. NpuLayoutError if it cannot be written.
         """
         page.write(path, page.page(self, f"npu_layout {__version__}, kernels {kernels.active()}"))

@@ -1,9 +1,10 @@
-"""Tables of one output's figures, explanations and channels, for the report's page. An output is an OutputReport, which
-lies above."""
+"""Tables of one output's figures, candidate explanations and channels, for the report's page.
+
+An output is an OutputReport, whose module imports this one.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ _NONE = "\u2013"
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: int = 99, kind: str = "") -> Html:
-    """The first cell of a row is its heading; from column `numbers` on they are set to the right."""
+    """Return a table. The first cell of a row is its heading; from column `numbers` on they are set to the right."""
     right = ["right" if i >= numbers else None for i in range(len(head))]
     top = el("tr", *(el("th", h, scope="col", class_=c) for h, c in zip(head, right)))
     body = [
@@ -30,7 +31,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numb
 
 
 def figures(o: Any) -> Html:
-    """Over all channels, with the tolerances that were asked for, and those that would just pass."""
+    """Return the figures over all channels, the tolerances that were asked for, and those that would just pass."""
     f = o.figures
     if f is None:
         return el("section", el("h3", "Figures"), el("p", "Nothing could be compared."))
@@ -70,23 +71,19 @@ def _asked(o: Any, name: str) -> Html | str:
 def _passing(o: Any) -> Html | None:
     if not o.passing:
         return None
-    passing = ", ".join(f"{name}={passes(name, value)}" for name, value in o.passing.items())
+    passing = ", ".join(f"{name}={exact(value)}" for name, value in o.passing.items())
     words = el("p", "These tolerances would just pass:", class_="quiet")
     return join(words, el("pre", el("code", f"validate(recording, model, {passing})")))
 
 
-def passes(name: str, value: float) -> str:
-    """Six digits of a tolerance that still passes: rounded to the side of what is allowed.
+def exact(value: float) -> str:
+    """Return a number that reads back as `value`: with six digits if these are all.
 
-    >>> passes("min_cosine", 0.98765432), passes("max_abs", 0.98765432)
-    ('0.987654', '0.987655')
+    >>> exact(0.987654), exact(12.0), exact(1.2345678e-310)
+    ('0.987654', '12', '1.2345678e-310')
     """
-    if not math.isfinite(value) or not value:
-        return f"{value:g}"
-    digits = 10.0 ** (5 - math.floor(math.log10(abs(value))))
-    towards = -1 if name.startswith("min") else 1
-    rounded = (math.floor if towards < 0 else math.ceil)(value * digits) / digits
-    return f"{rounded:.6g}"
+    text = f"{value:.6g}"
+    return text if float(text) == value else repr(float(value))
 
 
 def _dead(channels: Sequence[int]) -> Html | None:
@@ -97,7 +94,7 @@ def _dead(channels: Sequence[int]) -> Html | None:
 
 
 def explanations(o: Any) -> Html | None:
-    """The best, and the declared reading."""
+    """Return the table of the best candidates and the declared reading."""
     if not o.ranking:
         return None
     shown = [*o.ranking[:_RANKED], *(e for e in o.ranking[_RANKED:] if e.cause == "match")]
@@ -116,7 +113,7 @@ def explanations(o: Any) -> Html | None:
 
 
 def channels(o: Any) -> Html | None:
-    """Worst first; those that do not vary in the model last."""
+    """Return the table of the channels, worst first; those that do not vary in the model last."""
     if len(o.channels) < 2:
         return None
     order = sorted(range(len(o.channels)), key=lambda c: (not _varies(o.channels[c]), o.channels[c].snr_db))
@@ -154,17 +151,17 @@ def _range(low: float, high: float) -> str:
 
 
 def decibels(value: float) -> str:
-    """In words, with the unit; the ends of the scale as what they mean."""
+    """Return dB in words, with the unit; the ends of the scale as what they mean."""
     if abs(value) >= MOST_DB:
         return "equal" if value > 0 else "no signal"
     return f"{round(value, 1) + 0.0:.1f} dB"
 
 
 def number(value: float) -> str:
-    """Four digits."""
+    """Return a number with four digits."""
     return f"{value:.4g}"
 
 
 def spoken(verdict: str) -> str:
-    """A verdict as words."""
+    """Return a verdict as words."""
     return verdict.replace("_", " ")

@@ -1,10 +1,10 @@
-"""A recording's outputs paired with the model's, compared, diagnosed and reported.
+"""Whether a recording agrees with its model: outputs are paired, compared, diagnosed and reported.
 
 Imports reports and every wing below.
 """
 
+from .conductor import validate
 from .many import find_recordings, validate_many
 from .tolerances import Tolerance
-from .validation import validate
 
 __all__ = ["Tolerance", "find_recordings", "validate", "validate_many"]

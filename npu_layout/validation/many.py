@@ -1,4 +1,4 @@
-"""Many recordings: validate over trees of them, here, in processes, or wherever an executor sends it."""
+"""validate over trees of recordings: here, in processes, or wherever an executor sends it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
 from ..support import counted, track
+from .conductor import validate
 from .processes import ProcessDied, Processes
 from .tolerances import Tolerance
-from .validation import validate
 
 PathLike = Union[str, "os.PathLike[str]"]
 Model = Union[str, bytes]
 
-_AT_ONCE = 256  # jobs that an executor holds: enough for a cluster, little enough for constant memory
+_AT_ONCE = 256  # jobs that an executor has: enough for a cluster, not too many for constant memory
 
 
 def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
-    """The recordings at and below `paths`, each once: those of a tree by name, links to folders and hidden folders not
-    followed. Raises RecordingError where a path holds none, or a folder cannot be listed."""
+    """Return the recordings at and below `paths`, each once.
+
+    Those of a tree by name; links to folders and hidden folders are not followed. RecordingError if a path has none, or
+    a folder cannot be listed.
+    """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     found: dict[str, None] = {}
     for path in given:
@@ -72,11 +75,11 @@ def validate_many(
     paths
         Folders of recordings, and folders in which there are some at any depth (see find_recordings).
     model
-        Path or bytes of the ONNX model. Where the work is done elsewhere, the paths of recordings and model have to be
-        good there too; bytes travel with every job.
+        Path or bytes of the ONNX model. If the work is done elsewhere, the paths of recordings and model have to be
+        good there, too; bytes travel with every job.
     executor
         Any concurrent.futures.Executor; also Dask's ``Client.get_executor()``. It is left running. What it loses with
-        a worker runs once more at the end, alone.
+        a worker runs once more at the end, by itself.
     workers
         Processes of our own; None: the work is done here, one recording after the other. A script that uses them needs
         ``if __name__ == "__main__":``, as for multiprocessing.
@@ -88,15 +91,15 @@ def validate_many(
     Returns
     -------
     Reports. A recording that cannot be judged, because it is damaged or does not fit the model, has the error's text.
-    So has one whose worker died: of `workers` each is a pool of its own, and only what it was at is lost. An executor
-    that breaks as a whole (ProcessPoolExecutor) loses everything that was under way; the texts say so.
+    So has one whose worker died: each of `workers` is a pool of its own, and only what it was at is lost. An executor
+    that breaks as a whole (ProcessPoolExecutor) loses everything that was under way; the texts state it.
 
     Raises
     ------
     RecordingError
-        Where a path holds no recording.
+        If a path has no recording.
     NpuLayoutError
-        Where the model cannot be loaded here.
+        If the model cannot be loaded here.
 
     Examples
     --------
@@ -132,7 +135,7 @@ def validate_many(
 
 
 class Job(NamedTuple):
-    """One recording to judge. `call` differs between calls, for executors that remember what equal jobs gave."""
+    """One recording to judge. `call` differs between calls, for executors that remember the results of equal jobs."""
 
     path: str
     model: Model
@@ -143,13 +146,13 @@ class Job(NamedTuple):
 
 
 def judge(job: Job) -> Report | str:
-    """What a worker does: the Report of one recording, or why there is none."""
+    """Return the Report of one recording, or why there is none: what a worker does."""
     try:
         engine = _engine(job.model, _stamp(job.model), job.threads)
         report = validate(Recording.load(job.path), engine, progress=False, **dict(job.tolerances))
     except NpuLayoutError as error:
         return str(error)
-    except Exception as error:  # one recording's trouble, even a defect of ours, costs no other its verdict
+    except Exception as error:  # even a defect of ours costs no other recording its verdict
         return f"{type(error).__name__}: {error}"
     if job.pictures:
         return report
@@ -162,7 +165,7 @@ def _engine(model: Model, stamp: object, threads: int | None) -> OnnxRuntimeEngi
 
 
 def _stamp(model: Model) -> object:
-    """What changes where the file does."""
+    """Return what changes when the file does."""
     if isinstance(model, bytes) or not os.path.exists(model):
         return None
     about = os.stat(model)
@@ -173,8 +176,10 @@ Judged = Generator["tuple[str, Report | str]", None, None]
 
 
 def _sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int) -> Judged:
-    """(path, result) of every job, as they come. What was lost runs once more, alone: an executor may lay a worker's
-    death to everything that was waiting for it."""
+    """Yield (path, result) of every job, as they come.
+
+    What was lost runs once more, by itself: an executor may report a worker's death for everything that waited for it.
+    """
     lost: list[Job] = []
     for job, result in _under_way(executor, run, jobs, at_once):
         if isinstance(result, Exception):
@@ -189,7 +194,7 @@ def _sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator
 def _under_way(
     executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int
 ) -> Generator[tuple[Job, Report | str | Exception], None, None]:
-    """(job, result) of every job, as they come; at most `at_once` at a time."""
+    """Yield (job, result) of every job, as they come; at most `at_once` at a time."""
     running: dict[Future[Report | str], Job] = {}
     try:
         for job in chain(jobs, (None,)):

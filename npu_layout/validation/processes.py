@@ -1,4 +1,4 @@
-"""Worker processes of which each is a pool of its own: one that dies takes what it was at along, and nothing else."""
+"""Worker processes, each a pool of its own: one that dies loses what it was at, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..errors import NpuLayoutError
 
 
 class ProcessDied(Exception):
-    """The process that was at a call is no more; the text says how it ended."""
+    """The process that was at a call is no more; the text is how it ended."""
 
 
 class Processes:
-    """A process beside each thread that calls it: call after call goes to the same one, or to a new one where it died.
+    """A process beside each thread that calls it: call after call goes to the same one, or to a new one if it died.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Processes:
         self._closed = False
 
     def __call__(self, argument: Any) -> Any:
-        """The function's result. Raises ProcessDied."""
+        """Return the function's result. Raises ProcessDied."""
         if not hasattr(self._own, "worker"):
             self._own.worker = self._start()
         process, pipe = self._own.worker
@@ -45,7 +45,7 @@ class Processes:
             raise ProcessDied(_death(process.exitcode)) from None
 
     def check(self) -> None:
-        """NpuLayoutError where no process can be started."""
+        """Raise NpuLayoutError if no process can be started."""
         process, pipe = self._start()
         try:
             pipe.send((bool, 0))
@@ -84,7 +84,7 @@ def _death(exitcode: int | None) -> str:
 
 
 def _serve(pipe: Any) -> None:
-    """A worker: until the other end is closed, or its owner is no more."""
+    """Work until the other end is closed, or its owner is no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its owner's, who ends it
     while True:
         try:

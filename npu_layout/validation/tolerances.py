@@ -1,9 +1,10 @@
-"""Tolerances: what is asked of an output's figures, and whether they hold."""
+"""What is asked of an output's figures, and whether it holds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Union
 
 import numpy as np
@@ -18,6 +19,7 @@ _DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # what holds for outputs 
 
 
 def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
+    """Raise NpuLayoutError if a tolerance is no finite number, or not for an output that it names."""
     for what, given in asked.items():
         values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
         for name, value in values.items():
@@ -36,11 +38,12 @@ def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
 
 
 def stepped(spec: TensorSpec | None) -> bool:
+    """Return whether an output has quantisation steps."""
     return spec is not None and spec.element.unpacked.kind in "iu"
 
 
 def held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
-    """{tolerance: (asked, found, held)}; what cannot be measured does not hold."""
+    """Return {tolerance: (asked, found, held)}; what cannot be measured does not hold."""
     found = _found(f)
     kept = {}
     for what, given in asked.items():
@@ -61,14 +64,11 @@ def _found(f: Figures | None) -> dict[str, float]:
 
 
 def passing(f: Figures | None) -> dict[str, float]:
-    """To 6 digits, rounded to the side that passes."""
-    return {k: _rounded(v, math.floor if k.startswith("min") else math.ceil) for k, v in _found(f).items()}
+    """Return {tolerance: value that just passes}, rounded to 6 digits towards the side that passes."""
+    return {k: _rounded(v, ROUND_FLOOR if k.startswith("min") else ROUND_CEILING) for k, v in _found(f).items()}
 
 
-def _rounded(value: float, to: Callable[[float], int]) -> float:
-    if not value or not np.isfinite(value):
-        return value
-    digits = 5 - math.floor(math.log10(abs(value)))
-    if digits > 300:  # 10**digits has to be a float
-        return value
-    return float(f"{to(value * 10.0**digits) / 10.0**digits:.6g}")
+def _rounded(value: float, towards: str) -> float:
+    exact = float(value)
+    rounded = float(Context(prec=6, rounding=towards).plus(Decimal(repr(exact)))) if math.isfinite(exact) else exact
+    return rounded if math.isfinite(rounded) else exact

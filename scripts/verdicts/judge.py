@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import npu_layout as nl
-from npu_layout.reports.report import VERDICTS
+from npu_layout.reports import VERDICTS
 
 from .cases import Planted, Truth, feed, saturated
 from .faults import REFUSALS

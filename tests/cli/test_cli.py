@@ -24,8 +24,8 @@ import pytest
 import npu_layout as nl
 from npu_layout.cli import command as cli
 from npu_layout.cli import main
+from tests.support.boards import PRE, Board, network, picture
 from tests.support.paths import SAMPLES
-from tests.validation.test_validation import PRE, Board, network, picture
 
 COMMAND = [sys.executable, "-c", "import sys; from npu_layout.cli import main; sys.exit(main())"]
 

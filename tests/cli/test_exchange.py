@@ -14,7 +14,7 @@ import pytest
 
 import npu_layout as nl
 from tests.cli.test_cli import ran
-from tests.validation.test_validation import PRE, Board, network
+from tests.support.boards import PRE, Board, network
 
 
 @pytest.fixture(scope="module")

@@ -9,25 +9,9 @@ import pytest
 
 import npu_layout as nl
 from tests.buffers.test_recordings import FILES, described
+from tests.support.readings import blobs, same_reading
 
 SHAPE = (1, 17, 9, 7)
-
-
-def blobs(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """Maps with a bump each, at a place and of a height of its own: what networks put out."""
-    rng = np.random.default_rng(seed)
-    axes = [np.arange(n) for n in shape]
-    grid = np.meshgrid(*axes[2:], indexing="ij")
-    result = np.zeros(shape, np.float32)
-    for index in np.ndindex(*shape[:2]):
-        bump = sum(((g - rng.uniform(0, n)) / (n / 3)) ** 2 for g, n in zip(grid, shape[2:]))
-        result[index] = rng.uniform(0.5, 2) * np.exp(-bump) + 0.02 * rng.standard_normal(shape[2:])
-    return result
-
-
-def same_reading(found: nl.TensorSpec, spec: nl.TensorSpec) -> bool:
-    index = np.indices(spec.shape)
-    return np.array_equal(found.offset(*index), spec.offset(*index))
 
 
 LAYOUTS = ["".join(order) for order in itertools.permutations("NCHW") if "".join(order) not in ("WHCN", "CWHN")]
@@ -97,21 +81,6 @@ def test_axes_of_another_order_and_rank() -> None:
     assert found.spec is not None and str(found.spec.layout) == "NDHWC"
 
 
-@pytest.mark.parametrize("layout", ["NCHW16c", "NHWC"])
-def test_a_scale_for_each_channel(layout: str) -> None:
-    reference = blobs((1, 17, 20, 24))
-    scales = np.linspace(0.004, 0.03, 17)
-    quantization = nl.Quantization(scales, np.arange(17) - 30, axis=1)
-    spec = nl.TensorSpec(reference.shape, layout, "int8", quantization=quantization)
-    flat = spec.pack(reference)
-    found = nl.identify(flat, reference)
-    assert found.spec is not None and same_reading(found.spec, spec), found.why
-    assert found.spec.quantization is not None and found.spec.quantization.axis == 1
-    np.testing.assert_allclose(found.spec.quantization.scale, scales, rtol=0.03)
-    assert np.abs(found.spec.unpack(flat) - spec.unpack(flat)).max() < 0.1
-    assert "scale of its own" in found.why
-
-
 def test_noise_of_a_quantised_network() -> None:
     reference = blobs((1, 57, 46, 46))
     spec = nl.TensorSpec(reference.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -20))
@@ -131,34 +100,6 @@ def test_what_cannot_be_told() -> None:
     unrelated = nl.identify(blobs(SHAPE, 1), blobs(SHAPE, 2))
     assert unrelated.spec is None, unrelated.why
     assert nl.identify(bytes(17 * 63), blobs(SHAPE)).spec is None
-
-
-def test_a_sign_that_no_value_needs() -> None:
-    reference = blobs(SHAPE)
-    spec = nl.TensorSpec(SHAPE, "NHWC", "int8", quantization=nl.Quantization(0.05, 10))
-    flat = spec.pack(reference)
-    assert flat.min() >= 0
-    found = nl.identify(flat, reference)
-    assert found.spec is not None and found.spec.dtype == "int8", found.why
-    unknown = nl.identify(flat.tobytes(), reference)
-    assert unknown.spec is None and "uint8" in unknown.why and "int8" in unknown.why
-
-
-@pytest.mark.parametrize(("dtype", "scale"), [("int32", 1e-6), ("int16", 2e-3)])
-def test_integers_are_no_floats_of_the_smallest_exponents(dtype: str, scale: float) -> None:
-    reference = np.abs(blobs(SHAPE))
-    spec = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=nl.Quantization(scale))
-    found = nl.identify(spec.pack(reference).tobytes(), reference)
-    best = [h.spec.dtype for h in found.ranking if h.score > 20]
-    assert not any("float" in name for name in best), found.why
-    known = nl.identify(spec.pack(reference), reference).spec
-    assert known is not None and known.dtype == dtype and same_reading(known, spec)
-
-
-def test_bools_are_read_as_uint8() -> None:
-    mask = np.random.default_rng(0).random(SHAPE) > 0.5  # about as many of both, or less than 4 dB are there to explain
-    spec = nl.identify(nl.TensorSpec(SHAPE, "NHWC", "bool").pack(mask), 255.0 * mask).spec
-    assert spec is not None and spec.dtype == "uint8" and spec.quantization == nl.Quantization(255.0)
 
 
 def test_a_header_as_long_as_a_step_between_neighbours() -> None:

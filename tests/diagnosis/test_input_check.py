@@ -15,11 +15,10 @@ import pytest
 import npu_layout as nl
 from npu_layout.cli.console import say_reports
 from npu_layout.diagnosis.input_check import recorded_inputs
-from npu_layout.diagnosis.usual_mistakes import scalings
 from npu_layout.pytest_plugin import assert_matches
 from npu_layout.reports.junit import write_junit
+from tests.support.boards import SIDE, Board, network
 from tests.support.paths import SAMPLES
-from tests.validation.test_validation import SIDE, Board, network
 
 MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 HOW: dict[str, Any] = {"color": "RGB", "mean": MEAN, "std": STD, "resize": "letterbox"}
@@ -149,13 +148,6 @@ def test_what_no_single_change_explains() -> None:
     numbers = iter(range(5))
     one = judged(lambda frame: by(color="BGR" if next(numbers) == 2 else "RGB")(frame))
     assert not one and one.fix is None and "in frame 2" in one.why, str(one)
-
-
-def test_means_are_also_tried_as_they_are_written_down() -> None:
-    """In the order of red, green and blue, whatever the model takes."""
-    mean, std = np.array([[103.53, 116.28, 123.675], [57.375, 57.12, 58.395]])
-    tried = [(m.tolist(), s.tolist()) for m, s in scalings(np.zeros(3), np.ones(3), "BGR").values()]
-    assert all(both in tried for both in ((mean.tolist(), std.tolist()), (mean[::-1].tolist(), std[::-1].tolist())))
 
 
 def test_where_mean_and_std_are_not_said_the_usual_ones_will_do() -> None:

@@ -40,18 +40,6 @@ def test_faults_of_every_class(matrix: Any) -> None:
     assert len(matrix.models.NAMES) >= 8
 
 
-def test_every_verdict_has_its_words() -> None:
-    """A cause that accuses says what to record where it cannot be told, what to do, and the fix as code."""
-    from npu_layout.diagnosis import verdicts
-    from npu_layout.reports import fixes, page, report
-
-    causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
-    assert set(verdicts._RECORD) == causes | {"mismatch"}, "verdicts._RECORD: what to record where this cannot be told"
-    assert set(verdicts._ADVICE) | {"preprocessing", "wrong_input"} == causes, "verdicts._ADVICE: what to do"
-    assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
-    assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
-
-
 @pytest.mark.parametrize("name", ["maps", "yolo", "yolo8", "segmentation", "classifier", "sparse", "gray", "folded"])
 def test_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
     models, cases = matrix.models, matrix.cases

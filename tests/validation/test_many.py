@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.validation import many, processes
-from tests.validation.test_validation import Board, network
+from npu_layout.validation import many
+from tests.support.boards import Board, network
 
 # In every process that is started with it: whoever opens a file of a recording called "killer" dies.
 DEADLY = """
@@ -295,12 +295,3 @@ def test_on_a_dask_cluster(tree: Path, board: Board) -> None:
         died = reports[str(tree / "b" / "killer")]
         assert isinstance(died, str) and "KilledWorker" in died
         checked(nl.Reports({path: result for path, result in reports.items() if "killer" not in path}), tree)
-
-
-def test_a_worker_whose_owner_is_gone_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
-    ours, theirs = multiprocessing.Pipe()
-    ours.send((abs, -1))
-    ours.close()
-    processes._serve(theirs)  # which has its question, and nobody for the answer
-    theirs.close()

@@ -1,0 +1,132 @@
+"""What else the model may have answered: another output's name, another frame, an input made in another way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..comparison import channel_axis
+from ..engines import shape_in_model
+from .evidence import Evidence, Trial
+from .readings import declared
+from .thresholds import LEAST, MARGIN, ROUNDING
+
+_MANY = 1000  # values, among which no choice is a coincidence
+_FEWEST = 3  # frames, for one to be exchanged with another
+
+
+class Remade(NamedTuple):
+    """One output of the model for its inputs made in another way.
+
+    In words, as the Preprocessor's arguments, and {row of the kept frames: tensor}.
+    """
+
+    text: str
+    fix: dict[str, Any]
+    answers: dict[int, np.ndarray]
+
+
+def other_outputs(
+    evidence: Evidence, name: str, references: Mapping[str, Sequence[np.ndarray]], specs: Mapping[str, TensorSpec]
+) -> Iterator[Trial]:
+    """Yield the content of each other output of the model, read by this spec or by that one's: which explains more.
+
+    `name`: of the model's output. `specs`: of the outputs that were recorded; of the others only one that is better
+    than what was declared counts.
+    """
+    for other, tensors in references.items():
+        if other == name or shape_in_model(evidence.spec) != tensors[0].shape:
+            continue
+        best = _other_output(evidence, other, tensors, specs.get(other))
+        better = not evidence.fits or evidence.score(best) >= evidence.score(next(declared(evidence))) + MARGIN
+        if other in specs or better:
+            yield best
+
+
+def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray], its_spec: TensorSpec | None) -> Trial:
+    own, there = evidence.spec, evidence
+    if not evidence.fits:
+        there = Evidence(own, evidence.buffers, tensors, (), channel_axis(tensors[0]))
+    wanted = np.stack([there.samples.of(t) for t in tensors])
+    places = 0 if evidence.fits else there.samples.count
+    trials = []
+    for spec in (own, its_spec):
+        if spec is None or spec.dtype != own.dtype or spec.size != own.size:
+            continue
+        codes, left = there.read_as(spec, wanted)
+        text = f"it holds the model's output {other!r}"
+        answers = dict(enumerate(tensors))
+        trials.append(
+            Trial("output_order", text, other, codes, left, evidence.steps, spec, places=places, answers=answers)
+        )
+    return max(trials, key=evidence.score)
+
+
+def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial]:
+    """Yield the answers to another frame, always as far away. `numbers`: which frames of the recording these are."""
+    if not evidence.fits or len(numbers) < _FEWEST:
+        return
+    at = {number: k for k, number in enumerate(numbers)}
+    predicted = [evidence.predicted(w) for w in evidence.wanted]
+    proven = 0  # frames that a shift explains: one that is about a few of the others is a coincidence
+    for shift in sorted({b - a for a in numbers for b in numbers} - {0}, key=lambda s: (abs(s), s)):
+        source = {k: at[number + shift] for k, number in enumerate(numbers) if number + shift in at}
+        rows = list(source)
+        if len(rows) < 2 or 2 * len(rows) <= proven:
+            continue
+        codes = evidence.codes[rows]
+        left = codes - np.stack([predicted[j] for j in source.values()])
+        if left.size < _MANY and not _worth(evidence, rows, left, np.log(2 * len(numbers))):
+            continue
+        text = f"the outputs of the frame {abs(shift)} {'before' if shift < 0 else 'after'}"
+        answers = {k: evidence.references[j] for k, j in source.items()}
+        trial = Trial(
+            "wrong_input", text, shift, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers
+        )
+        proven = max(proven, len(rows) if evidence.score(trial) >= LEAST else 0)
+        yield trial
+
+
+def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial]:
+    """Yield the answers to other frames in no constant order, if a quarter of them are. `numbers`: as above."""
+    if not evidence.fits or len(numbers) < _FEWEST:
+        return
+    predicted = [evidence.predicted(w) for w in evidence.wanted]
+    chosen = [int(np.argmin([float(((c - p) ** 2).sum()) for p in predicted])) for c in evidence.codes]
+    shifts = Counter(numbers[j] - numbers[k] for k, j in enumerate(chosen))
+    most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
+    if (len(chosen) - shifts[0]) * 4 < len(chosen) or most * 5 >= 3 * len(chosen):
+        return
+    left = evidence.codes - np.stack([predicted[j] for j in chosen])
+    if not _worth(evidence, range(len(chosen)), left, len(chosen) * np.log(len(chosen))):
+        return
+    pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
+    text = f"the outputs of other frames: {pairs}"
+    yield Trial("wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec)
+
+
+def other_inputs(
+    evidence: Evidence, text: str, fix: dict[str, Any], answers: Mapping[int, np.ndarray], choices: int
+) -> Iterator[Trial]:
+    """Yield the model's answer to inputs made in another way: see Remade. It is one of so many `choices`."""
+    if not evidence.fits:
+        return
+    rows = list(answers)
+    codes = evidence.codes[rows]
+    left = codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
+    if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
+        yield Trial("preprocessing", text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers)
+
+
+def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:
+    """Whether a trial that was chosen gains more than in noise, where the best of N fits better by log N for nothing.
+
+    `choice`: the logarithm of the number that it was chosen among.
+    """
+    floor = ROUNDING if evidence.steps else 0.0
+    before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (evidence.left[list(rows)], left))
+    return bool(0.5 * left.size * np.log(before / after) > 2 * choice)

@@ -1,0 +1,178 @@
+"""Every dtype and filling of a buffer, scored against a reference at sampled places; nothing is repacked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import TensorSpec, element
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from .buffer_scales import quantization
+from .fillings import Filling, features, fillings, weights
+from .thresholds import ROUNDING
+
+FEW = 192  # samples of all fillings
+_MANY, _KEPT = 4096, 48  # samples of the best ones, and how many these are
+_MOST = 200.0  # dB of a reading without any error
+_DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
+
+
+class Hypothesis(NamedTuple):
+    """A reading of the bytes that `identify` tried, and how much of them the reference explains.
+
+    Attributes
+    ----------
+    spec
+        The TensorSpec that reads them.
+    score
+        In dB: the variance of the values to that of what a straight line through the reference leaves.
+    """
+
+    spec: TensorSpec
+    score: float
+
+
+class Buffer:
+    """The bytes to be read, and the dtypes that they may be; `own`: the dtype that they were given in, or None."""
+
+    def __init__(self, flat: Any) -> None:
+        self.own: str | None = None
+        self.dtypes: tuple[str, ...] = _DTYPES
+        if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:
+            if not flat.flags.c_contiguous:
+                what = f"buffer of strides {flat.strides} is not contiguous"
+                raise NpuLayoutError(f"{what}; expected the bytes as they came")
+            self.own = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # what is quantised is no bool
+            self.dtypes = self.own, *_ALSO.get(self.own, ())
+            self.raw = flat.reshape(-1).view(np.uint8)
+        elif isinstance(flat, np.ndarray):
+            self.raw = np.ascontiguousarray(flat).reshape(-1)
+        else:
+            self.raw = _bytes(flat)
+
+    def fitting(self, size: int) -> list[str]:
+        """Return the dtypes in which it has room for `size` elements."""
+        whole = [d for d in self.dtypes if self.raw.nbytes % itemsize(d) == 0]
+        return [d for d in whole if self.raw.nbytes // itemsize(d) >= size]
+
+    def read(self, dtype: str) -> np.ndarray:
+        """Return the elements of a dtype as numbers."""
+        kind, raw = element(dtype), self.raw
+        stored = raw.view(kind.buffer) if raw.ctypes.data % kind.buffer.itemsize == 0 else raw.copy().view(kind.buffer)
+        if dtype == "bfloat16":
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        return stored
+
+    def of_its_own(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses of its own dtype, and of another one only what reads other numbers."""
+        if self.own is None:
+            return list(found)
+        first = [h for h in found if h.spec.dtype == self.own]
+        return [h for h in found if h in first or all(not _alike(h, other) for other in first)]
+
+
+def _bytes(flat: Any) -> np.ndarray:
+    try:
+        return np.frombuffer(flat, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise NpuLayoutError(f"buffer: expected bytes or an ndarray, got {type(flat).__name__} ({error})") from None
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of a stored element."""
+    return int(element(dtype).buffer.itemsize)
+
+
+def _alike(a: Hypothesis, b: Hypothesis) -> bool:
+    """Whether two hypotheses of different dtypes read the same numbers in the same order."""
+    return a.spec.storage == b.spec.storage and abs(a.score - b.score) < 1e-9
+
+
+def sampled(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return indices, half of them where the reference is far from its mean."""
+    if values.size <= count:
+        picked = np.arange(values.size)
+    else:
+        many = rng.integers(0, values.size, 6 * count)
+        far = many[np.argsort(-np.abs(values.ravel()[many] - values.mean()))[: count // 2]]
+        picked = np.unique(np.concatenate([far, rng.integers(0, values.size, count - len(far))]))
+    return np.stack(np.unravel_index(picked, values.shape), 1)
+
+
+def explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
+    """Return the dB of each column of `read` that a rising straight line through `wanted` explains.
+
+    dtype: of the elements that were read.
+    """
+    kind = element(dtype)
+    steps, read = kind.unpacked.kind != "f", np.asarray(read, np.float64)
+    y = read - read.mean(0)
+    x = wanted - wanted.mean()
+    power, cross = (y * y).mean(0), (y * x[:, None]).mean(0)
+    left = power - cross * cross / (x * x).mean()
+    floor = np.maximum(ROUNDING if steps else 0.0, power * 10 ** (-_MOST / 10))
+    score = 10 * np.log10(np.maximum(power, 1e-300) / np.maximum(left, floor))
+    good = np.isfinite(read).all(0) & (cross > 0) & (power > 0)
+    if not steps:  # integers are as linear as floats of the smallest exponents
+        good &= (power > (4 * float(np.finfo(kind.unpacked).tiny)) ** 2) | (power > (x * x).mean() / 4)
+    return np.where(good, score, -np.inf)
+
+
+def searched(
+    buffer: Buffer, dtypes: Sequence[str], values: np.ndarray, letters: str, rng: np.random.Generator
+) -> list[Hypothesis]:
+    """Return what reads different elements, best first."""
+    found: list[Hypothesis] = []
+    with np.errstate(all="ignore"):  # bytes read as floats may be anything
+        for _, group in itertools.groupby(sorted(dtypes, key=itemsize), key=itemsize):
+            found += _of_size(buffer, tuple(group), values, letters, rng)
+    return sorted(found, key=lambda h: -h.score)
+
+
+def _of_size(
+    buffer: Buffer, dtypes: tuple[str, ...], values: np.ndarray, letters: str, rng: np.random.Generator
+) -> list[Hypothesis]:
+    """Hypotheses of dtypes that are all of one size."""
+    size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
+    orders = list(fillings(shape, letters, size))
+    moves = weights(orders, values.ndim)
+    index = sampled(values, FEW, rng)
+    offsets = (features(index, shape) @ moves).astype(np.int64)
+    wanted = values[tuple(index.T)]
+    more = sampled(values, _MANY, rng)
+    features_more, wanted_more = features(more, shape), values[tuple(more.T)]
+    found = []
+    for dtype in dtypes:
+        read = buffer.read(dtype)
+        score = explained(read[offsets], wanted, dtype)
+        best = np.argsort(-score, kind="stable")[:_KEPT]
+        best = best[np.isfinite(score[best])]
+        if not best.size:
+            continue
+        fine = (features_more @ moves[:, best]).astype(np.int64)
+        gathered = read[fine].astype(np.float64)
+        seen: set[bytes] = set()
+        for column, (k, db) in enumerate(zip(best, explained(gathered, wanted_more, dtype))):
+            same = fine[:, column].tobytes()
+            if same in seen or not np.isfinite(db):
+                continue
+            seen.add(same)
+            spec = _spec(orders[k], shape, letters, dtype, size, gathered[:, column], wanted_more)
+            found.append(Hypothesis(spec, float(db)))
+    return found
+
+
+def _spec(
+    order: Filling, shape: tuple[int, ...], letters: str, dtype: str, size: int, read: np.ndarray, wanted: np.ndarray
+) -> TensorSpec:
+    q = quantization(read, wanted, dtype)
+    layout, strides = order.layout, order.strides
+    if layout.axes != letters:
+        strides = tuple(strides[layout.axes.index(letter)] for letter in letters)
+        layout = Layout.plain(letters)
+    return TensorSpec(shape, layout, dtype, axes=letters, quantization=q, storage_strides=strides, size=size)

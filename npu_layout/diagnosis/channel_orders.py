@@ -1,0 +1,95 @@
+"""The channels in another order than the model's: each stored one stands for the model's channel nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..comparison import listed
+from ..engines import axes_in_model
+from ..support import finite
+from .evidence import Evidence, Trial
+
+_CLEAR = 0.25  # of the declared order's cost: a cycle of channels that costs more is left in its place
+_PLACES, _VALUES = 1024, 1 << 22  # that the distances are computed from: of each channel, and in all
+
+
+def channel_orders(evidence: Evidence) -> Iterator[Trial]:
+    """Yield the order in which each stored channel stands for the one that it is nearest to, where it is another."""
+    axis = evidence.channel_axis
+    if not evidence.fits or axis is None or evidence.references[0].shape[axis] == 1:
+        return
+    stands_for = _assigned(evidence, axis)
+    moved = int((stands_for != np.arange(len(stands_for))).sum())
+    if not moved:
+        return
+    wanted = np.stack([evidence.samples.of(r, stands_for) for r in evidence.references])
+    left = evidence.codes - evidence.predicted(wanted)
+    order = np.argsort(stands_for)
+    fix = tuple(int(c) for c in order)
+    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {listed(order, 12)}"
+    yield Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix)
+
+
+def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
+    """Return for each stored channel the model's channel nearest to it in real values, each used once.
+
+    Where two orders differ by little, the declared one.
+    """
+    real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
+    channels = len(real)
+    cost = (real * real).sum(1)[:, None] - 2 * real @ wanted.T + (wanted * wanted).sum(1)
+    best = np.full(channels, -1)
+    by_gain = np.sort(cost, 1)
+    free = np.ones(channels, bool)
+    for k in np.argsort(-(by_gain[:, 1] - by_gain[:, 0]) / np.maximum((real * real).sum(1), 1e-300)):
+        best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
+        free[best[k]] = False
+    own = np.diagonal(cost)
+    for cycle in cycles(best):
+        if cost[cycle, best[cycle]].sum() >= _CLEAR * own[cycle].sum():
+            best[cycle] = cycle
+    return best
+
+
+def _common_places(evidence: Evidence, axis: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return (channels, places) of each frame: the device's real values and the model's, at the same places of all."""
+    channels = evidence.references[0].shape[axis]
+    rest = evidence.references[0].size // channels
+    count = max(1, min(rest, _PLACES, _VALUES // (channels * len(evidence.buffers))))
+    spec = evidence.spec
+    device: list[np.ndarray] = []
+    model: list[np.ndarray] = []
+    far = np.max([_far(r, axis) for r in evidence.references], 0)
+    pool = np.random.default_rng(1).permutation(rest)[: 8 * count]
+    chosen = np.sort(pool[np.argsort(-far[pool], kind="stable")[:count]])
+    for buffer, reference in zip(evidence.buffers, evidence.references):
+        real = spec.unpack(buffer).transpose(axes_in_model(spec.axes))
+        for values, into in ((real, device), (reference, model)):
+            rows = np.moveaxis(values, axis, 0).reshape(channels, -1)[:, chosen]
+            into.append(finite(rows).astype(np.float64))
+    return device, model
+
+
+def _far(reference: np.ndarray, axis: int) -> np.ndarray:
+    """Return how far each place is, in its most extreme channel, from that channel's mean."""
+    rows = np.moveaxis(finite(reference), axis, 0).reshape(reference.shape[axis], -1)
+    return np.asarray(np.abs(rows - rows.mean(1, keepdims=True)).max(0))
+
+
+def cycles(permutation: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the cycles of two and more.
+
+    >>> [cycle.tolist() for cycle in cycles(np.array([1, 0, 2, 4, 5, 3]))]
+    [[0, 1], [3, 4, 5]]
+    """
+    seen = np.zeros(len(permutation), bool)
+    for start in range(len(permutation)):
+        cycle, at = [], start
+        while not seen[at]:
+            seen[at] = True
+            cycle.append(at)
+            at = int(permutation[at])
+        if len(cycle) > 1:
+            yield np.asarray(cycle)

@@ -1,0 +1,311 @@
+"""How much of one output's recorded values each way of reading or making it explains.
+
+Every way is scored on one scale: dB of the variance within the channels to what it leaves of it, in stored values, at
+samples from all kept frames, half of them far from the mean. A channel's mean counts for nothing, because biases agree
+even between unrelated images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..comparison import decibels
+from ..engines import shape_in_model
+from ..layouts import Layout
+from .samples import Matrix, Samples, arithmetic, ends, predicted, read, stored
+from .thresholds import ENOUGH, LEAST, ROUNDING
+
+_EXACT = 1e-4  # of the variance: what floats of 16 bits leave is less
+_BINS = 16  # of as many values each
+
+
+class Trial(NamedTuple):
+    """One way of reading or making the output, before it is judged.
+
+    Attributes
+    ----------
+    cause
+        The verdict that it stands for; "match": as declared.
+    text, fix
+        What it is, in words and as the fix of an OutputReport.
+    codes, left
+        The stored values at the samples (frames, places), and what remains of them without what it predicts.
+    steps
+        Whether the stored values are rounded to whole steps.
+    spec, order
+        The spec that reads the buffer, and the indices of its channels, if these are in another order.
+    rows
+        Its frames, where these are not all.
+    comparable
+        Whether its stored values can be compared with the declared ones.
+    places
+        Samples of one channel, where its tensor has another shape than the model's output.
+    answers
+        {row of the kept frames: what the model would have returned}, where it is about the model's inputs.
+    """
+
+    cause: str
+    text: str
+    fix: Any
+    codes: np.ndarray
+    left: np.ndarray
+    steps: bool
+    spec: TensorSpec | None = None
+    order: tuple[int, ...] | None = None
+    rows: Sequence[int] | None = None
+    comparable: bool = True
+    places: int = 0
+    answers: Mapping[int, np.ndarray] = {}
+
+
+class Candidate(NamedTuple):
+    """A trial with its score: one way to read or make the output.
+
+    Attributes
+    ----------
+    cause, text, fix, spec, order
+        As in Trial.
+    score
+        dB that it explains.
+    gain
+        dB above the declared reading, where the two differ.
+    leans, decided
+        Where the data are between the declared reading (0) and this one (1), and whether they decide at all.
+    trial
+        The number of its trial.
+    """
+
+    cause: str
+    text: str
+    score: float
+    gain: float
+    fix: Any
+    leans: float = 1.0
+    decided: bool = True
+    spec: TensorSpec | None = None
+    order: tuple[int, ...] | None = None
+    trial: int = 0
+
+
+class Evidence:
+    """One output of the kept frames: device buffers against the model's outputs, under the declared spec.
+
+    Parameters
+    ----------
+    spec
+        The declared one; its shape may be another than the model's, and then it explains nothing.
+    buffers, references
+        Of each kept frame, in order: the device's buffer, and the model's output.
+    also
+        Further tensors whose far values are worth sampling: what the buffer might contain instead.
+    channel_axis
+        The channels' axis in the model's order, or None: all is one channel.
+    """
+
+    def __init__(
+        self,
+        spec: TensorSpec,
+        buffers: Sequence[Any],
+        references: Sequence[np.ndarray],
+        also: Sequence[np.ndarray],
+        channel_axis: int | None,
+    ) -> None:
+        self.spec, self.buffers, self.references = spec, list(buffers), list(references)
+        shape = references[0].shape
+        self.letters = Layout.of_rank(len(shape)).axes
+        self.channel_axis = channel_axis
+        self.samples = Samples([*references, *also], self.channel_axis)
+        self.wanted = np.stack([self.samples.of(r) for r in references])
+        self.elements = [stored(spec, b) for b in buffers]
+        self.fits = shape_in_model(spec) == shape
+        self.steps = spec.element.unpacked.kind != "f"
+        self.informative: np.ndarray | None = None
+        self.trials: list[Trial] = []
+        if self.fits:
+            self.codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+            self.left = self.codes - self.predicted(self.wanted)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are samples enough of every channel to name a cause."""
+        return self.values >= ENOUGH and len(self.buffers) > 1
+
+    @property
+    def values(self) -> int:
+        """Samples of each channel."""
+        return int(self.samples.count) * len(self.buffers)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the declared reading leaves only rounding of every channel, so that nothing can explain more."""
+        if not self.fits:
+            return False
+        power, error = self._powers(self.as_declared())
+        return bool((error <= np.maximum(2 * ROUNDING if self.steps else 0.0, _EXACT * power)).all())
+
+    @property
+    def device_values(self) -> np.ndarray:
+        """The device's real values at the samples, read as declared, 1-D; none where the spec does not fit."""
+        if not self.fits:
+            return np.zeros(0)
+        scale, zero_point = arithmetic(self.spec, self.samples)
+        return np.asarray(((self.codes - zero_point) * scale).ravel())
+
+    def as_declared(self, rows: Sequence[int] | None = None) -> Trial:
+        """Return the declared reading of these frames, or of all."""
+        chosen = slice(None) if rows is None else list(rows)
+        return Trial("match", "", None, self.codes[chosen], self.left[chosen], self.steps)
+
+    def predicted(self, wanted: Matrix) -> Matrix:
+        """Return what the device stores for the values `wanted` under the declared quantization."""
+        return predicted(self.spec, self.samples, wanted)
+
+    def read_as(self, spec: TensorSpec, wanted: Matrix) -> tuple[Matrix, Matrix]:
+        """Return what `spec`, of the same dtype and size, reads at the samples, and what `wanted` leaves of it."""
+        codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+        return codes, codes - predicted(spec, self.samples, wanted)
+
+    def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
+        """Return (channels, samples) of (frames, places). `places`: of one channel, where they are not these."""
+        count = places or self.samples.count
+        return x.reshape(len(x), -1, count).transpose(1, 0, 2).reshape(-1, len(x) * count)
+
+    def score(self, trial: Trial, only: np.ndarray | None = None) -> float:
+        """Return the dB that a trial explains.
+
+        Of all samples together, or, if that is less, of the channels as equals, without those that nothing explains.
+        `only`: of these channels.
+        """
+        return min(self._scores(trial, only))
+
+    def _scores(self, trial: Trial, only: np.ndarray | None = None) -> tuple[float, float]:
+        """Return the dB of all samples together, and of the channels as equals: the same if none is explained."""
+        power, error = self._powers(trial)
+        floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
+        if only is not None:
+            power, error, floors = power[only], error[only], floors[only]
+        together = _db(power.mean(), max(error.mean(), floors.mean()))
+        if self.informative is None or not self.informative.any() or only is not None or trial.places:
+            return together, together
+        error, power = np.maximum(error, floors)[self.informative], np.maximum(power, 1e-300)[self.informative]
+        shares = np.minimum(error, power) / power
+        return together, _db(1.0, float(shares.mean()))
+
+    def _powers(self, trial: Trial) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variance within each channel, and the mean square of what is left."""
+        y, e = self.by_channel(trial.codes, trial.places), self.by_channel(trial.left, trial.places)
+        return ((y - y.mean(1, keepdims=True)) ** 2).mean(1), (e * e).mean(1)
+
+    def rank(self, trials: Iterable[Trial]) -> list[Candidate]:
+        """Return all of them with their scores, best first, the declared reading among them."""
+        self.trials = list(trials)
+        live = np.zeros(len(self.by_channel(self.wanted[:1])), bool)
+        for trial in self.trials:
+            power, error = self._powers(trial)
+            if trial.places:  # of a tensor of another shape
+                continue
+            live |= (power > (4 * ROUNDING if trial.steps else 0.0)) & (error * 10 ** (LEAST / 10) <= power)
+        self.informative = live
+        candidates = (self._candidate(trial)._replace(trial=i) for i, trial in enumerate(self.trials))
+        return _distinct(sorted(candidates, key=lambda c: -c.score))
+
+    def trial(self, candidate: Candidate) -> Trial:
+        """Return the trial of a candidate that `rank` returned."""
+        return self.trials[candidate.trial]
+
+    def bent(self, candidate: Candidate) -> float:
+        """Return the share of what a candidate leaves that depends on the model's value: near 0 for noise and rounding.
+
+        Of the channels that anything explains, as what is less than a step is rounded in one way for each value.
+        """
+        trial = self.trial(candidate)
+        low, high = ends(trial.spec or self.spec)
+        wanted = self.wanted if trial.rows is None else self.wanted[list(trial.rows)]
+        codes, model = trial.codes, trial.codes - trial.left
+        inner = (codes > low) & (codes < high) & (model > low) & (model < high)
+        if self.informative is not None:
+            inner &= self.informative[self.samples.channel]
+        left = trial.left[inner][np.argsort(wanted[inner], kind="stable")]
+        if len(left) < ENOUGH * _BINS:
+            return 0.0
+        left = left - left.mean()
+        depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
+        return depends / max(float((left * left).sum()), 1e-300)
+
+    def sides(self, one: Candidate, other: Candidate) -> float | None:
+        """Return where the data are between two candidates: 0 at `one`, 1 at `other`.
+
+        None where the data do not decide, or where the stored values of the two cannot be compared.
+        """
+        a, b = self.trial(one), self.trial(other)
+        everywhere = range(len(self.buffers))
+        of_a, of_b = ({row: k for k, row in enumerate(everywhere if t.rows is None else t.rows)} for t in (a, b))
+        common = sorted(of_a.keys() & of_b.keys())
+        if not common or a.steps != b.steps or a.comparable != b.comparable:
+            return None
+        left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
+        leans, decided = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
+        return leans if decided else None
+
+    def _candidate(self, t: Trial) -> Candidate:
+        score = self.score(t)
+        if t.cause == "match":
+            return Candidate(t.cause, t.text, score, 0.0, None, 0.0, True, t.spec)
+        if not self.fits:
+            return Candidate(t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order)
+        declared = self.as_declared(t.rows)
+        if t.order is not None:
+            moved = np.flatnonzero(np.asarray(t.order) != np.arange(len(t.order)))
+            gain = self.score(t, moved) - self.score(declared, moved)
+        else:
+            before = self._scores(declared)
+            gain = score - min(before)
+            equals = self._scores(t)[1] - before[1]
+            if equals < 0:  # it gains in the loud channels at the cost of the others
+                gain = min(gain, equals)
+        leans, decided = 1.0, True
+        if t.steps == self.steps and t.comparable:
+            leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
+        return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order)
+
+
+def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
+    """Return where the truth is between two trials, given what each leaves, and whether the data decide.
+
+    0 at the first, 1 at the second; they decide where the difference exceeds the noise. Neighbouring values err alike:
+    8 count as one.
+    """
+    difference = one - other
+    power = float((difference * difference).mean())
+    noise = max(min(float((one * one).mean()), float((other * other).mean())), floor)
+    if power <= 1e-12 * max(noise, 1e-300):
+        return 0.0, False
+    leans = float((one * difference).mean()) / power
+    return leans, abs(leans - 0.5) > 3 * float(np.sqrt(noise / (power * max(one.size / 8, 1))))
+
+
+def _distinct(ranking: list[Candidate]) -> list[Candidate]:
+    """Return them without those whose fix is a better one's, or differs from it only in the strides."""
+    kept: list[Candidate] = []
+    for c in ranking:
+        rivals = [k for k in kept if k.cause == c.cause and c.fix is not None]
+        if not any(c.fix == k.fix or (_form(c.fix) == _form(k.fix) is not None) for k in rivals):
+            kept.append(c)
+    return kept
+
+
+def _form(fix: Any) -> tuple[Any, ...] | None:
+    """Return what a corrected spec is called by: layout, shape, dtype, and its scale, or how many there are."""
+    if not isinstance(fix, TensorSpec):
+        return None
+    q = fix.quantization
+    scale = None if q is None else q.count if q.axis is not None else (f"{float(q.scale):.6g}", float(q.zero_point))
+    return fix.layout, fix.shape, fix.dtype, scale
+
+
+def _db(power: float, error: float) -> float:
+    return decibels(float(power), float(error))

@@ -1,0 +1,111 @@
+"""Every layout as it may fill a buffer of so many elements: dense, with a gap behind, or with one longer pitch.
+
+Offsets are linear in i // b and i % b of each index i, so those of all fillings are one matrix product.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..layouts import FASTEST_FIRST, NAMED, Layout
+
+BLOCKS = (2, 4, 8, 16, 32, 64)
+_EACH = 1 + 2 * len(BLOCKS)  # features of one axis
+
+
+class Filling(NamedTuple):
+    """A layout in a buffer.
+
+    Its strides in elements, for each storage dimension, and for each axis as (block, stride of i // block, stride of
+    i % block).
+    """
+
+    layout: Layout
+    axes: tuple[tuple[int, int, int], ...]
+    strides: tuple[int, ...]
+
+
+@lru_cache(maxsize=16)
+def _layouts(letters: str, shape: tuple[int, ...]) -> tuple[Layout, ...]:
+    """Return every axis order, plain and with one blocked axis, and what has names; axes of one index stay in front."""
+    named = (e.tag.format(block=e.block or 16) for e in NAMED.values() if e.tag.count("{") == 0)
+    made = {}
+    for tag in dict.fromkeys(itertools.chain(_tags(letters, shape), named)):
+        if tag in FASTEST_FIRST:  # a vendor's tag, which means something else
+            made[tag] = Layout.plain(tag)
+        elif set(filter(str.isupper, tag)) == set(letters):
+            made[tag] = Layout(tag, letters)
+    return tuple(made.values())
+
+
+def _tags(letters: str, shape: tuple[int, ...]) -> Iterator[str]:
+    """Yield the tags of all axis orders, plain ones first, then with each axis in blocks of each size."""
+    active = [letter for letter, n in zip(letters, shape) if n > 1]
+    idle = [letter for letter, n in zip(letters, shape) if n == 1]
+    yield from ("".join([*idle, *order]) for order in itertools.permutations(active))
+    for letter in letters:
+        front = [k for k in idle if k != letter]
+        moved = [letter, *active] if letter in idle else active
+        for block in BLOCKS:
+            for order in itertools.permutations(moved):
+                yield "".join([*front, *order]) + f"{block}{letter.lower()}"
+
+
+def fillings(shape: tuple[int, ...], letters: str, size: int) -> Iterator[Filling]:
+    """Yield every layout of axes `letters` as it fills `size` elements."""
+    for layout in _layouts(letters, shape):
+        mine = [letters.index(layout.axes[dim.axis]) for dim in layout.dims]
+        blocks = [(dim.block, axis) for dim, axis in zip(layout.dims, mine)]
+        if any(sum(block > 1 for block, a in blocks if a == axis) > 1 for axis in mine):
+            continue  # two blocks of one axis: weights, not what an accelerator returns
+        inner = [math.prod(block for block, a in blocks if block and a == axis) for axis in mine]
+        extents = [block or -(-shape[axis] // n) for (block, axis), n in zip(blocks, inner)]
+        for strides in _pitched(extents, size):
+            axes = [(1, 0, 0)] * len(shape)
+            for (block, axis), n, stride in zip(blocks, inner, strides):
+                _, outer, within = axes[axis]
+                axes[axis] = (n, outer, stride) if block else (n, stride, within)
+            yield Filling(layout, tuple(axes), strides)
+
+
+def _pitched(extents: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Yield the strides of storage dimensions: dense, then with each pitch as long as fills the buffer."""
+    natural = tuple(math.prod(extents[i + 1 :]) for i in range(len(extents)))
+    total = math.prod(extents)
+    if total > size:
+        return
+    yield natural
+    for i in range(len(extents) - 1 if total < size else 0):  # single elements are not spread
+        pitch, rest = divmod(size, math.prod(extents[: i + 1]))
+        if rest or pitch == natural[i] or extents[i] == 1:
+            continue
+        yield (*(pitch * math.prod(extents[k + 1 : i + 1]) for k in range(i + 1)), *natural[i + 1 :])
+
+
+def features(index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return for each sample and axis: i, and i // b and i % b for every block."""
+    columns = []
+    for i in index.T:
+        columns.append(i)
+        for block in BLOCKS:
+            columns += [i // block, i % block]
+    return np.stack(columns, 1).astype(np.float64)
+
+
+def weights(orders: Sequence[Filling], rank: int) -> np.ndarray:
+    """Return how many elements each feature moves in each filling."""
+    moves = np.zeros((rank * _EACH, len(orders)))
+    for k, order in enumerate(orders):
+        for axis, (block, outer, inner) in enumerate(order.axes):
+            at = axis * _EACH
+            if block > 1:
+                at += 1 + 2 * BLOCKS.index(block)
+                moves[at + 1, k] = inner
+            moves[at, k] = outer
+    return moves

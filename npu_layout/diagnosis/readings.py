@@ -1,0 +1,127 @@
+"""How the buffer may have been stored: as declared, in another layout, in another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..buffers import Quantization, TensorSpec
+from ..errors import NpuLayoutError
+from ..support import finite
+from .evidence import Evidence, Trial
+from .identification import identify
+from .samples import predicted, read, stored
+from .scales import called, fitted, quantizations, requantised, words
+from .thresholds import MARGIN
+
+_READINGS = 16  # of identify's best
+_FRAMES = 2  # in which they are looked for
+_MOST_AXES = 5
+
+
+class _Located(NamedTuple):
+    """A spec, and the byte offsets at which it finds the samples."""
+
+    spec: TensorSpec
+    offsets: np.ndarray
+
+    def inside(self, wider: _Located) -> bool:
+        """Whether it reads integers that are a part of the elements of `wider`: their high bytes look like them."""
+        mine, theirs = self.spec.stored, wider.spec.stored
+        if mine.kind not in "iu" or mine.itemsize >= theirs.itemsize:
+            return False
+        within = self.offsets - wider.offsets
+        return bool((within >= 0).all() and (within < theirs.itemsize).all())
+
+
+def declared(evidence: Evidence) -> Iterator[Trial]:
+    """Yield the buffer read as its spec describes."""
+    if evidence.fits:
+        yield evidence.as_declared()._replace(text=f"as declared, {called(evidence.spec)}", spec=evidence.spec)
+
+
+def readings(evidence: Evidence) -> Iterator[Trial]:
+    """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most."""
+    if len(evidence.letters) > _MOST_AXES:
+        return
+    own = _located(evidence, evidence.spec) if evidence.fits else None
+    found = _identified(evidence)
+    wider = found if own is None else [own, *found]
+    kept: list[tuple[np.ndarray, float]] = []
+    for one in sorted(found, key=lambda f: f.spec.dtype != evidence.spec.dtype):
+        in_place = own is not None and np.array_equal(one.offsets, own.offsets)
+        if (in_place and one.spec.dtype == evidence.spec.dtype) or any(one.inside(other) for other in wider):
+            continue
+        trial = _reading(evidence, one.spec, in_place)
+        if trial is None:
+            continue
+        # One that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
+        score = evidence.score(trial)
+        rivals = [least for offsets, least in kept if np.array_equal(offsets, one.offsets)]
+        if in_place and evidence.steps:
+            rivals += [evidence.score(other) for other in quantizations(evidence)]
+        if all(score > rival + MARGIN for rival in rivals):
+            kept.append((one.offsets, score))
+            yield trial
+
+
+def _identified(evidence: Evidence) -> list[_Located]:
+    """Return what `identify` finds, without what reads the same elements in the same dtype."""
+    found: list[_Located] = []
+    variances = [float(finite(reference).var()) for reference in evidence.references]
+    for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
+        flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
+        try:
+            ranking = identify(flat, evidence.references[i], axes=evidence.letters).ranking
+        except NpuLayoutError:
+            continue
+        for spec, _ in ranking[:_READINGS]:
+            one = _located(evidence, spec)
+            same = (f for f in found if f.spec.dtype == spec.dtype)
+            if not any(np.array_equal(one.offsets, f.offsets) for f in same):
+                found.append(one)
+    return found
+
+
+def _located(evidence: Evidence, spec: TensorSpec) -> _Located:
+    offsets = np.asarray(spec.offset(*evidence.samples.placed(spec))) * spec.stored.itemsize
+    return _Located(spec, offsets)
+
+
+def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | None:
+    """Return what the elements of `found` explain: with the declared quantization, unless another explains much more.
+
+    `in_place`: whether they are the declared ones in another dtype.
+    """
+    given = evidence.spec
+    bare = requantised(found, None, given.name)
+    elements = [
+        stored(bare, np.ascontiguousarray(given.flat(b)).view(np.uint8).view(bare.stored)) for b in evidence.buffers
+    ]
+    codes = np.stack([read(bare, e, evidence.samples) for e in elements])
+    steps = bare.element.unpacked.kind != "f"
+    alike = bare.dtype == given.dtype
+    options = []
+    if alike or not steps or (evidence.steps and bare.stored.itemsize == given.stored.itemsize):
+        kept = _with_quantization_of(given, bare) if steps else bare
+        left = codes - predicted(kept, evidence.samples, evidence.wanted)
+        options.append(Trial("layout", called(kept), kept, codes, left, steps, kept))
+    if steps:
+        options += list(fitted(evidence, bare, codes, "layout"))
+    if not options:
+        return None
+    scores = [evidence.score(o) for o in options]
+    best = options[0] if scores[0] > max(scores) - MARGIN else options[int(np.argmax(scores))]
+    if in_place:
+        best = best._replace(cause="quantization", text=f"stored as {bare.dtype}, {words(best.fix)}")
+    return best._replace(comparable=alike)
+
+
+def _with_quantization_of(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
+    """Return `to` with the quantization of `spec`, along the same letter."""
+    q = spec.quantization
+    if q is not None and q.axis is not None:
+        q = Quantization(q.scale, q.zero_point, to.axes.index(spec.axes[q.axis]))
+    return requantised(to, q, spec.name)

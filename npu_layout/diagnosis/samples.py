@@ -1,0 +1,123 @@
+"""Values of a tensor at sampled places, the same in every frame: as they are stored, and as the model has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec, unpack_nibbles
+from ..engines import axes_in_model
+from ..support import finite
+
+_SAMPLES = 8192  # places in each frame, shared by the channels
+_FEWEST = 32  # places of each channel, where it has so many
+
+Matrix = np.ndarray
+
+
+class Samples:
+    """Places in a tensor of the model's `shape`, the same in each frame.
+
+    Half of them are far from the mean of their channel in some frame; every channel has as many.
+
+    Attributes
+    ----------
+    index
+        The places, (rank, places).
+    channel
+        The channel of each place.
+    count
+        Places of one channel.
+    """
+
+    def __init__(self, references: Sequence[np.ndarray], channel_axis: int | None) -> None:
+        self.shape, self.channel_axis = references[0].shape, channel_axis
+        size = references[0].size
+        channels = 1 if channel_axis is None else self.shape[channel_axis]
+        rest = size // channels
+        count = min(rest, max(_SAMPLES // channels, _FEWEST))
+        rng = np.random.default_rng(0)
+        pool = np.sort(rng.choice(rest, min(rest, 6 * count), replace=False))
+        far = np.zeros((channels, len(pool)))
+        for reference in references:
+            values = by_channel(finite(reference), channel_axis)
+            np.maximum(far, np.abs(values[:, pool] - values.mean(1, keepdims=True)), out=far)
+        order = np.argsort(-far, 1, kind="stable")[:, : (count + 1) // 2]
+        rows = []
+        for chosen in order:
+            others = rng.permutation(np.setdiff1d(np.arange(len(pool)), chosen))[: count - len(chosen)]
+            rows.append(pool[np.concatenate([chosen, others])])
+        places = np.stack(rows)
+        self.count = places.shape[1]
+        self.channel = np.repeat(np.arange(channels), self.count)
+        rest_shape = [n for i, n in enumerate(self.shape) if i != channel_axis]
+        index = list(np.unravel_index(places.ravel(), rest_shape)) if rest_shape else []
+        if channel_axis is not None:
+            index.insert(channel_axis, self.channel)
+        self.index = tuple(np.asarray(i) for i in index)
+
+    def of(self, tensor: np.ndarray, order: np.ndarray | None = None) -> Matrix:
+        """Return the values of a tensor, float64 (places,). `order`: which of its channels stands for each."""
+        index = list(self.index)
+        if order is not None:
+            assert self.channel_axis is not None
+            index[self.channel_axis] = order[self.channel]
+        return finite(tensor[tuple(index)]).astype(np.float64)
+
+    def placed(self, spec: TensorSpec) -> list[Any]:
+        """Return the index of the places along the axes of `spec`."""
+        placed: list[Any] = [0] * len(self.index)
+        for model, own in enumerate(axes_in_model(spec.axes)):
+            placed[own] = self.index[model]
+        return placed
+
+
+def by_channel(x: np.ndarray, axis: int | None) -> np.ndarray:
+    """Return the array as (channels, everything else)."""
+    return np.asarray(x.reshape(1, -1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1))
+
+
+def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
+    """Return the buffer's elements as numbers, 1-D, nothing dequantised."""
+    flat = spec.flat(buffer)
+    if spec.element.nibbles:
+        return unpack_nibbles(flat, spec.element, spec.size)
+    if spec.element.buffer != spec.element.unpacked and spec.element.unpacked.kind == "f" and flat.dtype.kind == "u":
+        return (flat.astype(np.uint32) << 16).view(np.float32)
+    return flat
+
+
+def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
+    """Return the stored values that `spec` finds at the samples, float64 (places,)."""
+    return finite(elements[spec.offset(*samples.placed(spec))]).astype(np.float64)
+
+
+def ends(spec: TensorSpec) -> tuple[float, float]:
+    """Return the lowest and the highest value that can be stored."""
+    kind = spec.element
+    if kind.unpacked.kind == "f":
+        most = float(np.finfo(kind.unpacked).max)
+        return -most, most
+    if kind.unpacked.kind == "b":
+        return 0, 1
+    info = np.iinfo(kind.unpacked)
+    return (info.min / 16, info.max // 16) if kind.nibbles else (info.min, info.max)
+
+
+def arithmetic(spec: TensorSpec, samples: Samples) -> tuple[Any, Any]:
+    """Return the scale and the zero point of each sample, or of all."""
+    q = spec.quantization
+    if q is None:
+        return 1.0, 0.0
+    if q.axis is None:
+        return float(q.scale), float(q.zero_point)
+    along = samples.index[axes_in_model(spec.axes).index(q.axis % len(spec.axes))]
+    return np.asarray(q.scale, np.float64)[along], np.asarray(q.zero_point, np.float64)[along]
+
+
+def predicted(spec: TensorSpec, samples: Samples, wanted: Matrix) -> Matrix:
+    """Return what is stored for the real values `wanted` under the quantization of `spec`, saturated, not rounded."""
+    scale, zero_point = arithmetic(spec, samples)
+    return np.asarray(np.clip(wanted / scale + zero_point, *ends(spec)))

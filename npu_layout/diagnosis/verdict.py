@@ -1,0 +1,221 @@
+"""The verdict on one output: what its candidates, its figures and its parts amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..comparison import TELLING, Comparison, Part
+from . import wording
+from .causes import Situation, every
+from .evidence import Candidate, Evidence
+from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
+
+_FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
+_MOST = 8.0  # dB: read as declared, and explained for the most part
+_BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that depends on the value
+_SATURATED = 0.01  # of the values: what calibration leaves out is less
+_BEATEN = 0.25  # of the way from the best candidate to another, where the data are clearly on the side of the best
+
+# Causes of which a reader of the output need not know, unless the data are on their side.
+_OF_INPUT = ("preprocessing", "wrong_input")
+
+
+class Judgement(NamedTuple):
+    """A verdict with its fix, and why.
+
+    Attributes
+    ----------
+    verdict, fix
+        As in OutputReport.
+    evidence, advice, notes
+        What was found, what to do, and what else is to be known: each one sentence or more, or none.
+    names_cause
+        Whether the evidence is about a cause.
+    """
+
+    verdict: str
+    fix: Any
+    evidence: str
+    advice: str = ""
+    notes: tuple[str, ...] = ()
+    names_cause: bool = False
+
+    @property
+    def why(self) -> str:
+        """All sentences."""
+        return " ".join(filter(None, (self.evidence, self.advice, *self.notes)))
+
+    def noted(self, sentence: str) -> Judgement:
+        """Return it with a further note."""
+        return self._replace(notes=(*self.notes, sentence))
+
+    def refuted(self, sentence: str) -> Judgement:
+        """Return a mismatch for the reason that `sentence` states, in front of the evidence."""
+        return self._replace(verdict="mismatch", fix=None, evidence=f"{sentence} {self.evidence}")
+
+
+def diagnose(
+    evidence: Evidence, situation: Situation, held: bool, comparison: Comparison | None
+) -> tuple[list[Candidate], Judgement]:
+    """Return all candidates, best first, and the judgement of an output.
+
+    held: whether the tolerances hold; comparison: the figures, None if the shapes differ.
+    """
+    ranking = evidence.rank(every(evidence, situation))
+    return ranking, judge(evidence, ranking, held, comparison)
+
+
+def judge(evidence: Evidence, ranking: Sequence[Candidate], held: bool, comparison: Comparison | None) -> Judgement:
+    """Return the judgement of an output of which all candidates are known, best first."""
+    unexplained = [] if comparison is None else comparison.parts.unexplained()
+    judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), held)
+    if comparison is None:
+        return judgement
+    whole, odd, values = comparison.whole, comparison.non_finite, comparison.values
+    if whole is None:
+        return Judgement("mismatch", None, wording.nothing_finite(odd, values))
+    both = values - odd - whole.values
+    if both:
+        judgement = judgement.noted(wording.left_out(both, values))
+    if comparison.parts.frozen:
+        if judgement.fix is None:
+            return Judgement("mismatch", None, f"{wording.frozen(whole)}: {wording.FROZEN}")
+        return judgement.noted(f"{wording.frozen(whole)}.")
+    if judgement.names_cause:
+        return judgement
+    if odd:
+        return judgement.refuted(wording.not_finite(odd, values))
+    labels = comparison.labels
+    if labels is not None and labels.equal == labels.places:
+        return Judgement("match", None, f"All {labels.places} labels are the model's.")
+    return _by_parts(judgement, comparison, unexplained, evidence.channel_axis)
+
+
+def _by_parts(
+    judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
+) -> Judgement:
+    """Return the judgement of an output without a cause, after its labels, channels, rows and frames."""
+    saturated = comparison.saturated / comparison.values
+    if saturated >= _SATURATED:
+        judgement = judgement.noted(wording.saturated(saturated))
+    confused = [] if comparison.labels is None else comparison.labels.confused()
+    if confused:
+        return judgement.refuted(wording.confused(confused))
+    if unexplained:
+        return judgement.refuted(wording.unexplained(unexplained, channel_axis))
+    if judgement.verdict == "mismatch":
+        worst = comparison.parts.worst_frames()
+        return judgement.noted(wording.worst(worst)) if worst else judgement
+    lost = [p for p in comparison.parts.lost() if p.span >= TELLING]
+    if judgement.verdict == "match" and lost:
+        return judgement.refuted(wording.lost(lost, channel_axis))
+    return judgement
+
+
+def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[Part]) -> list[Candidate]:
+    """Return them without the scales that gain only in channels of which they explain nothing either."""
+    lost = [p.at for p in unexplained if p.axis is not None and p.axis == evidence.channel_axis]
+    if not lost:
+        return list(ranking)
+    declared = evidence.as_declared()
+    others = np.setdiff1d(np.arange(unexplained[0].among), lost)
+
+    def possible(c: Candidate) -> bool:
+        if c.cause != "quantization":
+            return True
+        trial = evidence.trial(c)
+        before = evidence.score(declared, others)
+        gain = evidence.score(trial, others) - before
+        proven = gain >= MARGIN and not _biased(evidence, before, gain)
+        return proven or evidence.score(trial, np.array(lost)) >= LEAST
+
+    return [c for c in ranking if possible(c)]
+
+
+def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], held: bool) -> Judgement:
+    """Return what the candidates amount to."""
+    declared = next((c for c in ranking if c.cause == "match"), None)
+    score = -np.inf if declared is None else declared.score
+    strong = [c for c in ranking if _accuses(c, score)]
+    if strong:
+        return _named(evidence, strong, declared)
+    others = [c for c in ranking if c.cause not in ("match", "quantization", "mismatch")]
+    if declared is None:
+        return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
+    model, device = _varies(evidence)
+    if not (model and device):
+        verdict = "mismatch" if model or not held else "ambiguous"
+        return Judgement(verdict, None, wording.flat(model, device, evidence.steps, held), wording.FLAT)
+    doubt = next((c for c in others if _in_doubt(c, score)), None)
+    if doubt is not None:
+        return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
+    as_declared, next_best = wording.as_declared(score, held), wording.next_best(others)
+    if not held:
+        return Judgement("mismatch", None, f"{as_declared}. No other cause explains it: {next_best}.")
+    if score >= LEAST:
+        return Judgement("match", None, f"{as_declared}. Of other causes, {next_best}.")
+    return Judgement("ambiguous", None, f"{as_declared}, {wording.MEANS_ALONE}", f"{wording.VARY_MORE}; {next_best}.")
+
+
+def _accuses(c: Candidate, declared: float) -> bool:
+    fine = c.cause == "quantization" and declared >= _FINE and c.gain < _CLEAR
+    return c.cause != "match" and c.score >= LEAST and c.gain >= MARGIN and not fine
+
+
+def _biased(evidence: Evidence, declared: float, gain: float) -> bool:
+    """Whether a scale may gain so much because a network's rounding errors are biased: few values do not decide."""
+    return declared >= _MOST and gain < _CLEAR and evidence.values < 2 * ENOUGH
+
+
+def _in_doubt(c: Candidate, declared: float) -> bool:
+    """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
+
+    What the input was does not matter to one who reads the output, unless the data are on its side.
+    """
+    if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
+        return False
+    if c.cause in _OF_INPUT:
+        return c.decided and c.leans > 0.5
+    return not c.decided or c.leans > 0.5
+
+
+def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
+    """Return the judgement if at least one cause is strong."""
+    best = strong[0]
+    text = wording.explains(best, declared)
+    if best.cause == "quantization" and evidence.bent(best) > _BENT:
+        return Judgement("mismatch", None, f"{text}, {wording.BENT}", names_cause=True)
+    rival = next((c for c in strong[1:] if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
+    if rival is not None:
+        record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
+        text = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell."
+        return Judgement("ambiguous", None, text, record, names_cause=True)
+    small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
+    if not evidence.enough or small:
+        return Judgement("ambiguous", None, f"{text}. {wording.too_little(evidence)}", names_cause=True)
+    return Judgement(best.cause, best.fix, f"{text}.", wording.ADVICE[best.cause](best), names_cause=True)
+
+
+def _once(sentences: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(sentences))
+
+
+def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
+    """Whether the data are clearly on the side of `best`, of two candidates of one cause that are nearly as good."""
+    leans = evidence.sides(best, c) if best.cause == c.cause else None
+    return leans is not None and leans < _BEATEN
+
+
+def _varies(evidence: Evidence) -> tuple[bool, bool]:
+    """Return whether the model's values, and the device's, vary within the channels by more than rounding."""
+    floor = 4 * ROUNDING if evidence.steps else 0.0
+
+    def varies(x: np.ndarray) -> bool:
+        y = evidence.by_channel(x)
+        power = ((y - y.mean(1, keepdims=True)) ** 2).mean()
+        return bool(power > max(floor, 1e-12 * float((y * y).mean())))
+
+    return varies(evidence.predicted(evidence.wanted)), varies(evidence.codes)

@@ -1,0 +1,100 @@
+"""The pass over a recording: the model runs on every frame, outputs are compared, some frames are kept."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import Quantization
+from ..comparison import Comparison
+from ..diagnosis import ends
+from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
+from ..recordings import FRAME, Feeds, Recording
+from ..support import track
+from .pairing import Output, Pairing
+from .tolerances import stepped
+
+_KEPT = 32  # frames that causes are looked for in, at most
+_MEMORY = 256 << 20  # bytes that they may use
+_RUN = 4  # of them in a row, so that a shift can be seen
+
+
+class Kept(NamedTuple):
+    """A frame of the recording that causes are looked for in.
+
+    Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, and the
+    model's outputs by the model's.
+    """
+
+    number: int
+    inputs: dict[str, np.ndarray]
+    frame: np.ndarray | None
+    outputs: dict[str, np.ndarray]
+    references: dict[str, np.ndarray]
+
+
+def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[Kept]]:
+    """Run the model on every frame of a recording that has some, and return its outputs compared, and what is kept."""
+    count, feeds = len(recording.frames), Feeds(engine, recording)
+    pairing: Pairing | None = None
+    kept: list[Kept] = []
+    wanted: set[int] = set()
+    for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
+        inputs = feeds(frame, i)
+        references = engine.infer(inputs)
+        buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # its spec may be another one now
+        if pairing is None:
+            pairing = Pairing(recording, references)
+            arrays = (*frame.inputs.values(), *frame.outputs.values(), *references.values())
+            wanted = chosen(count, sum(a.nbytes for a in arrays))
+        pairing.check(references, i)
+        for output in pairing.outputs:
+            if not output.model.silent:
+                add(output, i, buffers[output.name], references[output.model.name])
+        if i in wanted:
+            copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
+            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references))
+    assert pairing is not None
+    return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
+
+
+def chosen(count: int, nbytes: int) -> set[int]:
+    """Return the frames to keep, of so many bytes each: all, or runs of them spread over the recording.
+
+    >>> sorted(chosen(100, 16 << 20))
+    [0, 1, 2, 3, 32, 33, 34, 35, 64, 65, 66, 67, 96, 97, 98, 99]
+    """
+    room = int(min(max(_MEMORY // max(nbytes, 1), _RUN), _KEPT))
+    if count <= room:
+        return set(range(count))
+    starts = np.linspace(0, count - _RUN, room // _RUN).round().astype(int)
+    return {int(s) + k for s in starts for k in range(_RUN)}
+
+
+def add(output: Output, number: int, buffer: Any, reference: np.ndarray) -> None:
+    """Add a frame to the comparison of an output, if its tensor has the model's shape."""
+    spec = output.spec
+    device = transposed(spec.unpack(buffer), spec.axes, False)
+    if device.shape != reference.shape:
+        return
+    if output.comparison is None:
+        output.comparison = _comparison(output, reference)
+    output.comparison.add(number, device, reference)
+
+
+def _comparison(output: Output, reference: np.ndarray) -> Comparison:
+    """Return one with the output's steps, and with the ends of what can be stored."""
+    spec, channels = output.spec, output.channel_axis
+    if not stepped(spec):
+        return Comparison(channels)
+    q = spec.quantization or Quantization(1.0)
+    step, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
+    low, high = ((end + by - zero_point) * step for end, by in zip(ends(spec), (-0.5, 0.5)))
+    axis = None if q.axis is None else axes_in_model(spec.axes).index(q.axis % len(spec.axes))
+    if axis is not None and axis != channels:
+        along = np.ones(reference.ndim, int)
+        along[axis] = -1
+        step, low, high = step.reshape(along), low.min(), high.max()
+    labels = reference.dtype.kind in "iu" and spec.quantization is None
+    return Comparison(channels, step, (low, high), labels)

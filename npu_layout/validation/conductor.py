@@ -1,0 +1,213 @@
+"""Whether a recording agrees with the model, and if not, why and how that is fixed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comparison import Comparison
+from ..diagnosis import (
+    LEAST,
+    Candidate,
+    Evidence,
+    Judgement,
+    Remade,
+    Situation,
+    diagnose,
+    doubled,
+    image_channels,
+    recorded_inputs,
+)
+from ..engines import OnnxRuntimeEngine
+from ..errors import NpuLayoutError
+from ..recordings import Recording, normalisation
+from ..reports import Exhibit, OutputReport, Report
+from ..support import finite
+from . import tolerances
+from .comparing import Kept, compare
+from .pairing import Output
+from .reruns import rerun
+from .tolerances import Tolerance
+
+_SHOWN = 3  # of the model's answers to other inputs, in the report
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the report counts what is NaN or infinite
+def validate(
+    recording: Recording,
+    model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
+    *,
+    min_snr_db: Tolerance = 10,
+    min_cosine: Tolerance = None,
+    max_abs: Tolerance = None,
+    max_steps: Tolerance = None,
+    progress: bool | None = None,
+) -> Report:
+    """Compare what an accelerator returned with an onnxruntime run of the same model, and find out why they differ.
+
+    Parameters
+    ----------
+    recording
+        Its inputs go to the model, unpacked by their spec if they have one (and normalised by ``meta["preprocess"]``'s
+        mean and std, if the spec's integers are pixels and the model reads floats).
+    model
+        Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
+    min_snr_db, min_cosine, max_abs, max_steps
+        Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
+        keep the default. max_steps counts quantisation steps, which float outputs do not have.
+    progress
+        Whether to show a progress bar on stderr; None: on a terminal.
+
+    Returns
+    -------
+    A Report, true if every output matches, and an input that was recorded with the camera's frame is what
+    ``meta["preprocess"]`` makes of it; see OutputReport and InputReport for verdicts and fixes. An output's "match"
+    means that reading it as declared is the best explanation of its values, that none other is as good, that it
+    explains every channel, row, column and frame, and that the tolerances hold.
+
+    Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
+    If only rounding is left, the model runs once a frame; else up to six run again with inputs made in other ways.
+
+    Raises
+    ------
+    NpuLayoutError
+        If the model cannot be run on the recorded inputs; the message names input or output.
+    RecordingError
+        If the recording is damaged.
+
+    Examples
+    --------
+    See "When something is wrong" in the README, which is run as a test.
+    """
+    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    if not isinstance(recording, Recording):
+        raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
+    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
+    tolerances.check(asked, recording)
+    count = len(recording.frames)
+    if not count or not recording.outputs:
+        what = "frames" if not count else "outputs"
+        return Report({}, 0, engine.model, f"nothing was compared: the recording has no {what}", recording.meta)
+    pairing, kept = compare(recording, engine, progress)
+    _check_normalisation(recording, kept[0])
+    outputs = pairing.outputs
+    evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
+    settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
+    remade = {} if settled else rerun(engine, recording, kept, progress)
+    examined = [
+        _examined(o, evidence[o.name], _situation(o, outputs, kept, remade), asked)
+        if o.name in evidence
+        else _Examined(o, Judgement("ambiguous", None, o.model.silent))
+        for o in outputs
+    ]
+    reports = {e.output.name: _report(e, kept) for e in _exchanged(examined)}
+    note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
+    return Report(reports, count, engine.model, note, recording.meta, recorded_inputs(recording))
+
+
+def _check_normalisation(recording: Recording, first: Kept) -> None:
+    """RecordingError if the meta's mean and std do not fit the images that are the model's inputs."""
+    for x in first.inputs.values():
+        axis = image_channels(x.shape)
+        if axis is not None:
+            normalisation(recording.meta, x.shape[axis])
+
+
+def _evidence(output: Output, kept: Sequence[Kept]) -> Evidence:
+    name = output.model.name
+    references = [k.references[name] for k in kept]
+    alike = [t for k in kept for o, t in k.references.items() if o != name and t.shape == references[0].shape]
+    return Evidence(output.spec, [k.outputs[output.name] for k in kept], references, alike, output.channel_axis)
+
+
+def _unexplained(output: Output) -> bool:
+    return output.comparison is not None and bool(output.comparison.parts.unexplained())
+
+
+def _situation(
+    output: Output, outputs: Sequence[Output], kept: Sequence[Kept], remade: Mapping[str, list[Remade]]
+) -> Situation:
+    references = {name: [k.references[name] for k in kept] for name in kept[0].references}
+    specs = {o.model.name: o.spec for o in outputs}
+    return Situation(output.model.name, [k.number for k in kept], references, specs, remade.get(output.model.name, ()))
+
+
+class _Examined(NamedTuple):
+    """An output, and what was found; without evidence if nothing could be compared."""
+
+    output: Output
+    judgement: Judgement
+    evidence: Evidence | None = None
+    ranking: Sequence[Candidate] = ()
+    held: Mapping[str, tuple[float, float, bool]] = {}
+    rows: Sequence[int] = ()  # of the kept frames that the model ran on again
+
+
+def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
+    comparison = output.comparison
+    held = tolerances.held(output.name, asked, None if comparison is None else comparison.whole)
+    ranking, judgement = diagnose(evidence, situation, all(ok for _, _, ok in held.values()), comparison)
+    rows = sorted({row for remade in situation.remade for row in remade.answers})
+    return _Examined(output, judgement, evidence, ranking, held, rows)
+
+
+def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
+    """Return them with the whole exchange as the fix of every output that takes part in one.
+
+    With none if another name has the same tensor, so that one of the two was never recorded.
+    """
+    names = {e.output.name: e.judgement.fix for e in examined if e.judgement.verdict == "output_order"}
+    content = {e.output.name: names.get(e.output.name, e.output.model.name) for e in examined}
+    sharing = {name: [k for k in content if content[k] == content[name]] for name in content}
+    exchange = {name: other for name, other in names.items() if len(sharing[name]) == 1}
+
+    def finished(name: str, judgement: Judgement) -> Judgement:
+        if name in exchange:
+            return judgement._replace(fix=dict(exchange))
+        return judgement._replace(fix=None, advice=doubled(sharing[name]), notes=())
+
+    return [
+        e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined
+    ]
+
+
+def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
+    output, judgement, evidence = examined[:3]
+    name, model, spec = output.name, output.model.name, output.spec
+    if evidence is None:
+        return OutputReport(name, model, judgement.verdict, judgement.fix, judgement.why, spec)
+    comparison, ranking = output.comparison, list(examined.ranking)
+    figures = None if comparison is None else comparison.whole
+    channels = [] if comparison is None else comparison.channels
+    dead = () if comparison is None else comparison.dead
+    if comparison is not None and figures is None:  # only NaN and infinities
+        channels, ranking = [], []
+    exhibit = _exhibit(examined._replace(ranking=ranking), evidence, kept)
+    live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
+    worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
+    return OutputReport(
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.channel_axis, figures, channels,
+        worst, dead, examined.held, tolerances.passing(figures), ranking, exhibit,
+    )  # fmt: skip
+
+
+def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
+    """Return the kept frame whose reference varies most, of those that the model ran on again."""
+    at = max(examined.rows or range(len(kept)), key=lambda i: float(finite(evidence.references[i]).var()))
+    answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)
+    shown = dict(islice(((trial, answer) for trial, answer in answers if answer is not None), _SHOWN))
+    comparison = examined.output.comparison
+    error = _position_error(comparison)
+    buffer = kept[at].outputs[examined.output.name]
+    device, model = evidence.device_values, evidence.wanted.ravel()
+    return Exhibit(kept[at].number, buffer, evidence.references[at], device, model, error, shown)
+
+
+def _position_error(comparison: Comparison | None) -> np.ndarray:
+    if comparison is None or comparison.position_error is None:
+        return np.zeros((1, 1))
+    return comparison.position_error

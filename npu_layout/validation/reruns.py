@@ -1,0 +1,55 @@
+"""The model run again on inputs made in other ways than declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..diagnosis import Remade, image_channels, variants
+from ..engines import OnnxRuntimeEngine
+from ..recordings import Recording
+from ..support import track
+from .comparing import Kept
+
+_RERUN = 6  # frames for the model's answers to inputs made in other ways
+
+Answers = dict[str, list[Remade]]
+
+
+def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept], progress: bool | None) -> Answers:
+    """Return {model's output: what it is for each other way to make an input}.
+
+    Without tensors of another shape than what the recorded input gives, and without ways that have one in fewer than
+    half of the frames.
+    """
+    rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
+    images = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
+    limits = {name: _limits([k.inputs[name] for k in kept]) for name in images}
+    made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
+    todo = [(name, row) for name in images for row in rows]
+    for name, row in track(todo, len(todo), "looking for causes", progress):
+        k = kept[row]
+        for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name]):
+            text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
+            answer = engine.infer({**k.inputs, name: variant.x})
+            fix = _stored_as(recording.specs.get(name), variant.fix)
+            for output, reference in k.references.items():
+                if answer[output].shape == reference.shape:
+                    one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
+                    one.answers[row] = answer[output]
+    return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
+
+
+def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
+    return min(float(x.min()) for x in inputs), max(float(x.max()) for x in inputs)
+
+
+def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
+    """With the target, if there is one, in the dtype of the recorded input."""
+    if spec is None or "target" not in fix:
+        return fix
+    target = fix["target"]
+    return {**fix, "target": TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes)}

@@ -1,0 +1,112 @@
+"""An activation more or less than the model has, in all channels or in some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+from npu_layout.reports import fixes
+from tests.support.boards import CHANNELS, Board, network, same, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_a_softmax_along_the_last_axis_is_named() -> None:
+    """Where the channels are taken to be along another one."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 60, 20), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = rng.normal(0, 3, spec.shape).astype(np.float32)
+        frames.append(({"x": x}, {"y": np.exp(x) / np.exp(x).sum(2, keepdims=True)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 60, 20))).outputs["y"]
+    assert output.verdict == "mismatch" and output.channel_axis == 1
+    assert output.why.startswith("A softmax more than the model has, along axis 2 explains"), output.why
+
+
+def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
+    """The sigmoid of pixels is 1 everywhere, with or without it in that channel."""
+    rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 3, 40), "NCW", "float32", name="y")
+    frames = []
+    for _ in range(6):
+        x = (2 * rng.normal(size=spec.shape) + [[[0], [60], [0]]]).astype(np.float32)
+        frames.append(({"x": x}, {"y": (1 / (1 + np.exp(-x)) + rng.normal(0, 0.02, x.shape)).astype(np.float32)}))
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
+    assert output.verdict == "mismatch", output.why
+    assert output.why.startswith("A sigmoid more than the model has explains"), output.why
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
+    """A line through a sigmoid explains 9 dB and more, with a scale of its own."""
+    values = [(1 / (1 + np.exp(-a["maps"]))).astype(np.float32) for a in board.answers]
+    spec = spec_as(board, dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
+    assert output.verdict == "mismatch" and output.why.startswith("A sigmoid more than the model has explains")
+    cubes = [np.cbrt(a["maps"]).astype(np.float32) for a in board.answers]
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(v / 4)} for v in cubes]))
+    assert output.verdict == "mismatch" and "what that leaves depends on the value" in output.why, output.why
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("last", [False, True])
+def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Path) -> None:
+    """Boxes in pixels are nearly all that varies: random scores are no match for that, before or behind them."""
+    model = onnx.load_from_string(network())
+    nodes, weights = model.graph.node, model.graph.initializer
+    factor = np.where(np.arange(CHANNELS) < 4, 640.0, 1.0).reshape(1, CHANNELS, 1, 1).astype(np.float32)
+    weights.extend([numpy_helper.from_array(factor, "f"), numpy_helper.from_array(np.array([1, CHANNELS, 144]), "s")])
+    nodes[-1].output[0] = "raw"
+    nodes.append(helper.make_node("Sigmoid", ["raw"], ["unit"]))
+    nodes.append(helper.make_node("Mul", ["unit", "f"], ["scaled"]))
+    nodes.append(helper.make_node("Reshape", ["scaled", "s"], ["flat"]))
+    nodes.append(helper.make_node("Transpose", ["flat"], ["maps"], perm=[0, 2, 1] if last else [0, 1, 2]))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, None))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    answers, rng = [engine.infer(x)["maps"] for x in board.inputs], np.random.default_rng(0)
+    spec = nl.TensorSpec(answers[0].shape, "NCW", dtype, quantization=nl.engines.calibrate(answers, dtype))
+
+    def verdict(change: Any) -> nl.OutputReport:
+        frames = []
+        for x, answer in zip(board.inputs, answers):
+            scores = (answer if last else answer.transpose(0, 2, 1)).copy()
+            scores[..., 4:] = change(scores[..., 4:])
+            frames.append(({"image": x}, {"maps": spec.pack(scores if last else scores.transpose(0, 2, 1))}))
+        return nl.validate(nl.Recording({"maps": spec}, frames), engine).outputs["maps"]
+
+    healthy = verdict(lambda y: y)
+    if dtype == "int8":  # a step is 2.5
+        assert healthy.verdict == "mismatch" and healthy.dead == tuple(range(4, 19))
+        assert healthy.why.startswith("15 of 19 channels (4, 5, 6, 7, 8, 9, ...) are lost")
+        q = spec.quantization
+        assert q is not None
+        half = nl.Quantization(float(q.scale) / 2, q.zero_point)
+        halved = nl.TensorSpec(spec.shape, "NCW", dtype, quantization=half)
+        frames = [({"image": x}, {"maps": spec.pack(answer)}) for x, answer in zip(board.inputs, answers)]
+        output = nl.validate(nl.Recording({"maps": halved}, frames), engine).outputs["maps"]
+        assert output.verdict == "quantization" and output.fix.quantization.scale == pytest.approx(q.scale, rel=0.02)
+        return
+    assert healthy.verdict == "match" and healthy.channel_axis == (2 if last else 1)
+    for change in (lambda y: rng.random(y.shape), lambda y: 0 * y):
+        output = verdict(change)
+        assert output.verdict == "mismatch" and "are explained by nothing" in output.why
+    for change, text in ((lambda y: 1 / (1 + np.exp(-y)), "more"), (lambda y: np.log(y / (1 - y)), "less")):
+        output = verdict(change)
+        named = f"A sigmoid {text} than the model has, in 15 of 19 channels (4, 5, 6, 7, 8, 9, ...) explains"
+        assert output.verdict == "mismatch" and output.why.startswith(named), output.why
+    output = verdict(lambda y: np.roll(y, 1, 2))
+    assert output.verdict == "channel_order" and output.fix == (0, 1, 2, 3, *range(5, 19), 4)
+    given = answers[0].take(np.argsort(output.fix), output.channel_axis)
+    names: dict[str, Any] = {"buffer": spec.pack(given)}
+    exec(fixes.code(output.verdict, output.fix, output.spec, output.channel_axis) or "", names)
+    assert np.array_equal(names["tensor"], answers[0])
+    nl.Report({"maps": output}, 8, "model.onnx", "", {}).to_html(tmp_path / "page.html")
+    assert f".take(order, axis={output.channel_axis})" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,0 +1,52 @@
+"""Outputs that answer another frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+from tests.support.boards import PRE, Board, network
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_wrong_input(board: Board) -> None:
+    packed = board.packed(board.spec)
+    late = board.verdict(board.recording(None, packed[:1] + packed[:-1]))
+    assert (late.verdict, late.fix) == ("wrong_input", -1), str(late)
+    early = board.verdict(board.recording(None, packed[2:] + packed[:2]))
+    assert (early.verdict, early.fix) == ("wrong_input", 2), str(early)
+    shuffled = board.verdict(board.recording(None, [packed[i] for i in (3, 0, 7, 2, 6, 1, 4, 5)]))
+    assert (shuffled.verdict, shuffled.fix) == ("wrong_input", None), str(shuffled)
+
+
+@pytest.mark.parametrize("frames", [16, 32])
+@pytest.mark.parametrize("noise", [0.03, 0.1, 0.18])
+def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int) -> None:
+    """The nearest of many predictions is near because there are many: that proves nothing."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "all"
+    model.graph.node.append(helper.make_node("ReduceMean", ["all"], ["mean"], axes=[1, 2, 3]))
+    model.graph.node.append(helper.make_node("Reshape", ["mean", "shape"], ["maps"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1]), "shape"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, (1, 1)))
+    engine = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
+    many, spec = Board(frames), nl.TensorSpec((1, 1), "NC", "float32")
+    answers = [engine.infer(x)["maps"] for x in many.inputs]
+
+    def verdict(values: list[np.ndarray]) -> nl.OutputReport:
+        rows = zip(many.inputs, many.frames, values)
+        pairs = [({"image": x, "frame": f}, {"maps": spec.pack(y)}) for x, f, y in rows]
+        return nl.validate(nl.Recording({"maps": spec}, pairs, {"preprocess": PRE}), engine).outputs["maps"]
+
+    for seed in (0, 1, 13, 24):  # with 32 frames the last two were taken for other inputs
+        rng = np.random.default_rng(seed)
+        noisy = [(a + noise * np.std(answers) * rng.standard_normal(a.shape)).astype(np.float32) for a in answers]
+        assert verdict(noisy).verdict == "match"
+    assert verdict([answers[k] for k in np.random.default_rng(0).permutation(frames)]).verdict == "wrong_input"

@@ -1,0 +1,64 @@
+"""How much a candidate explains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis import causes
+from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial, _distinct
+
+
+def test_a_cause_does_not_gain_at_the_cost_of_quiet_channels() -> None:
+    """One loud channel is cut off by the device: an input of less contrast comes nearer, and explains nothing else."""
+    rng, spec = np.random.default_rng(4), nl.TensorSpec((1, 8, 64), "NCW", "float32", name="y")
+    references = [(rng.normal(size=spec.shape) * np.r_[50, [1] * 7][:, None]).astype(np.float32) for _ in range(6)]
+    cut = [np.clip(r, -30, 30) for r in references]
+    case = Evidence(spec, cut, references, (), 1)
+    fainter = [(r * 0.6).astype(np.float32) for r in references]
+    ranking = case.rank([*causes.declared(case), *causes.other_inputs(case, "faint", {}, dict(enumerate(fainter)), 1)])
+    as_declared, faint = (next(e for e in ranking if e.cause == cause) for cause in ("match", "preprocessing"))
+    assert faint.score > as_declared.score and faint.gain < 0, ranking
+
+
+def floats(seed: int = 0, noise: float = 0.1) -> Evidence:
+    rng = np.random.default_rng(seed)
+    references = [rng.normal(size=(1, 4, 200)) for _ in range(5)]
+    device = [(r + noise * rng.normal(size=r.shape)).astype(np.float32) for r in references]
+    return Evidence(nl.TensorSpec((1, 4, 200), "NCW", "float32"), device, references, (), 1)
+
+
+def test_the_score_is_the_ratio_of_variances() -> None:
+    evidence = floats()
+    (declared,) = evidence.rank(causes.declared(evidence))
+    error = np.stack([b.reshape(r.shape) - r for b, r in zip(evidence.buffers, evidence.references)])
+    expected = 10 * np.log10(np.stack(evidence.buffers).var() / (error**2).mean())
+    assert declared.cause == "match" and declared.score == pytest.approx(expected, abs=0.1) and 19 < expected < 21
+    assert evidence.enough and evidence.values == 1000 and not evidence.settled and floats(noise=0.0).settled
+
+
+def test_a_candidate_leads_to_its_own_trial() -> None:
+    """Also where two have the same words."""
+    evidence = floats()
+    others = [(r * factor).astype(np.float32) for r in evidence.references for factor in (0.2, 0.6)]
+    tried = [
+        Trial("preprocessing", "the same words", {"n": n}, evidence.codes, evidence.codes - np.stack(
+            [evidence.samples.of(r) for r in others[n::2]]), False, evidence.spec)
+        for n in (0, 1)
+    ]  # fmt: skip
+    ranking = evidence.rank([*causes.declared(evidence), *tried])
+    assert [c.fix for c in ranking] == [None, {"n": 1}, {"n": 0}]
+    assert all(evidence.trial(c).fix == c.fix for c in ranking)
+    assert evidence.sides(ranking[1], ranking[2]) is not None
+
+
+def test_what_comes_to_the_same_fix_is_named_once() -> None:
+    def reading(score: float, scale: float, **strides: tuple[int, ...]) -> Candidate:
+        q = nl.Quantization(scale)
+        spec = nl.TensorSpec((1, 4, 2, 2), "NHWC", "int8", quantization=q, size=64, storage_strides=strides.get("by"))
+        return Candidate("layout", "", score, score, spec, spec=spec)
+
+    one, strided, scaled = reading(9, 0.5), reading(8, 0.5, by=(32, 16, 8, 1)), reading(7, 0.25)
+    none = Candidate("mismatch", "", 6, 6, None)
+    assert _distinct([one, strided, scaled, none, none]) == [one, scaled, none, none]

@@ -1,0 +1,92 @@
+"""Inputs that were made in another way than declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import PRE, SHAPE, SIDE, Board
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+MEAN, STD = (np.array(PRE[key])[None, :, None, None] for key in ("mean", "std"))
+
+
+REMADE = {
+    "BGR": (lambda x: ((x * STD + MEAN)[:, ::-1] - MEAN) / STD, {"color": "BGR"}),
+    "BGR after": (lambda x: x[:, ::-1], {"color": "BGR", "mean": PRE["mean"][::-1], "std": PRE["std"][::-1]}),
+    "raw": (lambda x: x * STD + MEAN, {"mean": [0.0] * 3, "std": [1.0] * 3}),
+    "no mean": (lambda x: (x * STD + MEAN) / STD, {"mean": [0.0] * 3}),
+    "twice": (lambda x: (x - MEAN / 255) / (STD / 255), {}),
+}
+
+
+@pytest.mark.parametrize("what", REMADE)
+def test_preprocessing(board: Board, what: str) -> None:
+    change, fix = REMADE[what]
+    output = board.verdict(board.recording(None, board.fed(lambda x: change(x).astype(np.float32))))
+    assert output.verdict == "preprocessing", str(output)
+    assert {k: output.fix[k] for k in fix} == fix
+    pixels = board.inputs[0] * STD + MEAN
+    if output.fix["color"] == "BGR":
+        pixels = pixels[:, ::-1]
+    mean, std = (np.array(output.fix[key])[None, :, None, None] for key in ("mean", "std"))
+    np.testing.assert_allclose((pixels - mean) / std, change(board.inputs[0]), rtol=1e-3, atol=1e-3)
+
+
+def test_input_bytes_in_another_layout(board: Board) -> None:
+    def shuffled(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x.transpose(0, 2, 3, 1)).reshape(x.shape)
+
+    output = board.verdict(board.recording(None, board.fed(shuffled)))
+    assert output.verdict == "preprocessing" and str(output.fix["target"].layout) == "NHWC", str(output)
+
+
+@pytest.mark.parametrize(
+    ("done", "says"),
+    [
+        ({"resize": "stretch"}, "Stretch instead of letterbox"),
+        ({"resize": "letterbox_top_left"}, "Letterbox_top_left instead of letterbox"),
+        ({"pad_value": 0}, "A border of 0 instead of 114"),
+    ],
+)
+def test_the_way_the_frame_was_fitted(board: Board, done: dict[str, Any], says: str) -> None:
+    fitted = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **{**PRE, **done})
+    outputs = [{"maps": board.spec.pack(board.engine.infer(fitted(f)[0])["maps"])} for f in board.frames]
+    output = board.verdict(board.recording(None, outputs))
+    assert output.verdict == "preprocessing" and output.fix == {**PRE, **done} and says in output.why, str(output)
+
+
+def test_mean_and_std_that_no_preprocessor_takes_are_still_looked_at(board: Board) -> None:
+    """Recordings from elsewhere may declare them in units of 0 to 1; the fault of these is another."""
+    units = {**PRE, "mean": [m / 255 for m in PRE["mean"]], "std": [s / 255 for s in PRE["std"]]}
+    pixels = [board.preprocessor(f)[0] * STD + MEAN for f in board.frames]
+    inputs = [((p - MEAN / 255) / (STD / 255)).astype(np.float32) for p in pixels]
+    stretch = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), resize="stretch", color="RGB")
+    fed = [((stretch(f)[0] - MEAN / 255) / (STD / 255)).astype(np.float32) for f in board.frames]
+    answers = [board.engine.infer(x)["maps"] for x in fed]
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32")
+    frames = [({"image": x, "frame": f}, {"maps": a}) for x, f, a in zip(inputs, board.frames, answers)]
+    output = board.verdict(nl.Recording({"maps": spec}, frames, {"preprocess": units}))
+    assert output.verdict == "preprocessing" and output.fix == {**units, "resize": "stretch"}, str(output)
+
+
+def test_colours_and_resizing_at_once(board: Board) -> None:
+    how = {**PRE, "color": "BGR", "resize": "stretch"}
+    other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how)
+    values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
+    assert output.verdict == "preprocessing" and output.fix == how and "really done" in output.why, str(output)
+    again = nl.Recording(
+        {"maps": board.spec},
+        [({"image": other(f)[0]}, {"maps": board.spec.pack(v)}) for f, v in zip(board.frames, values)],
+        {"preprocess": output.fix},
+    )
+    assert board.verdict(again).verdict == "match"

@@ -1,0 +1,34 @@
+"""Buffers in another layout, or of another shape, than declared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import CHANNELS, Board, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+@pytest.mark.parametrize("true", ["NHWC", "NCHW", "CHWN", "NCHW8c", "NHCW16c", "NCWH"])
+def test_layout(board: Board, true: str) -> None:
+    actual = spec_as(board, true)
+    declared = spec_as(board, "NCHW" if true != "NCHW" else "NHWC", size=max(actual.size, board.spec.size))
+    buffers = [{"maps": np.resize(b["maps"], declared.size)} for b in board.packed(actual)]
+    output = board.verdict(board.recording(declared, buffers))
+    if true == "CHWN":  # with one image CHWN is NCHW
+        assert output.verdict == "match"
+    else:
+        assert output.verdict == "layout" and board.reads(output.fix, buffers), str(output)
+
+
+def test_the_shape_itself_is_wrong(board: Board) -> None:
+    actual = spec_as(board, "NHWC")
+    declared = nl.TensorSpec((1, 12, CHANNELS, 12), "NCHW", "int8", quantization=board.spec.quantization)
+    output = board.verdict(board.recording(declared, board.packed(actual)))
+    assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
+    assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "held": False}

@@ -1,0 +1,61 @@
+"""Another scale, zero point or sign than declared; and what looks like one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import CHANNELS, Board, same, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_quantization(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    scale, zero_point = float(q.scale), int(q.zero_point)
+    for declared in (
+        spec_as(board, quantization=nl.Quantization(scale * 2, zero_point)),
+        spec_as(board, quantization=nl.Quantization(scale * 0.7, zero_point)),
+        spec_as(board, quantization=nl.Quantization(scale, zero_point + 60)),
+        spec_as(board, quantization=None),
+        spec_as(board, quantization=nl.Quantization(np.linspace(0.2, 3, CHANNELS) * scale, zero_point, 1)),
+    ):
+        output = board.verdict(board.recording(declared))
+        assert output.verdict == "quantization" and board.reads(output.fix, board.packed(board.spec)), str(output)
+    unsigned = spec_as(board, dtype="uint8")
+    buffers = [{"maps": b["maps"].view(np.uint8)} for b in board.packed(board.spec)]
+    output = board.verdict(board.recording(unsigned, buffers))
+    assert output.verdict == "quantization" and output.fix.dtype == "int8", str(output)
+    each = spec_as(
+        board,
+        quantization=nl.Quantization(
+            np.ptp([a["maps"] for a in board.answers], (0, 1, 3, 4)) / 250, np.zeros(CHANNELS, int), 1
+        ),
+    )
+    output = board.verdict(board.recording(board.spec, board.packed(each)))
+    assert output.verdict == "quantization" and output.fix.quantization.axis is not None, str(output)
+
+
+def test_few_values_do_not_prove_a_scale() -> None:
+    """A scalar whose network rounds with a bias is no other scale; three times as much is."""
+    rng, spec = np.random.default_rng(5), nl.TensorSpec((1, 1), "NC", "float32", name="y")
+    values = rng.normal(size=(20, 1, 1)).astype(np.float32)
+    for slope, verdict in ((1.2, "ambiguous"), (4.0, "quantization")):
+        frames = [({"x": x}, {"y": (slope * x + rng.normal(0, 0.15, x.shape)).astype(np.float32)}) for x in values]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1))).outputs["y"]
+        assert output.verdict == verdict, str(output)
+
+
+def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
+    def copied(y: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(CHANNELS)[None, :, None, None] == 5, y[:, 6:7], y)
+
+    output = board.verdict(board.recording(None, board.changed(copied)))
+    assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 is explained by nothing."), (
+        output.why
+    )

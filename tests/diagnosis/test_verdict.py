@@ -1,0 +1,63 @@
+"""What cannot be told is not named."""
+
+from __future__ import annotations
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis import wording
+from npu_layout.diagnosis.verdict import Judgement
+from tests.support.boards import Board, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_what_cannot_be_told(board: Board) -> None:
+    flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
+    assert flat.verdict == "mismatch" and "gave 0 everywhere and for every frame" in flat.why
+    frozen = board.verdict(board.recording(None, board.packed(board.spec)[:1] * 8))
+    assert frozen.verdict == "mismatch" and "the same values for every frame" in frozen.why
+    repeated = nl.Recording({"maps": board.spec}, [({"image": board.inputs[0]}, board.packed(board.spec)[0])] * 3)
+    assert board.verdict(repeated).verdict == "match"
+    other = Board(seed=7)
+    unrelated = board.verdict(board.recording(None, other.packed(board.spec)))
+    assert unrelated.verdict in ("mismatch", "ambiguous"), str(unrelated)
+    one = Board(frames=1)
+    assert one.verdict(one.recording()).verdict == "match"
+    nhwc = one.verdict(one.recording(spec_as(one, "NCHW"), one.packed(spec_as(one, "NHWC"))))
+    assert nhwc.verdict == "ambiguous" and "record more frames" in nhwc.why and "NHWC" in nhwc.why
+
+
+def test_a_judgement_keeps_its_advice_apart() -> None:
+    """No sentence has to be looked for in another."""
+    found = Judgement("layout", 1, "It is so.", "Do this.")
+    assert found.why == "It is so. Do this." and found.noted("By the way.").why == "It is so. Do this. By the way."
+    refuted = found.noted("By the way.").refuted("It is not.")
+    assert (refuted.verdict, refuted.fix) == ("mismatch", None)
+    assert refuted.why == "It is not. It is so. Do this. By the way."
+    assert Judgement("match", None, "It is so.").why == "It is so."
+
+
+def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a fix, not a picture: every sentence is replaced, and nothing else changes."""
+    two = Board(outputs=("a", "b"))
+    twice = [{"a": two.spec.pack(x["b"]), "b": two.spec.pack(x["b"])} for x in two.answers]
+    recordings = [
+        (two.recording(None, twice), two.engine),
+        (board.recording(None, board.fed(lambda x: x[:, ::-1].copy())), board.engine),
+        (board.recording(None, board.changed(lambda y: 0 * y)), board.engine),
+        (board.recording(spec_as(board, "NCHW"), board.packed(spec_as(board, "NHWC"))), board.engine),
+    ]
+    before = [nl.validate(*pair) for pair in recordings]
+    for name, value in vars(wording).items():
+        if callable(value) and getattr(value, "__module__", "") == wording.__name__ and not name.startswith("_"):
+            monkeypatch.setattr(wording, name, lambda *_: "X")
+    monkeypatch.setattr(wording, "ADVICE", dict.fromkeys(wording.ADVICE, lambda _: "Y"))
+    monkeypatch.setattr(wording, "RECORD", dict.fromkeys(wording.RECORD, "Z"))
+    for one, other in zip(before, [nl.validate(*pair) for pair in recordings]):
+        for a, b in zip(one.outputs.values(), other.outputs.values()):
+            assert (a.verdict, a.fix, a.figures) == (b.verdict, b.fix, b.figures) and a.why != b.why
+            assert list(a.exhibit.answers) == list(b.exhibit.answers)

@@ -1,0 +1,67 @@
+"""The sentences of verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.comparison import Part
+from npu_layout.diagnosis import wording
+from npu_layout.diagnosis.evidence import Candidate
+from tests.support.boards import Board, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_saturation_is_named(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    narrow = spec_as(board, "NCHW", quantization=nl.Quantization(float(q.scale) / 4, q.zero_point))
+    output = board.verdict(board.recording(narrow, board.packed(narrow)))
+    assert "% of the model's values are cut off by the range of the dtype" in output.why, output.why
+    assert "cut off" not in board.verdict(board.recording()).why
+
+
+def test_every_verdict_has_its_words() -> None:
+    """A cause that accuses says what to record where it cannot be told, what to do, and the fix as code."""
+    from npu_layout.reports import fixes, page, report
+
+    causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
+    assert set(wording.RECORD) == causes | {"mismatch"}, "wording.RECORD: what to record where this cannot be told"
+    assert set(wording.ADVICE) == causes | {"mismatch"}, "wording.ADVICE: what to do"
+    assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
+    assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
+
+
+def test_parts_are_named() -> None:
+    def parts(axis: int | None, *at: int, why: str = "") -> list[Part]:
+        return [Part(axis, i, 40, 1.5, why) for i in at]
+
+    assert wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 is explained by nothing."
+    assert wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 is explained by nothing."
+    both = wording.unexplained([*parts(1, 1, 2, why="it is 0"), *parts(None, 7)], 1)
+    assert both.startswith("2 of 40 channels (1, 2) are explained by nothing: it is 0. Frame 7 of 40 is")
+    assert wording.worst(parts(None, *range(9))).startswith("9 of 40 frames (0, 1, 2, 3, 4, 5, ...) are far worse")
+    assert "vary by up to 1.5 there" in wording.lost(parts(1, 4), 1)
+
+
+def test_whose_values_do_not_vary() -> None:
+    for model, device, whose in (
+        (True, False, "The device's"),
+        (False, True, "The model's"),
+        (False, False, "The values"),
+    ):
+        assert wording.flat(model, device, False, True).startswith(whose)
+
+
+def test_advice_depends_on_the_fix() -> None:
+    late = Candidate("wrong_input", "", 20, 20, -2)
+    assert "2 frame(s) late" in wording.ADVICE["wrong_input"](late)
+    assert "no constant order" in wording.ADVICE["wrong_input"](late._replace(fix=None))
+    assert "No TensorSpec" in wording.ADVICE["quantization"](late._replace(fix=None))
+    made = late._replace(cause="preprocessing", fix={"color": "BGR"})
+    assert "really done" in wording.ADVICE["preprocessing"](made)
+    assert "may be a part of it" in wording.ADVICE["preprocessing"](made._replace(score=9))

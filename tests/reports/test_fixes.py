@@ -1,0 +1,45 @@
+"""Fixes are Python that does what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import CHANNELS, Board
+from tests.support.pages import alike, read
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_what_the_fixes_do(board: Board, tmp_path: Path) -> None:
+    order = np.random.default_rng(0).permutation(CHANNELS)
+    report = nl.validate(board.recording(None, board.changed(lambda y: y[:, order])), board.engine)
+    exhibit = report.outputs["maps"].exhibit
+    names: dict[str, Any] = {"buffer": exhibit.buffer}
+    exec(read(report, tmp_path).codes[0], names)
+    assert report.verdict == "channel_order" and np.abs(names["tensor"] - exhibit.reference).max() < 0.1
+
+    report = nl.validate(board.recording(None, board.fed(lambda x: x[:, ::-1].copy())), board.engine)
+    page = read(report, tmp_path)
+    exec(page.codes[0], names)
+    assert report.verdict == "preprocessing" and names["how"] == report.outputs["maps"].fix
+    nl.Preprocessor(nl.TensorSpec((1, 3, 48, 48)), **names["how"])
+    sheet = page.sheet()
+    (said,) = (image for alt, image in sheet.items() if ". As declared: " in alt)
+    best, answer = next((alt, image) for alt, image in sheet.items() if "The model's answer" in alt)
+    assert "BGR instead of RGB" in best and alike(said, answer) > 0.99 > alike(said, next(iter(sheet.values()))) + 0.05
+
+    packed = board.packed(board.spec)
+    report = nl.validate(board.recording(None, packed[:1] + packed[:-1]), board.engine)
+    names = {"inputs": list(range(8)), "outputs": list("abcdefgh")}
+    page = read(report, tmp_path)
+    exec(page.codes[0], names)
+    assert report.verdict == "wrong_input" and names["pairs"][:2] == [(0, "b"), (1, "c")]
+    assert any("The model's answer" in alt and "1 before" in alt for alt in page.sheet())

@@ -1,0 +1,65 @@
+"""The model runs again on other inputs, and only if that can explain something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+from npu_layout.validation.comparing import compare
+from npu_layout.validation.reruns import rerun
+from tests.support.boards import Board
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_what_only_rounds_runs_the_model_once_a_frame(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    infer = board.engine.infer
+    monkeypatch.setattr(board.engine, "infer", lambda x: runs.append(x) or infer(x))
+    assert nl.validate(board.recording(), board.engine) and len(runs) == len(board.frames)
+    assert not nl.validate(board.recording(None, board.changed(lambda y: y[:, ::-1])), board.engine)
+    assert len(runs) > 10 * len(board.frames)
+
+
+def test_an_output_whose_shape_depends_on_the_preprocessing() -> None:
+    """As many values as lie above a threshold: as many in each frame, and other ones of inputs made in other ways."""
+    threshold = numpy_helper.from_array(np.array(0.5, np.float32), "threshold")
+    flat = numpy_helper.from_array(np.array([-1], np.int64), "flat")
+    nodes = [
+        helper.make_node("Greater", ["x", "threshold"], ["above"]),
+        helper.make_node("Reshape", ["above", "flat"], ["keep"]),
+        helper.make_node("Compress", ["x", "keep"], ["found"]),
+        helper.make_node("ReduceMean", ["x"], ["mean"], axes=[2], keepdims=0),
+    ]
+    shapes = {"x": [1, 3, 8, 8], "found": ["n"], "mean": [1, 3, 8]}
+    ports = [helper.make_tensor_value_info(k, TensorProto.FLOAT, s) for k, s in shapes.items()]
+    graph = helper.make_graph(nodes, "threshold", ports[:1], ports[1:], [threshold, flat])
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    rng = np.random.default_rng(0)
+    given = [rng.permutation(np.linspace(-1, 1, 192, dtype=np.float32)).reshape(1, 3, 8, 8) for _ in range(8)]
+    engine = nl.OnnxRuntimeEngine(model)
+    frames = [({"x": x}, {k: v.reshape(-1) for k, v in engine.infer(x[:, ::-1].copy()).items()}) for x in given]
+    specs = {"found": nl.TensorSpec((48,), "N", axes="N"), "mean": nl.TensorSpec((1, 3, 8), "NCW")}
+    outputs = nl.validate(nl.Recording(specs, frames), model).outputs
+    assert outputs["found"].verdict == "preprocessing" and outputs["mean"].verdict != "match", outputs
+
+
+def test_answers_are_those_of_the_model_to_other_inputs(board: Board) -> None:
+    """Each way has one record for all frames, whatever its words are."""
+    recording = board.recording()
+    _, kept = compare(recording, board.engine, False)
+    (remade,) = rerun(board.engine, recording, kept, False).values()
+    assert len({one.text for one in remade}) == len(remade) > 10
+    assert all(len(one.answers) > len(kept) // 3 for one in remade)
+    flipped = next(one for one in remade if "swapped after" in one.text)
+    for row, answer in flipped.answers.items():
+        expected = board.engine.infer(kept[row].inputs["image"][:, ::-1].copy())["maps"]
+        np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-4)
