@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..layouts import Layout, overlap
-from .orders import fitting_groups, follows, is_contiguous, order_of
+from .orders import axis_order, fitting_groups, follows, is_contiguous
 from .tensor import Tensor
 
 _DEPTH = 4  # arguments, each of them, a list, a list within
@@ -192,9 +192,9 @@ def _finding(
         if like is None or getattr(x, "_layout", None) or x.size < 2 or function.name in _OTHER_AXES:
             continue
         if _among(x, outs):
-            kept, mend = follows(_plain(x), order_of(like.layout)), _OUT_FIX
+            kept, mend = follows(_plain(x), axis_order(like.layout)), _OUT_FIX
         elif function.is_cv2:
-            kept, mend = follows(x, order_of(like.layout)), _CARRIED if needless is None else _cv2_fix(needless)
+            kept, mend = follows(x, axis_order(like.layout)), _CARRIED if needless is None else _cv2_fix(needless)
         else:
             asked = _ORDER_FIX if kwargs.get("order", "K") != "K" else _CARRIED
             fixes = _FIXES if x.dtype == like.dtype else {**_FIXES, **_CONVERTING}
@@ -217,7 +217,7 @@ def _cv2_fix(x: Tensor) -> str:
 
 
 def _spelled(fix: str, function: Function, x: Tensor) -> str:
-    order = order_of(x.layout)
+    order = axis_order(x.layout)
     storage = "x" if order.stored == tuple(range(x.ndim)) else f"x.transpose({', '.join(map(str, order.stored))})"
     return fix.format(
         text=function.text,
@@ -249,7 +249,7 @@ def _dense(x: Tensor) -> bool:
 
 
 def _in_c_order(x: Tensor) -> bool:
-    return x.size < 2 or follows(_plain(x), order_of(Layout.plain(x.layout.axes)))
+    return x.size < 2 or follows(_plain(x), axis_order(Layout.plain(x.layout.axes)))
 
 
 def _tells(x: np.ndarray, like: Tensor) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, plain_array
-from .orders import arranged, empty, fitting_best, letters_of, order_of
+from .orders import arranged, axis_order, empty, fitting_best, letters_of
 from .tensor import Tensor
 
 
@@ -45,7 +45,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     >>> y.strides == (96, 8, 48, 24), bool((y == x).all()), asformat(y, "NHWC") is y
     (True, True, True)
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     if copy is not None and not isinstance(copy, (bool, np.bool_)):
         raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
     array = plain_array(x, copy)
@@ -84,7 +84,7 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
             raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
-    known = order_of(x.layout if layout is None else layout).layout
+    known = axis_order(x.layout if layout is None else layout).layout
     result = empty(array.shape, wanted, known)
     return type(x).of(result, known) if isinstance(x, Tensor) else result
 

@@ -35,7 +35,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # beyond, axes are but letters, and nobody asks where one of extent 1 lies
 
 
-class Order(NamedTuple):
+class AxisOrder(NamedTuple):
     """A plain layout as numpy's transpose takes it."""
 
     layout: Layout
@@ -43,15 +43,15 @@ class Order(NamedTuple):
     back: Shape  # and the way back
 
 
-def order_of(layout: LayoutLike) -> Order:
+def axis_order(layout: LayoutLike) -> AxisOrder:
     """The order of a plain layout. LayoutError for a blocked one, which no strides can say."""
     if not isinstance(layout, (str, Layout)):
         raise LayoutError(f"layout: expected a tag such as 'NHWC' or a Layout, got {layout!r}")
-    return _order_of(layout)
+    return _axis_order(layout)
 
 
 @lru_cache(maxsize=512)
-def _order_of(layout: LayoutLike) -> Order:
+def _axis_order(layout: LayoutLike) -> AxisOrder:
     known = as_layout(layout)
     if known.is_blocked:
         split = next(known.axes[dim.axis] for dim in known.dims if dim.block)
@@ -61,10 +61,10 @@ def _order_of(layout: LayoutLike) -> Order:
             f"{str(known)!r}), whose pack and unpack move it"
         )
     stored = tuple(dim.axis for dim in known.dims)
-    return Order(known, stored, tuple(stored.index(i) for i in range(len(stored))))
+    return AxisOrder(known, stored, tuple(stored.index(i) for i in range(len(stored))))
 
 
-def _check_rank(shape: Shape, order: Order) -> None:
+def _check_rank(shape: Shape, order: AxisOrder) -> None:
     if len(shape) != len(order.stored):
         raise LayoutError(
             f"layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
@@ -72,7 +72,7 @@ def _check_rank(shape: Shape, order: Order) -> None:
         )
 
 
-def _extents(shape: Any, order: Order) -> Shape:
+def _extents(shape: Any, order: AxisOrder) -> Shape:
     try:
         checked = tuple(int(operator.index(n)) for n in shape)
     except TypeError:
@@ -107,7 +107,7 @@ def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
     >>> strides((1, 64, 5, 4), "NCHW"), strides((1, 64, 5, 4), "NHWC")
     ((1280, 20, 4, 1), (1280, 1, 256, 64))
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     extents = _extents(shape, order)
     result, step = [0] * len(extents), 1
     for axis in reversed(order.stored):
@@ -126,7 +126,7 @@ def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
     >>> is_contiguous(np.zeros((1, 5, 4, 64)).transpose(0, 3, 1, 2), "NHWC")
     True
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     array = array_of(x, "is_contiguous")
     _check_rank(array.shape, order)
     return array.transpose(order.stored).flags.c_contiguous
@@ -141,11 +141,11 @@ def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
     >>> empty((10, 3, 32, 32), "float32", "NHWC").strides
     (12288, 4, 384, 12)
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     return empty_in(_extents(shape, order), dtype, order)
 
 
-def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
+def empty_in(shape: Shape, dtype: Any, order: AxisOrder) -> np.ndarray:
     """The same for a shape that is known to be one."""
     try:
         stored = np.empty(tuple(map(shape.__getitem__, order.stored)), dtype)
@@ -154,7 +154,7 @@ def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
     return stored.transpose(order.back)
 
 
-def follows(x: np.ndarray, order: Order) -> bool:
+def follows(x: np.ndarray, order: AxisOrder) -> bool:
     """Whether the axes of `x` lie in that order, gaps and negative strides allowed."""
     moving = moving_axes(x.shape, x.strides, x.itemsize)
     return moving is not None and moving == tuple(i for i in order.stored if i in moving)
@@ -162,7 +162,7 @@ def follows(x: np.ndarray, order: Order) -> bool:
 
 def letters_of(x: np.ndarray, axes: str | None) -> str:
     """The letters of the axes of `x`: those given, or the usual ones of its rank. LayoutError where they do not fit."""
-    letters = Layout.of_rank(x.ndim).axes if axes is None else order_of(axes).layout.tag
+    letters = Layout.of_rank(x.ndim).axes if axes is None else axis_order(axes).layout.tag
     if len(letters) != x.ndim:
         raise LayoutError(f"axes {letters}: expected one letter for each axis of an array of shape {x.shape}")
     return letters
@@ -239,7 +239,7 @@ def _layout(order: Sequence[int], axes: str) -> Layout:
     return Layout("".join(axes[i] for i in order), axes)
 
 
-def arranged(x: np.ndarray, order: Order, copy: bool | None = None) -> np.ndarray:
+def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.ndarray:
     """The plain array `x` in that order, contiguous, with the strides of :func:`strides`; for `copy` see asformat."""
     _check_rank(x.shape, order)
     stored = x.transpose(order.stored)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import plain_array
-from .orders import arranged, follows, order_of
+from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
 
@@ -59,7 +59,7 @@ class Tensor(np.ndarray):
     _layout: Layout | None
 
     def __new__(cls: type[T], x: Any, layout: LayoutLike) -> T:
-        order = order_of(layout)
+        order = axis_order(layout)
         return cls.of(arranged(plain_array(x), order), order.layout)
 
     @classmethod
@@ -73,7 +73,7 @@ class Tensor(np.ndarray):
     def __array_finalize__(self, obj: Any) -> None:
         layout = getattr(obj, "_layout", None)
         if layout is not None and (self.shape != obj.shape or self.strides != obj.strides):
-            layout = layout if self.shape == obj.shape and follows(self, order_of(layout)) else None
+            layout = layout if self.shape == obj.shape and follows(self, axis_order(layout)) else None
         self._layout = layout
 
     @property
@@ -86,7 +86,7 @@ class Tensor(np.ndarray):
 
     def _carry(self: T, result: np.ndarray) -> T:
         """A plain array of as many axes in this Tensor's format: itself where it lies so, else repacked."""
-        order = order_of(self.layout)
+        order = axis_order(self.layout)
         if result.transpose(order.stored).flags.c_contiguous or not follows(result, order):
             result = arranged(result, order)
         return self.of(result, order.layout)
@@ -145,7 +145,7 @@ class Tensor(np.ndarray):
         plain = np.asarray(self)
         if order != "K" or self._layout is None:
             return plain.copy(order)
-        return self.of(arranged(plain, order_of(self._layout), True), self._layout)
+        return self.of(arranged(plain, axis_order(self._layout), True), self._layout)
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -173,7 +173,7 @@ class Tensor(np.ndarray):
     def __reduce__(self) -> Any:
         if self._layout is None:
             return super().__reduce__()
-        return _restored, (type(self), np.asarray(self).transpose(order_of(self._layout).stored), self._layout)
+        return _restored, (type(self), np.asarray(self).transpose(axis_order(self._layout).stored), self._layout)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
@@ -184,7 +184,7 @@ class Tensor(np.ndarray):
 
 
 def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
-    return kind.of(stored.transpose(order_of(layout).back), layout)
+    return kind.of(stored.transpose(axis_order(layout).back), layout)
 
 
 def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
@@ -199,7 +199,7 @@ def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None
 
 def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The ufunc on arrays turned so that C order is the format of `first`: numpy then writes results as they lie."""
-    order = order_of(first.layout)
+    order = axis_order(first.layout)
     rank = len(order.stored)
 
     def turned(x: Any) -> Any:
