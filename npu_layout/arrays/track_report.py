@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..support import PathLike
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -120,7 +121,7 @@ class LayoutReport:
         """JSON-ready."""
         return {"kept": bool(self), "summary": self.summary, "calls": [call._asdict() for call in self.calls]}
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_json(self, path: PathLike | None = None) -> str:
         """The report as JSON text, written to `path` too where one is given."""
         text = json.dumps(self.to_dict(), indent=1)
         if path is not None:

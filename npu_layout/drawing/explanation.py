@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Union
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import whole
+from ..support import PathLike, whole
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
@@ -149,7 +148,7 @@ class Explanation:
             raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
         return draw(self.views(), self.part, width).to_png(scale)
 
-    def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
+    def save(self, path: PathLike, width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
 
         NpuLayoutError on another ending, OSError if it cannot be written.

@@ -11,14 +11,13 @@ from .. import kernels
 from ..arrays import AxisOrder
 from ..buffers import Quantization, element
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Shape
+from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
 from ..support import plain_array
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
 from .registry import AXES, CORE, Kernel, Operator
 
-_ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # the channels of blue, green and red
 _WEIGHTS = (0.114, 0.587, 0.299)
 
 
@@ -34,12 +33,12 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     [[[[200, 200]]]]
     """
     inputs = checked_inputs(TO_GRAY, x)
-    if order not in _ORDERS:
+    if order not in COLOR_ORDERS:
         raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {order!r}")
     n, c, h, w = inputs.x.shape
     if c < 3:
         raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {inputs.x.shape}")
-    return apply(inputs, (n, 1, h, w), inputs.x.dtype, out, places=_ORDERS[order])
+    return apply(inputs, (n, 1, h, w), inputs.x.dtype, out, places=CHANNEL_ORDERS[order].bgr)
 
 
 def _gray(x: np.ndarray, out: np.ndarray, order: AxisOrder, places: Shape) -> None:

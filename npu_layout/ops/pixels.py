@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,23 +10,10 @@ import numpy as np
 from ..arrays import AxisOrder
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Shape, near, overlap
-from ..support import plain_array
+from ..support import plain_array, whole_numbers
 from .applying import Inputs, apply, checked_inputs, checked_out
 from .moving import move
 from .registry import Kernel, Operator
-
-
-def whole_numbers(what: str, values: Any, count: int | None, least: int) -> Shape:
-    """Return `values` as whole numbers. NpuLayoutError if they are no such numbers, or not `count` of them."""
-    try:
-        numbers = tuple(operator.index(v) for v in values if not isinstance(v, (bool, np.bool_)))
-        fits = len(numbers) == len(values) == (len(values) if count is None else count)
-    except TypeError:
-        numbers, fits = (), False
-    if not fits or any(n < least for n in numbers):
-        many = "" if count is None else f"{count} "
-        raise NpuLayoutError(f"{what}: expected {many}whole numbers of at least {least}, got {values!r}")
-    return numbers
 
 
 def _view(inputs: Inputs, part: np.ndarray, out: np.ndarray | None) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..arrays import AxisOrder, axis_order, empty
 from ..errors import NpuLayoutError
+from ..support import whole_numbers
 from .applying import apply, checked_inputs
 from .moving import move, rounded
-from .pixels import whole_numbers
 from .registry import Kernel, Operator
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}

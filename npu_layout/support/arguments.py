@@ -30,15 +30,19 @@ def counted(what: str, given: Any) -> int:
     return number
 
 
-def whole_numbers(what: str, given: Any, count: int, least: int) -> tuple[int, ...]:
-    """Return `given` as `count` ints of at least `least`. NpuLayoutError if it is anything else, such as bools."""
+def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
+    """Return `given` as `count` ints (None: any number of them) of at least `least`.
+
+    NpuLayoutError if it is anything else, such as bools.
+    """
     try:
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
-        fits = len(numbers) == len(given) == count and min(numbers) >= least
+        fits = len(numbers) == len(given) and count in (None, len(numbers)) and min(numbers, default=least) >= least
     except TypeError:
         fits = False
     if not fits:
-        raise NpuLayoutError(f"{what}: expected {count} whole numbers of at least {least}, got {given!r}")
+        many = "" if count is None else f"{count} "
+        raise NpuLayoutError(f"{what}: expected {many}whole numbers of at least {least}, got {given!r}")
     return numbers
 
 
