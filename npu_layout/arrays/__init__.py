@@ -1,4 +1,4 @@
-"""numpy arrays that have a memory format, and which calls keep it.
+"""Memory formats of numpy arrays: give an array one, read which it has, and track which calls keep it.
 
 Imports layouts and support.
 """

@@ -32,8 +32,9 @@ from npu_layout import cli
 from npu_layout.arrays import formats
 from npu_layout.arrays import tensor as array_tensor
 from npu_layout.arrays import tracker as track
-from npu_layout.arrays.format_loss import cv2_copies
+from npu_layout.arrays.call_sites import call_site
 from npu_layout.arrays.track_report import Call, LayoutReport
+from npu_layout.arrays.watched_call import cv2_copies
 from npu_layout.cli import track as cli_track
 from tests.arrays.test_tensor import AMBIGUOUS, DROPS, KEEPS, LAYOUTS, SHAPES, tensor
 from tests.support.arrays import AXES, arrays, bits, filled, tags
@@ -159,7 +160,7 @@ LOST: dict[str, tuple[Callable[[Any], Any], int, str]] = {  # of float32 SHAPE i
     "cv2": (
         lambda x: cv2.exp(x),
         NBYTES,
-        "cv2.exp(x.transpose(0, 2, 3, 1), ...), a view that OpenCV takes as it is",
+        "cv2.exp(x.transpose(0, 2, 3, 1), ...), a view that OpenCV accepts as it is",
     ),
     "cv2, a slice": (lambda x: cv2.exp(x[:, :2]), NBYTES * 2 // 3, "nl.Tensor(cv2.exp(x, ...), 'NHWC')"),
 }
@@ -382,7 +383,16 @@ def test_nothing_is_patched_outside_and_all_within() -> None:
         inside = touched()
     changed = {key for key, value in inside.items() if before.get(key) is not value}
     names = {name for _, name in changed}
-    assert {*BYPASS, "resize", "blobFromImage", "__array_ufunc__", "reshape", "tobytes", "T", "arranged"} <= names
+    assert {
+        *BYPASS,
+        "resize",
+        "blobFromImage",
+        "__array_ufunc__",
+        "reshape",
+        "tobytes",
+        "T",
+        "_repack_watcher",
+    } <= names
     assert same(before, touched()) and "tobytes" not in vars(nl.Tensor)
     assert all(value is before[key] for key, value in inside.items() if key not in changed)
 
@@ -756,4 +766,4 @@ def test_tracebacks_that_refer_to_each_other_end() -> None:
     a, b = ValueError("a"), ValueError("b")
     a.__context__, b.__cause__ = b, a
     cli_track._cut(a, set())
-    assert isinstance(track._site(sys._getframe()), tuple) and isinstance(types.TracebackType, type)
+    assert isinstance(call_site(sys._getframe()), tuple) and isinstance(types.TracebackType, type)
