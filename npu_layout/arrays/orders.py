@@ -268,22 +268,16 @@ def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.nd
         )
     else:
         target = np.empty(stored.shape, x.dtype)
-        _repack(x, stored, order, target)
+        known = span_of(x) if x.size and x.itemsize and not x.dtype.hasobject else None
+        if known is None or known.copied:
+            np.copyto(target, stored)
+        else:
+            _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
         result = target.transpose(order.back)
     watcher = _repack_watcher  # another thread may take it away
     if watcher is not None:
         watcher(x, result)
     return result
-
-
-def _repack(x: np.ndarray, stored: np.ndarray, order: AxisOrder, target: np.ndarray) -> None:
-    """Copy `x`, whose transpose is `stored`, to contiguous memory."""
-    if x.size and x.itemsize and not x.dtype.hasobject:
-        known = span_of(x)
-        if not known.copied:
-            _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
-            return
-    np.copyto(target, stored)
 
 
 @lru_cache(maxsize=512)

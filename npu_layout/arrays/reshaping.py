@@ -57,23 +57,24 @@ def why_copy(x: np.ndarray, shape: Any) -> str:
         merges += last - first - 1
         for (i, _, step), (j, extent, inner) in zip(kept[first:last], kept[first + 1 : last]):
             if step != extent * inner:
-                return f"copy: {head} {_gap(x, (i, j), extent, (step, inner))}"
+                return f"copy: {head} {_gap(x, i, j)}"
     if merges:
         return f"view: {head} merges only axes that run on into each other in memory"
     return f"view: {head} merges no axes"
 
 
-def _gap(x: np.ndarray, axes: tuple[int, int], extent: int, strides: tuple[int, int]) -> str:
+def _gap(x: np.ndarray, outer: int, inner: int) -> str:
     """Return why two axes cannot be merged: a step along the outer one is not as long as the whole inner one."""
-    whole = not any(stride % x.itemsize for stride in strides)
-    unit, size = ("element", x.itemsize) if whole else ("byte", 1)
+    size, step, next_step, extent = x.itemsize, x.strides[outer], x.strides[inner], x.shape[inner]
+    unit = "element"
+    if step % size or next_step % size:
+        unit, size = "byte", 1
     letters = getattr(getattr(x, "_layout", None), "axes", None)
-    outer_axis, inner_axis = (f"{k} ({letters[k]})" if letters else f"{k}" for k in axes)
-    step, inner = (stride // size for stride in strides)
+    first, second = (f"{outer} ({letters[outer]})", f"{inner} ({letters[inner]})") if letters else (outer, inner)
+    step, next_step = step // size, next_step // size
     return (
-        f"merges axes {outer_axis} and {inner_axis}, but a step along axis {outer_axis} is "
-        f"{step} {unit}{'s' * (abs(step) != 1)} and all {extent} of axis {inner_axis} take "
-        f"{extent * inner} ({extent} x {inner})"
+        f"merges axes {first} and {second}, but a step along axis {first} is {step} {unit}{'s' * (abs(step) != 1)} "
+        f"and all {extent} of axis {second} take {extent * next_step} ({extent} x {next_step})"
     )
 
 

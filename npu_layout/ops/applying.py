@@ -126,8 +126,9 @@ def apply(inputs: Inputs, shape: Shape, dtype: Any, out: Any, **arguments: Any) 
 
     The kernel is given one array, or a tuple of them if there are several inputs.
     """
-    x = inputs.x if len(inputs.arrays) == 1 else inputs.arrays
-    kernel = inputs.kernel
+    arrays = inputs.arrays
+    x = arrays[0] if len(arrays) == 1 else arrays
+    kernel = serving(inputs.operator, inputs.order.stored, arrays[0].dtype)
     if out is None:
         result = empty_in(shape, dtype, inputs.order)
         if result.size:

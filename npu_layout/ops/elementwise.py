@@ -18,7 +18,8 @@ from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
 from .registry import AXES, CORE, Kernel, Operator
 
-_WEIGHTS = (0.114, 0.587, 0.299)
+_PLACES = {order: CHANNEL_ORDERS[order].bgr for order in COLOR_ORDERS}
+_WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red
 
 
 def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.ndarray:
@@ -38,7 +39,7 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     n, c, h, w = inputs.x.shape
     if c < 3:
         raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {inputs.x.shape}")
-    return apply(inputs, (n, 1, h, w), inputs.x.dtype, out, places=CHANNEL_ORDERS[order].bgr)
+    return apply(inputs, (n, 1, h, w), inputs.x.dtype, out, places=_PLACES[order])
 
 
 def _gray(x: np.ndarray, out: np.ndarray, order: AxisOrder, places: Shape) -> None:

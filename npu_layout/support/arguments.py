@@ -37,7 +37,8 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple
     """
     try:
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
-        fits = len(numbers) == len(given) and count in (None, len(numbers)) and min(numbers, default=least) >= least
+        fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
+        fits = fits and (not numbers or min(numbers) >= least)
     except TypeError:
         fits = False
     if not fits:
