@@ -106,11 +106,11 @@ class Tensor(np.ndarray):
         if "where" in kwargs:
             kwargs["where"] = _plain(kwargs["where"])
         first = _format_of(inputs, [*plain, kwargs.get("where", True)])
-        asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
-        if first is not None and method == "__call__" and not asked and not outs:
+        explicit = ufunc.signature or {"order", "subok"} & kwargs.keys()
+        if first is not None and method == "__call__" and not explicit and not outs:
             return _in_order(first, ufunc, plain, kwargs)
         results = getattr(ufunc, method)(*plain, **kwargs)
-        if method in ("reduceat", "outer", "at") or asked:
+        if method in ("reduceat", "outer", "at") or explicit:
             inputs = ()
         if not isinstance(results, tuple):
             return outs[0] if outs else _carried(results, inputs)

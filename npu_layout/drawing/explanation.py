@@ -284,7 +284,7 @@ def explain(
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
     if isinstance(layout, TensorSpec):
         if shape is not None or dtype is not None or axes is not None:
-            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give the spec alone")
+            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give only the spec")
         return layout
     if shape is None:
         raise NpuLayoutError(f"layout {layout} needs a shape")

@@ -16,7 +16,7 @@ _LAYOUT = Layout(AXES)
 def convert(x: np.ndarray, out: np.ndarray, affine: Affine | None = None, dtype: str | None = None) -> None:
     """Write affine(x) to `out`; they have the axes NCHW and any strides, and do not overlap.
 
-    `dtype`: what `out` contains where numpy has no dtype for it, such as int4.
+    `dtype`: the type in `out` if numpy has no dtype for it, such as int4.
     """
     names = kernel_name(x.dtype), dtype or kernel_name(out.dtype)
     if affine is None and x.dtype == out.dtype:

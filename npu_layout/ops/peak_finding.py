@@ -83,7 +83,9 @@ def peaks(
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
     reach = min(reach, max(1, *inputs.x.shape[2:]))  # the loops count in 64 bits
-    inputs, known = comparable(inputs, stored_as(quantization, inputs), 2, 3)
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, known = comparable(inputs, known, 2, 3)
     rows = _found(inputs, known, limit, reach)
     if out is None:
         result = np.empty((len(rows), 5))

@@ -38,7 +38,7 @@ def resize(
         Width and height of the result, in pixels.
     interpolation
         "linear" or "cubic": as cv2.resize, with half-pixel centres and the outermost pixels repeated, not smoothed
-        where it shrinks; integers are rounded, bools are True from 0.5. The results of two formats may differ in the
+        when it shrinks; integers are rounded, bools are True from 0.5. The results of two formats may differ in the
         last place, or by one step of an integer, because cv2 has several implementations.
         "nearest": the pixel that contains the new pixel's centre, computed in whole numbers (of two, the later one).
     out
@@ -174,7 +174,7 @@ RESIZE = Operator(
     "resize",
     Kernel(_images, "cv2, plane by plane", "*HW", _CV2_DTYPES),
     Kernel(_images, "cv2, image by image", "*HW*", _CV2_DTYPES),
-    Kernel(_images, "cv2, rows apart", "*W", _CV2_DTYPES),
+    Kernel(_images, "cv2, strided rows", "*W", _CV2_DTYPES),
     Kernel(_any_resize),
 )
 NEAREST = Operator("resize, nearest", Kernel(_nearest, "numpy.take"))

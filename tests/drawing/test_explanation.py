@@ -84,7 +84,7 @@ def test_bad_input() -> None:
         (("NCHW", shape), {"compare": "CHW"}, "axes"),
         (("NCHW", shape), {"part": (1, 0, 8, 8)}, "1 or more"),
         (("NCHW", shape), {"cache_line": 0}, "1 byte or more"),
-        ((nl.TensorSpec(shape), shape), {}, "give the spec alone"),
+        ((nl.TensorSpec(shape), shape), {}, "give only the spec"),
         (("NCHW", shape), {"compare": nl.TensorSpec((1, 3, 8, 9))}, "is not"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
