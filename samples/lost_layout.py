@@ -1,10 +1,10 @@
-"""A small pipeline in channels-last memory that loses it three times, and the same with the three mended.
+"""A small pipeline in channels-last memory that loses it three times, and the same with the three calls fixed.
 
-    npu-layout track samples/lost_layout.py           # finds the lines marked below, and says what to write instead
+    npu-layout track samples/lost_layout.py           # finds the lines marked below, and what to write instead
     npu-layout track samples/lost_layout.py --kept
 
-Four frames become a batch with the axes (N,C,H,W) that lies as NHWC, the order in which cameras deliver and most
-accelerators read. The answers of both ways are the same; only the memory differs, and the time that moving it takes.
+Four frames become a batch with the axes (N,C,H,W) that is stored as NHWC, the order in which cameras deliver and most
+accelerators read. Both ways return the same values; they differ only in the memory, and in the time for moving it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     way = kept if parser.parse_args().kept else lossy
     x = batch()
     for name, y in zip(("masked", "bright"), way(x)):
-        print(f"{name}: {y.shape}, mean {np.asarray(y, np.float64).mean():.6f}, lies as {nl.memory_format(y)}")
+        print(f"{name}: {y.shape}, mean {np.asarray(y, np.float64).mean():.6f}, stored as {nl.memory_format(y)}")
 
 
 if __name__ == "__main__":

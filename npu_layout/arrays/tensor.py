@@ -67,7 +67,7 @@ class Tensor(np.ndarray):
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
         """Return a view of a plain `array` of any dtype as a Tensor of this layout.
 
-        Nothing is checked: the caller knows that the array has as many axes as the layout, in its order.
+        Raises nothing and checks nothing: the caller knows that the array has the axes of the layout, in its order.
         """
         result = np.ndarray.view(array, cls)
         result._layout = layout

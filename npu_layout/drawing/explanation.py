@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Union
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import PathLike, whole
+from ..support import whole
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
@@ -148,7 +149,7 @@ class Explanation:
             raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
         return draw(self.views(), self.part, width).to_png(scale)
 
-    def save(self, path: PathLike, width: float = 1400) -> None:
+    def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
 
         NpuLayoutError on another ending, OSError if it cannot be written.

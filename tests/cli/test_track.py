@@ -45,10 +45,10 @@ def test_the_sample_loses_three_times_and_nothing_else(capsys: pytest.CaptureFix
         len(faults) == 3 and found["calls"][:3] == faults and all(os.path.samefile(c["file"], SAMPLE) for c in faults)
     )
     assert [call["copied_nbytes"] for call in faults] == [2 * 4 * 3 * 48 * 64 * 4, 4 * 3 * 48 * 64 * 4, 4 * 48 * 64]
-    assert err.count("lies as NCHW") == 2
+    assert err.count("stored as NCHW") == 2
     assert cli.main(["track", "--json", str(SAMPLE), "--kept"]) == 0
     out, err = capsys.readouterr()
-    assert not [call for call in json.loads(out)["calls"] if call["fault"]] and err.count("lies as NHWC") == 2
+    assert not [call for call in json.loads(out)["calls"] if call["fault"]] and err.count("stored as NHWC") == 2
 
 
 def test_both_ways_of_the_sample_give_the_same() -> None:
