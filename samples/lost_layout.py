@@ -28,14 +28,14 @@ def batch() -> nl.Tensor:
 def lossy(x: nl.Tensor) -> tuple[np.ndarray, np.ndarray]:
     centred = np.ascontiguousarray(x - MEAN)  # lost: contiguous in numpy's sense is NCHW
     bright = cv2.max(x, x.mean(axis=(2, 3), keepdims=True) + np.zeros_like(x))  # lost: cv2 copies both to NCHW
-    mask = np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3)  # lost: with one channel the strides do not tell
+    mask = np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3)  # lost: with one channel the strides do not show it
     return np.where(mask, centred, 0), bright
 
 
 def kept(x: nl.Tensor) -> tuple[np.ndarray, np.ndarray]:
     centred = nl.asformat(x - MEAN, "NHWC")
     limit = x.mean(axis=(2, 3), keepdims=True) + np.zeros_like(x)
-    pixels = cv2.max(x.transpose(0, 2, 3, 1), limit.transpose(0, 2, 3, 1))  # N,H,W,C: memory as it lies
+    pixels = cv2.max(x.transpose(0, 2, 3, 1), limit.transpose(0, 2, 3, 1))  # N,H,W,C: a view
     bright = nl.Tensor(pixels.transpose(0, 3, 1, 2), "NHWC")
     mask = nl.Tensor(np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3), "NHWC")
     return np.where(mask, centred, 0), bright

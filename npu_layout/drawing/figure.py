@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..buffers import TensorSpec
 from ..layouts import Shape
 from .memory_lines import Part, roles
-from .palette import PALE, WHITE, Colour, Planes, ink_on, mix
+from .palette import PALE, WHITE, Colour, PlaneColours, ink_on, mix
 from .reads import Reads
 
 CELL = 20.0  # pixels
@@ -66,7 +66,7 @@ class Figure:
         self.axes = spec.axes
         self.role = roles(self.axes)
         self.planes = "".join(a for a in self.role.planes if spec.shape[self.axes.index(a)] > 1)
-        self.colours = Planes([view.spec.storage for view in self.views], self.part)
+        self.colours = PlaneColours([view.spec.storage for view in self.views], self.part)
         inside = dict.fromkeys(self.role.rows + self.role.columns)
         self.inside = [self.axes.index(letter) for letter in inside]
         spans = {i: self.part[self.axes[i]] for i in self.inside}

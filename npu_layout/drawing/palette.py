@@ -61,7 +61,7 @@ def hexadecimal(colour: Colour) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-class Planes:
+class PlaneColours:
     """The colour of each shown index, the same for every storage of one tensor.
 
     A small number of planes get a colour each; many get a hue for each block and a shade for each channel of it.

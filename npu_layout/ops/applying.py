@@ -13,7 +13,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape, check_distinct, check_out, distinct, near
 from ..support import array_of, plain_array
 from .moving import move
-from .registry import AXES, Kernel, Operator, serving
+from .registry import AXES, Kernel, OperatorKernels, serving
 
 _LAYOUT = Layout(AXES)
 _CHANNELS_LAST = Layout("NHWC")
@@ -23,7 +23,7 @@ _LETTERS = (AXES, "ABCD")  # that the axes of a Tensor may have
 class Inputs(NamedTuple):
     """The inputs of an operator as plain arrays, and the format of its results."""
 
-    operator: Operator
+    operator: OperatorKernels
     arrays: tuple[np.ndarray, ...]
     sources: tuple[np.ndarray, ...]  # the memory in which they were given
     order: AxisOrder
@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
         return array if self.kind is None else self.kind.of(array, self.order.layout)
 
 
-def checked_inputs(operator: Operator, *inputs: Any, values: bool = True, windows: bool = False) -> Inputs:
+def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True, windows: bool = False) -> Inputs:
     """Check the inputs of an operator.
 
     `values`: it computes, so that it gets numbers in native byte order, bool as uint8; else it moves elements as they

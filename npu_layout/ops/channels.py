@@ -15,7 +15,7 @@ from ..layouts import Shape, near, overlap
 from .applying import Inputs, apply, checked_inputs, checked_out, fits
 from .moving import convert, move
 from .quantized import Stored, comparable, real, stored_as, to_real
-from .registry import CORE, Kernel, Operator
+from .registry import CORE, Kernel, OperatorKernels
 
 _INDEX = np.dtype(np.int64)
 
@@ -46,7 +46,7 @@ def _any_argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
     out[:, 0] = x.argmax(1)
 
 
-ARGMAX = Operator("argmax_channels", Kernel(_argmax, "argmax", dtypes=CORE), Kernel(_any_argmax))
+ARGMAX = OperatorKernels("argmax_channels", Kernel(_argmax, "argmax", dtypes=CORE), Kernel(_any_argmax))
 
 
 def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -79,7 +79,7 @@ def _any_softmax(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quanti
         _softmax(real(x, known, order), out, order, None)
 
 
-SOFTMAX = Operator("softmax_channels", Kernel(_softmax, "softmax", dtypes=CORE), Kernel(_any_softmax))
+SOFTMAX = OperatorKernels("softmax_channels", Kernel(_softmax, "softmax", dtypes=CORE), Kernel(_any_softmax))
 
 
 def top_k(
@@ -196,5 +196,5 @@ def _sorted(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     values[...] = np.take_along_axis(x, channels, 1)
 
 
-TOP_K = Operator("top_k", Kernel(_top_k, "top k", dtypes=CORE), Kernel(_sorted))
+TOP_K = OperatorKernels("top_k", Kernel(_top_k, "top k", dtypes=CORE), Kernel(_sorted))
 OPERATORS = (ARGMAX, SOFTMAX, TOP_K)

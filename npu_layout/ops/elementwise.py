@@ -16,7 +16,7 @@ from ..support import plain_array
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
-from .registry import AXES, CORE, Kernel, Operator
+from .registry import AXES, CORE, Kernel, OperatorKernels
 
 _PLACES = {order: CHANNEL_ORDERS[order].bgr for order in COLOR_ORDERS}
 _WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red
@@ -56,7 +56,7 @@ def _any_gray(x: np.ndarray, out: np.ndarray, order: AxisOrder, places: Shape) -
         rounded(total, out[:, 0])
 
 
-TO_GRAY = Operator(
+TO_GRAY = OperatorKernels(
     "to_gray", Kernel(_gray, "gray", dtypes=frozenset(("bool", "uint8", "uint16", "float32"))), Kernel(_any_gray)
 )
 
@@ -142,9 +142,9 @@ def _affine(x: np.ndarray, out: np.ndarray, order: AxisOrder, affine: Affine, st
 
 # The fallback in numpy converts every dtype.
 _AFFINE = (Kernel(_affine, "affine_copy", dtypes=CORE), Kernel(_affine))
-NORMALIZE = Operator("normalize", *_AFFINE)
-QUANTIZE = Operator("quantize", *_AFFINE)
-DEQUANTIZE = Operator("dequantize", *_AFFINE)
+NORMALIZE = OperatorKernels("normalize", *_AFFINE)
+QUANTIZE = OperatorKernels("quantize", *_AFFINE)
+DEQUANTIZE = OperatorKernels("dequantize", *_AFFINE)
 
 
 def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -174,5 +174,5 @@ def _any_sigmoid(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quanti
     kernels.sigmoid(out, out)
 
 
-SIGMOID = Operator("sigmoid", Kernel(_sigmoid, "sigmoid", dtypes=CORE), Kernel(_any_sigmoid))
+SIGMOID = OperatorKernels("sigmoid", Kernel(_sigmoid, "sigmoid", dtypes=CORE), Kernel(_any_sigmoid))
 OPERATORS = (TO_GRAY, NORMALIZE, QUANTIZE, DEQUANTIZE, SIGMOID)

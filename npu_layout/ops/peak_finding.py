@@ -15,7 +15,7 @@ from ..errors import NpuLayoutError
 from ..layouts import near
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
-from .registry import CORE, Kernel, Operator
+from .registry import CORE, Kernel, OperatorKernels
 
 _REFINEMENTS = ("parabola", "quarter")
 
@@ -156,7 +156,7 @@ def _any_peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     return np.ascontiguousarray(np.argwhere(good), np.int64)
 
 
-PEAKS = Operator("peaks", Kernel(_peaks, "peaks", dtypes=CORE), Kernel(_any_peaks))
+PEAKS = OperatorKernels("peaks", Kernel(_peaks, "peaks", dtypes=CORE), Kernel(_any_peaks))
 OPERATORS = (PEAKS,)
 
 

@@ -13,7 +13,7 @@ from ..layouts import Shape, near, overlap
 from ..support import plain_array, whole_numbers
 from .applying import Inputs, apply, checked_inputs, checked_out
 from .moving import move
-from .registry import Kernel, Operator
+from .registry import Kernel, OperatorKernels
 
 
 def _view(inputs: Inputs, part: np.ndarray, out: np.ndarray | None) -> np.ndarray:
@@ -89,9 +89,9 @@ def _move(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
 
 
 _VIEW = Kernel(_move, "view, affine_copy")
-CROP = Operator("crop", _VIEW)
-FLIP = Operator("flip", _VIEW)
-SPLIT = Operator("split_channels", _VIEW)
+CROP = OperatorKernels("crop", _VIEW)
+FLIP = OperatorKernels("flip", _VIEW)
+SPLIT = OperatorKernels("split_channels", _VIEW)
 
 
 def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.ndarray:
@@ -123,7 +123,7 @@ def _concatenate(x: Any, out: np.ndarray, order: AxisOrder) -> None:
         at += part.shape[1]
 
 
-CONCAT = Operator("concat_channels", Kernel(_concatenate, "affine_copy"))
+CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"))
 
 
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
@@ -162,5 +162,5 @@ def _bordered(x: np.ndarray, out: np.ndarray, order: AxisOrder, corner: Shape, v
     move(x, out[:, :, top : top + h, left : left + w])
 
 
-PAD = Operator("pad", Kernel(_bordered, "affine_copy"))
+PAD = OperatorKernels("pad", Kernel(_bordered, "affine_copy"))
 OPERATORS = (CROP, FLIP, SPLIT, CONCAT, PAD)

@@ -35,7 +35,7 @@ class Kernel(NamedTuple):
         return fnmatchcase(tag, self.pattern) and (self.dtypes is None or dtype in self.dtypes)
 
 
-class Operator:
+class OperatorKernels:
     """An operator's name and its kernels: the first that fits is used, so the last one has to fit every array.
 
     Operators are compared and hashed by identity, because every call looks one up.
@@ -52,7 +52,7 @@ class Operator:
 
 
 @lru_cache(maxsize=1024)
-def serving(operator: Operator, stored: Shape, dtype: np.dtype[Any]) -> Kernel:
+def serving(operator: OperatorKernels, stored: Shape, dtype: np.dtype[Any]) -> Kernel:
     """Return the operator's kernel for arrays whose axes are stored in this order, outermost first."""
     return operator.chosen(tag_of(stored), kernel_name(dtype))
 

@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..support import whole_numbers
 from .applying import apply, checked_inputs
 from .moving import move, rounded
-from .registry import Kernel, Operator
+from .registry import Kernel, OperatorKernels
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
 _CV2_DTYPES = frozenset(("uint8", "uint16", "int16", "float32", "float64"))
@@ -170,12 +170,12 @@ def _any_resize(x: np.ndarray, out: np.ndarray, order: AxisOrder, how: str) -> N
         rounded(result, out)
 
 
-RESIZE = Operator(
+RESIZE = OperatorKernels(
     "resize",
     Kernel(_images, "cv2, plane by plane", "*HW", _CV2_DTYPES),
     Kernel(_images, "cv2, image by image", "*HW*", _CV2_DTYPES),
     Kernel(_images, "cv2, strided rows", "*W", _CV2_DTYPES),
     Kernel(_any_resize),
 )
-NEAREST = Operator("resize, nearest", Kernel(_nearest, "numpy.take"))
+NEAREST = OperatorKernels("resize, nearest", Kernel(_nearest, "numpy.take"))
 OPERATORS = (RESIZE, NEAREST)

@@ -7,7 +7,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.drawing.figure import Figure
-from npu_layout.drawing.palette import DISTINCT, INK, RAMPS, WHITE, Planes, hexadecimal, ink_on, luminance, mix
+from npu_layout.drawing.palette import DISTINCT, INK, RAMPS, WHITE, PlaneColours, hexadecimal, ink_on, luminance, mix
 
 
 def test_colours_can_be_told_apart() -> None:
@@ -41,7 +41,7 @@ def test_mixtures_and_their_names() -> None:
 def test_a_small_number_of_planes_has_a_colour_each(shape: tuple[int, ...], count: int) -> None:
     spec = nl.TensorSpec(shape, "NHWC")
     part = {a: range(n) for a, n in zip("NCHW", shape)}
-    planes = Planes([spec.storage], part)
+    planes = PlaneColours([spec.storage], part)
     found = {planes[(n, c, h, w)] for n, c, h, w in np.ndindex(*shape)}
     assert found == set(DISTINCT[:count])
     for n, c, h, w in np.ndindex(*shape):

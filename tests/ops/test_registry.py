@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.ops import kernel_table, registry
 from npu_layout.ops.applying import apply, checked_inputs
-from npu_layout.ops.registry import GENERIC, Kernel, Operator
+from npu_layout.ops.registry import GENERIC, Kernel, OperatorKernels
 from tests.support.operators import OPERATORS, PLAIN, SHAPE, assert_equal, filled, ordered
 
 
@@ -47,7 +47,7 @@ def test_a_kernel_of_ones_own() -> None:
     def fast(x: np.ndarray, out: np.ndarray, order: Any) -> None:
         np.add(x, x, out=out)
 
-    doubled = Operator("doubled", Kernel(fast, "by bytes", "N*C", frozenset(("uint8", "int8"))), Kernel(slow))
+    doubled = OperatorKernels("doubled", Kernel(fast, "by bytes", "N*C", frozenset(("uint8", "int8"))), Kernel(slow))
     names = {(tag, dtype): doubled.chosen(tag, dtype) for tag in PLAIN for dtype in ("int8", "int16")}
     assert {key for key, row in names.items() if row.run is fast} == {("NHWC", "int8"), ("NWHC", "int8")}
     inputs = checked_inputs(doubled, nl.Tensor(filled("int8"), "NHWC"))

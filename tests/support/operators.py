@@ -186,7 +186,7 @@ def moved(x: np.ndarray, shape: tuple[int, ...], source: Callable[..., Any]) -> 
     return result
 
 
-class Operator(NamedTuple):
+class OperatorCase(NamedTuple):
     call: Callable[..., Any]
     oracle: Callable[[np.ndarray], Any]
     dtype: str | None = None  # of the result; None: that of the input
@@ -214,30 +214,32 @@ def bordered(x: np.ndarray) -> np.ndarray:
     return moved(x, (n, c, h + 2, w + 4), source)
 
 
-OPERATORS: dict[str, Operator] = {
-    "to_gray": Operator(
+OPERATORS: dict[str, OperatorCase] = {
+    "to_gray": OperatorCase(
         ops.to_gray,
         lambda x: pixels(x, lambda row: [near(gray_of(row, x.dtype.name)[0], x.dtype.name)], x.dtype),
         steps=1,
         only=NUMBERS,
     ),
-    "normalize": Operator(
+    "normalize": OperatorCase(
         lambda x, **o: ops.normalize(x, MEAN, STD, **o), lambda x: each(x, normal, "float32"), "float32"
     ),
-    "quantize": Operator(
+    "quantize": OperatorCase(
         lambda x, **o: ops.quantize(x, SCALE, "int8", **o),
         lambda x: each(x, lambda v, c: quantized(v, *SCALE), "int8"),
         "int8",
     ),
-    "sigmoid": Operator(
+    "sigmoid": OperatorCase(
         ops.sigmoid, lambda x: each(x.astype("float32"), lambda v, c: logistic(v), "float64"), "float32", 4
     ),
-    "argmax_channels": Operator(ops.argmax_channels, lambda x: pixels(x, lambda row: ranked(row, 1), "int64"), "int64"),
-    "softmax_channels": Operator(
+    "argmax_channels": OperatorCase(
+        ops.argmax_channels, lambda x: pixels(x, lambda row: ranked(row, 1), "int64"), "int64"
+    ),
+    "softmax_channels": OperatorCase(
         ops.softmax_channels, lambda x: pixels(x.astype("float32"), soft, "float64"), "float32", 16
     ),
     **{
-        f"resize {how} {size}": Operator(
+        f"resize {how} {size}": OperatorCase(
             lambda x, how=how, size=size, **o: ops.resize(x, size, how, **o),
             lambda x, how=how, size=size: resized(x, size, how),
             steps=0 if how == "nearest" else 1,
@@ -246,12 +248,12 @@ OPERATORS: dict[str, Operator] = {
         for how in ("nearest", "linear", "cubic")
         for size in ((9, 7), (3, 3))
     },
-    "crop": Operator(
+    "crop": OperatorCase(
         lambda x, **o: ops.crop(x, (1, 2, 4, 2), **o),
         lambda x: moved(x, (2, 5, 2, 4), lambda n, c, h, w: (n, c, h + 2, w + 1)),
     ),
-    "flip": Operator(ops.flip, lambda x: moved(x, x.shape, lambda n, c, h, w: (n, c, h, x.shape[3] - 1 - w))),
-    "pad": Operator(lambda x, **o: ops.pad(x, (1, 2, 3, 0), 1, **o), bordered),
+    "flip": OperatorCase(ops.flip, lambda x: moved(x, x.shape, lambda n, c, h, w: (n, c, h, x.shape[3] - 1 - w))),
+    "pad": OperatorCase(lambda x, **o: ops.pad(x, (1, 2, 3, 0), 1, **o), bordered),
 }
 
 
@@ -259,7 +261,7 @@ VIEWS = ("crop", "flip", "split_channels")
 CASES = [(name, dtype) for name, op in OPERATORS.items() for dtype in op.only]
 
 
-def assert_equal(got: np.ndarray, expected: np.ndarray, op: Operator, source: np.ndarray) -> None:
+def assert_equal(got: np.ndarray, expected: np.ndarray, op: OperatorCase, source: np.ndarray) -> None:
     got = np.asarray(got)
     assert got.shape == expected.shape
     if got.dtype.kind in "iub":
