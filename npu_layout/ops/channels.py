@@ -34,7 +34,9 @@ def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | No
     n, c, h, w = inputs.x.shape
     if not c:
         raise NpuLayoutError(f"argmax_channels: expected at least 1 channel, got shape {inputs.x.shape}")
-    inputs, _ = comparable(inputs, stored_as(quantization, inputs), 1)
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, _ = comparable(inputs, known, 1)
     return apply(inputs, (n, 1, h, w), np.int64, out)
 
 
@@ -125,7 +127,9 @@ def top_k(
         count = 0
     if not 1 <= count <= c:
         raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
-    inputs, known = comparable(inputs, stored_as(quantization, inputs), 1)
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, known = comparable(inputs, known, 1)
     shape, dtype = ((n, count, h, w), inputs.x.dtype if known is None else np.dtype(np.float32))
     targets = None if out is None else _two(inputs, out, shape, dtype)
     if targets is None or near(targets[0], (*inputs.sources, targets[1])) or near(targets[1], inputs.sources):

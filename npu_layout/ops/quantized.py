@@ -67,8 +67,8 @@ def real(x: np.ndarray, known: Quantization | None, order: AxisOrder) -> np.ndar
     return result
 
 
-def comparable(inputs: Inputs, known: Quantization | None, *axes: int) -> tuple[Inputs, Quantization | None]:
+def comparable(inputs: Inputs, known: Quantization, *axes: int) -> tuple[Inputs, Quantization | None]:
     """Return the input so that values along `axes` can be compared: real ones if their scales differ along them."""
-    if known is None or known.axis not in axes:
+    if known.axis not in axes:
         return inputs, known
     return inputs._replace(arrays=(real(inputs.x, known, inputs.order),)), None
