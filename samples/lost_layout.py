@@ -1,10 +1,10 @@
-"""A small pipeline in channels-last memory that loses it three times, and the same with the three mended.
+"""A small pipeline in channels-last memory that loses it three times, and the same with the three calls fixed.
 
-    npu-layout track samples/lost_layout.py           # finds the lines marked below, and says what to write instead
+    npu-layout track samples/lost_layout.py           # finds the lines marked below, and what to write instead
     npu-layout track samples/lost_layout.py --kept
 
-Four frames become a batch with the axes (N,C,H,W) that lies as NHWC, the order in which cameras deliver and most
-accelerators read. The answers of both ways are the same; only the memory differs, and the time that moving it takes.
+Four frames become a batch with the axes (N,C,H,W) that is stored as NHWC, the order in which cameras deliver and most
+accelerators read. Both ways return the same values; they differ only in the memory, and in the time for moving it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def batch() -> nl.Tensor:
 def lossy(x: nl.Tensor) -> tuple[np.ndarray, np.ndarray]:
     centred = np.ascontiguousarray(x - MEAN)  # lost: contiguous in numpy's sense is NCHW
     bright = cv2.max(x, x.mean(axis=(2, 3), keepdims=True) + np.zeros_like(x))  # lost: cv2 copies both to NCHW
-    mask = np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3)  # lost: with one channel the strides do not tell
+    mask = np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3)  # lost: with one channel the strides do not show it
     return np.where(mask, centred, 0), bright
 
 
 def kept(x: nl.Tensor) -> tuple[np.ndarray, np.ndarray]:
     centred = nl.asformat(x - MEAN, "NHWC")
     limit = x.mean(axis=(2, 3), keepdims=True) + np.zeros_like(x)
-    pixels = cv2.max(x.transpose(0, 2, 3, 1), limit.transpose(0, 2, 3, 1))  # N,H,W,C: memory as it lies
+    pixels = cv2.max(x.transpose(0, 2, 3, 1), limit.transpose(0, 2, 3, 1))  # N,H,W,C: a view
     bright = nl.Tensor(pixels.transpose(0, 3, 1, 2), "NHWC")
     mask = nl.Tensor(np.roll(x.max(axis=1, keepdims=True) > 250, 1, axis=3), "NHWC")
     return np.where(mask, centred, 0), bright
@@ -47,7 +47,7 @@ def main() -> None:
     way = kept if parser.parse_args().kept else lossy
     x = batch()
     for name, y in zip(("masked", "bright"), way(x)):
-        print(f"{name}: {y.shape}, mean {np.asarray(y, np.float64).mean():.6f}, lies as {nl.memory_format(y)}")
+        print(f"{name}: {y.shape}, mean {np.asarray(y, np.float64).mean():.6f}, stored as {nl.memory_format(y)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""numpy arrays that have a memory format, and which calls keep it.
+"""Memory formats of numpy arrays: give an array one, read which it has, and track which calls keep it.
 
 Imports layouts and support.
 """
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..support import late
 from .formats import asformat, clone, empty_like, memory_format
-from .orders import Order, empty, empty_in, fitting_best, fitting_formats, is_contiguous, order_of, strides
+from .orders import AxisOrder, axis_order, empty, empty_in, fitting_best, fitting_formats, is_contiguous, strides
 from .reshaping import why_copy
 from .tensor import Tensor
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from .tracker import track_layout
 
 __all__ = [
+    "AxisOrder",
     "LayoutReport",
-    "Order",
     "Tensor",
     "asformat",
+    "axis_order",
     "clone",
     "empty",
     "empty_in",
@@ -29,7 +30,6 @@ __all__ = [
     "fitting_formats",
     "is_contiguous",
     "memory_format",
-    "order_of",
     "shown",
     "strides",
     "track_layout",

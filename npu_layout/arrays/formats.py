@@ -1,4 +1,4 @@
-"""Memory formats of numpy arrays: bring one into a layout, and ask which it has."""
+"""Memory formats of numpy arrays: bring an array into a layout, and read which layout it has."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, plain_array
-from .orders import arranged, empty, fitting_best, letters_of, order_of
+from .orders import arranged, axis_order, empty, fitting_best, letters_of
 from .tensor import Tensor
 
 
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:
-    """`x` with the same shape and values, contiguous in the order of `layout`: only the memory moves.
+    """Return `x` with the same shape and values, contiguous in `layout`: only its memory changes.
 
     Parameters
     ----------
     x
-        Array, or what numpy.asarray takes, with the layout's logical axes; any dtype and strides.
+        Array, or what numpy.asarray accepts, with the layout's logical axes; any dtype and strides.
     layout
         A plain tag or Layout, of any rank.
     copy
-        As numpy.asarray: None: `x` itself, or a view of it, where it already lies so, else one repack. False:
-        NpuLayoutError (a ValueError) where a copy is needed. True: always a copy.
+        As numpy.asarray: None: `x` itself, or a view of it, if it already has that format, else one repack. False:
+        NpuLayoutError (a ValueError) if a copy is needed. True: always a copy.
 
     Returns
     -------
-    A Tensor for a Tensor, else a plain array, with the strides of ``strides(shape, layout)``; so too, by a view, where
-    extents of 1 make the layouts the same memory.
+    A Tensor for a Tensor, else a plain array, with the strides of ``strides(shape, layout)``. It is a view if extents
+    of 1 make the layouts the same memory.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     >>> y.strides == (96, 8, 48, 24), bool((y == x).all()), asformat(y, "NHWC") is y
     (True, True, True)
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     if copy is not None and not isinstance(copy, (bool, np.bool_)):
         raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
     array = plain_array(x, copy)
@@ -56,10 +56,9 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
 
 
 def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
-    """A copy of `x`, dense, in `layout`, or in the order in which `x` lies (a Tensor: in its layout).
+    """Return a copy of `x`, without gaps, in `layout`, or in the order of `x` (a Tensor: in its layout).
 
-    As `asformat` with copy=True, with its errors: of the same shape and dtype, a Tensor for a Tensor, else a plain
-    array.
+    As `asformat` with copy=True, with its errors: the same shape and dtype, a Tensor for a Tensor, else a plain array.
 
     >>> clone(np.zeros((2, 8, 3, 3))[:, ::2], "NHWC").strides
     (288, 8, 96, 32)
@@ -70,7 +69,7 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
 
 
 def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> np.ndarray:
-    """An array of the shape of `x`, not initialised, of its dtype and in its order, or of those given.
+    """Return an array of the shape of `x`, not initialised, with its dtype and order, or those given.
 
     A Tensor for a Tensor, else a plain array. Raises as `empty`.
 
@@ -84,29 +83,29 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
             raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
-    known = order_of(x.layout if layout is None else layout).layout
+    known = axis_order(x.layout if layout is None else layout).layout
     result = empty(array.shape, wanted, known)
     return type(x).of(result, known) if isinstance(x, Tensor) else result
 
 
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
-    """The layout in which `x` lies: a Tensor's own, else what its strides say; None where they do not tell.
+    """Return the layout of `x`: a Tensor's own, else the one that its strides show, or None.
 
-    Of the layouts that fit (:func:`fitting_formats` lists them, and says what gaps and negative strides mean), channels
-    first and channels last come before the rest, and those with the batch outermost before the others. None: two of
-    equal rank fit, as for (4,1,4,4), or none does, as for an expanded array.
+    Of the layouts that fit (:func:`fitting_formats` lists them, and explains gaps and negative strides), channels first
+    and channels last come before the rest, and those with the batch outermost before the others. None: two of equal
+    rank fit, as for (4,1,4,4), or none does, as for an expanded array.
 
     Parameters
     ----------
     x
         An array of any dtype.
     axes
-        The letters of its axes, where they are not N, NC, NCW, NCHW, NCDHW by rank: "CHW" for an image.
+        The letters of its axes, if they are not N, NC, NCW, NCHW, NCDHW by rank: "CHW" for an image.
 
     Raises
     ------
     NpuLayoutError, LayoutError
-        Where x is no array, and where axes do not fit it.
+        If x is no array, and if axes do not fit it.
 
     Examples
     --------

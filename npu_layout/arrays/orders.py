@@ -1,7 +1,8 @@
-"""What strides say: in which plain layouts a numpy array lies, and one repack into another.
+"""The order of an array's axes in memory: read it from strides, and bring an array into another.
 
-The axes of the array are the logical axes of the layout, (N,C,H,W) in any order of memory; a plain layout is one order
-of them, outermost first. Axes of extent 1 lie anywhere, so that several layouts may fit one array.
+The axes of the array are the logical axes of the layout, such as (N,C,H,W), whatever their order in memory; a plain
+layout is one order of them, outermost first. An axis of extent 1 fits anywhere, so that several layouts may fit one
+array.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -32,39 +33,39 @@ from ..layouts import (
 from ..support import array_of
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_NAMED_RANKS = 5  # beyond, axes are but letters, and nobody asks where one of extent 1 lies
+_NAMED_RANKS = 5  # above, axes are only letters, and an axis of extent 1 gets one place
 
 
-class Order(NamedTuple):
-    """A plain layout as numpy's transpose takes it."""
+class AxisOrder(NamedTuple):
+    """A plain layout as arguments of numpy's transpose."""
 
     layout: Layout
-    stored: Shape  # the logical axes, outermost first
-    back: Shape  # and the way back
+    stored: Shape  # from logical axes to stored ones, outermost first
+    back: Shape  # from stored axes to logical ones
 
 
-def order_of(layout: LayoutLike) -> Order:
-    """The order of a plain layout. LayoutError for a blocked one, which no strides can say."""
+def axis_order(layout: LayoutLike) -> AxisOrder:
+    """Return the order of a plain layout. LayoutError for a blocked one, which no strides can express."""
     if not isinstance(layout, (str, Layout)):
         raise LayoutError(f"layout: expected a tag such as 'NHWC' or a Layout, got {layout!r}")
-    return _order_of(layout)
+    return _axis_order(layout)
 
 
 @lru_cache(maxsize=512)
-def _order_of(layout: LayoutLike) -> Order:
+def _axis_order(layout: LayoutLike) -> AxisOrder:
     known = as_layout(layout)
     if known.is_blocked:
         split = next(known.axes[dim.axis] for dim in known.dims if dim.block)
         raise LayoutError(
             f"layout {known} is blocked: axis {split} has no single stride, so that no array with the axes "
-            f"{known.axes} can lie like that; expected a plain layout such as NHWC, or use TensorSpec(shape, "
+            f"{known.axes} can have it; expected a plain layout such as NHWC, or use TensorSpec(shape, "
             f"{str(known)!r}), whose pack and unpack move it"
         )
     stored = tuple(dim.axis for dim in known.dims)
-    return Order(known, stored, tuple(stored.index(i) for i in range(len(stored))))
+    return AxisOrder(known, stored, tuple(stored.index(i) for i in range(len(stored))))
 
 
-def _check_rank(shape: Shape, order: Order) -> None:
+def _check_rank(shape: Shape, order: AxisOrder) -> None:
     if len(shape) != len(order.stored):
         raise LayoutError(
             f"layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
@@ -72,7 +73,7 @@ def _check_rank(shape: Shape, order: Order) -> None:
         )
 
 
-def _extents(shape: Any, order: Order) -> Shape:
+def _extents(shape: Any, order: AxisOrder) -> Shape:
     try:
         checked = tuple(int(operator.index(n)) for n in shape)
     except TypeError:
@@ -84,7 +85,7 @@ def _extents(shape: Any, order: Order) -> Shape:
 
 
 def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
-    """Strides of a contiguous array whose axes lie in the order of `layout`.
+    """Return the strides of a contiguous array in `layout`.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
     >>> strides((1, 64, 5, 4), "NCHW"), strides((1, 64, 5, 4), "NHWC")
     ((1280, 20, 4, 1), (1280, 1, 256, 64))
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     extents = _extents(shape, order)
     result, step = [0] * len(extents), 1
     for axis in reversed(order.stored):
@@ -117,36 +118,36 @@ def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
 
 
 def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
-    """Whether the elements of `x`, walked in the order of `layout`, are neighbours in memory, without a gap.
+    """Return whether the elements of `x`, in the order of `layout`, are contiguous in memory.
 
-    x: array with the layout's logical axes, of any dtype. The strides of axes of extent 1 have no say, and an array
-    without elements is contiguous in every layout: as numpy's own flags. Raises LayoutError on a blocked layout and
-    on another rank, NpuLayoutError where x is no array.
+    x: array with the layout's logical axes, of any dtype. The strides of axes of extent 1 are ignored, and an array
+    without elements is contiguous in every layout, as in numpy's own flags. Raises LayoutError on a blocked layout and
+    on another rank, NpuLayoutError if x is no array.
 
     >>> is_contiguous(np.zeros((1, 5, 4, 64)).transpose(0, 3, 1, 2), "NHWC")
     True
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     array = array_of(x, "is_contiguous")
     _check_rank(array.shape, order)
     return array.transpose(order.stored).flags.c_contiguous
 
 
 def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
-    """An array of logical `shape`, not initialised, that is contiguous in the order of `layout`.
+    """Return an array of logical `shape`, not initialised, that is contiguous in `layout`.
 
-    dtype: any of numpy. Returns a plain array; ``Tensor(empty(...), layout)`` carries the layout. Raises LayoutError
-    on a blocked layout, on a shape of another rank or too large, and on what is no dtype.
+    dtype: any of numpy. The result is a plain array; ``Tensor(empty(...), layout)`` carries the layout. Raises
+    LayoutError on a blocked layout, on a shape of another rank or too large, and on what is no dtype.
 
     >>> empty((10, 3, 32, 32), "float32", "NHWC").strides
     (12288, 4, 384, 12)
     """
-    order = order_of(layout)
+    order = axis_order(layout)
     return empty_in(_extents(shape, order), dtype, order)
 
 
-def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
-    """The same for a shape that is known to be one."""
+def empty_in(shape: Shape, dtype: Any, order: AxisOrder) -> np.ndarray:
+    """Return the same for a checked shape and an order."""
     try:
         stored = np.empty(tuple(map(shape.__getitem__, order.stored)), dtype)
     except (TypeError, ValueError) as error:
@@ -154,42 +155,42 @@ def empty_in(shape: Shape, dtype: Any, order: Order) -> np.ndarray:
     return stored.transpose(order.back)
 
 
-def follows(x: np.ndarray, order: Order) -> bool:
-    """Whether the axes of `x` lie in that order, gaps and negative strides allowed."""
+def follows(x: np.ndarray, order: AxisOrder) -> bool:
+    """Return whether the axes of `x` are in that order in memory; gaps and negative strides are allowed."""
     moving = moving_axes(x.shape, x.strides, x.itemsize)
     return moving is not None and moving == tuple(i for i in order.stored if i in moving)
 
 
 def letters_of(x: np.ndarray, axes: str | None) -> str:
-    """The letters of the axes of `x`: those given, or the usual ones of its rank. LayoutError where they do not fit."""
-    letters = Layout.of_rank(x.ndim).axes if axes is None else order_of(axes).layout.tag
+    """Return the letters of the axes of `x`: those given, or the usual ones of its rank. LayoutError on others."""
+    letters = Layout.of_rank(x.ndim).axes if axes is None else axis_order(axes).layout.tag
     if len(letters) != x.ndim:
         raise LayoutError(f"axes {letters}: expected one letter for each axis of an array of shape {x.shape}")
     return letters
 
 
 def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...]:
-    """Every plain layout whose order of axes is that of `x` in memory, the usual ones first.
+    """Return every plain layout whose order of axes is that of `x` in memory, the usual ones first.
 
     Parameters
     ----------
     x
-        Any array. Gaps (a slice of a larger array) and negative strides (a flipped one) leave the order as it is;
-        :func:`is_contiguous` says whether there are any.
+        Any array. Gaps (a slice of a larger array) and negative strides (a flipped one) do not change the order;
+        :func:`is_contiguous` reports whether there are any.
     axes
         The letters of its axes; default: N, NC, NCW, NCHW, NCDHW by rank, then A B C ...
 
     Returns
     -------
-    One layout; several where extents of 1 leave the order open (all of them where x has no elements); none where axes
-    do not lie one within the other: overlapping, expanded (stride 0) or interleaved. Above 5 axes one of extent 1 is
-    taken to lie behind the axis before it. A column-major (N,C,H,W) array is ``Layout("DCBA", axes="ABCD")``:
+    One layout; several if extents of 1 leave the order open (all of them if x has no elements); none if axes are not
+    nested in memory: overlapping, expanded (stride 0) or interleaved. Above 5 axes, an axis of extent 1 counts as
+    stored right inside the axis before it. A column-major (N,C,H,W) array is ``Layout("DCBA", axes="ABCD")``, because
     vendors read the tag WHCN the other way round.
 
     Raises
     ------
     NpuLayoutError, LayoutError
-        Where x is no array, and where axes do not fit it; above 26 axes there are no letters.
+        If x is no array, and if axes do not fit it; above 26 axes there are no letters.
 
     Examples
     --------
@@ -204,12 +205,12 @@ def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...
 
 
 def fitting_groups(x: np.ndarray, axes: str) -> tuple[tuple[Layout, ...], ...]:
-    """The same in up to three groups: channels first and last, what else has the batch outermost, the rest."""
+    """Return them in up to three groups: channels first and last, others with the batch outermost, the rest."""
     return _groups(axes, moving_axes(x.shape, x.strides, x.itemsize))
 
 
 def fitting_best(shape: Shape, strides: Shape, itemsize: int, axes: str) -> Layout | None:
-    """The layout of an array with these axes that lies so; None where several are as good, or none fits."""
+    """Return the layout of an array with these axes and strides; None if several fit equally well, or none does."""
     groups = _groups(axes, moving_axes(shape, strides, itemsize))
     return groups[0][0] if groups and len(groups[0]) == 1 else None
 
@@ -239,31 +240,48 @@ def _layout(order: Sequence[int], axes: str) -> Layout:
     return Layout("".join(axes[i] for i in order), axes)
 
 
-def arranged(x: np.ndarray, order: Order, copy: bool | None = None) -> np.ndarray:
-    """The plain array `x` in that order, contiguous, with the strides of :func:`strides`; for `copy` see asformat."""
+_repack_watcher: Callable[[np.ndarray, np.ndarray], None] | None = None
+
+
+def watch_repacks(watcher: Callable[[np.ndarray, np.ndarray], None] | None) -> None:
+    """Call `watcher(x, result)` after every `arranged`, until this is called with None.
+
+    This is how a tracker learns of repacks; there is one watcher at a time.
+    """
+    global _repack_watcher
+    _repack_watcher = watcher
+
+
+def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.ndarray:
+    """Return the plain array `x` contiguous in that order, with the strides of `strides`; `copy`: see asformat."""
     _check_rank(x.shape, order)
     stored = x.transpose(order.stored)
     if copy is not True and stored.flags.c_contiguous:
         if not x.size or x.strides == tuple(s * x.itemsize for s in strides(x.shape, order.layout)):
-            return x
-        return stored.reshape(-1).reshape(stored.shape).transpose(order.back)
-    if copy is False:
+            result = x
+        else:
+            result = stored.reshape(-1).reshape(stored.shape).transpose(order.back)
+    elif copy is False:
         raise NpuLayoutError(
-            f"array of shape {x.shape} and strides {x.strides} (bytes) does not lie as layout {order.layout}: "
+            f"array of shape {x.shape} and strides {x.strides} (bytes) is not contiguous in layout {order.layout}: "
             f"copy=False, but a copy is needed"
         )
-    target = np.empty(stored.shape, x.dtype)
-    if x.size and x.itemsize and not x.dtype.hasobject:
-        known = span_of(x)
-        if not known.copied:
+    else:
+        target = np.empty(stored.shape, x.dtype)
+        known = span_of(x) if x.size and x.itemsize and not x.dtype.hasobject else None
+        if known is None or known.copied:
+            np.copyto(target, stored)
+        else:
             _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
-            return target.transpose(order.back)
-    np.copyto(target, stored)
-    return target.transpose(order.back)
+        result = target.transpose(order.back)
+    watcher = _repack_watcher  # another thread may take it away
+    if watcher is not None:
+        watcher(x, result)
+    return result
 
 
 @lru_cache(maxsize=512)
 def _move(layout: Layout, shape: Shape, known: Span, itemsize: int) -> Plan:
-    """The plan from memory as it lies to `layout`."""
+    """Return the plan from an array's memory to `layout`."""
     source = bind_span(Layout.plain(layout.axes), shape, shape, known)
     return plan(source, Storage.bind(layout, shape), f"V{itemsize}", f"V{itemsize}")

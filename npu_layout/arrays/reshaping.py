@@ -1,4 +1,4 @@
-"""Whether a reshape is a view or a copy, and why."""
+"""Explain whether a reshape is a view or a copy, and why."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from ..support import array_of
 
 
 def why_copy(x: np.ndarray, shape: Any) -> str:
-    """One sentence: whether ``x.reshape(shape)`` is a view or a copy, and which axis makes it a copy.
+    """Explain in a sentence whether ``x.reshape(shape)`` is a view or a copy, and which axis makes it a copy.
 
-    numpy can merge neighbouring axes without a copy where one step of the outer one is as long as the whole inner one:
-    stride = extent * stride of the next. Splitting axes, and adding or dropping ones of extent 1, is always free.
+    numpy can merge neighbouring axes without a copy if one step of the outer one is as long as the whole inner one:
+    stride = extent * stride of the next. Splitting axes, and adding or dropping ones of extent 1, never copies.
 
     Parameters
     ----------
     x
-        Any array; a Tensor's axes are called by their letters too.
+        Any array; the sentence names a Tensor's axes by their letters too.
     shape
         As for reshape: an int or ints, one of them may be -1.
 
     Returns
     -------
-    A sentence that begins with "view:" or "copy:"; strides are in elements (in bytes where they count none).
+    A sentence that begins with "view:" or "copy:"; strides are in elements, or in bytes if they are no
+    whole elements.
 
     Raises
     ------
     NpuLayoutError, LayoutError
-        Where x is no array, and where shape does not have its size.
+        If x is no array, and if shape does not have its size.
 
     Examples
     --------
@@ -56,22 +57,25 @@ def why_copy(x: np.ndarray, shape: Any) -> str:
         merges += last - first - 1
         for (i, _, step), (j, extent, inner) in zip(kept[first:last], kept[first + 1 : last]):
             if step != extent * inner:
-                unit, size = (
-                    ("element", array.itemsize)
-                    if not (step % array.itemsize or inner % array.itemsize)
-                    else ("byte", 1)
-                )
-                letters = getattr(getattr(x, "_layout", None), "axes", None)
-                outer_axis, inner_axis = (f"{k} ({letters[k]})" if letters else f"{k}" for k in (i, j))
-                step, inner = step // size, inner // size
-                return (
-                    f"copy: {head} merges axes {outer_axis} and {inner_axis}, but a step along axis {outer_axis} is "
-                    f"{step} {unit}{'s' * (abs(step) != 1)} and all {extent} of axis {inner_axis} take "
-                    f"{extent * inner} ({extent} x {inner})"
-                )
+                return f"copy: {head} {_gap(x, i, j)}"
     if merges:
         return f"view: {head} merges only axes that run on into each other in memory"
     return f"view: {head} merges no axes"
+
+
+def _gap(x: np.ndarray, outer: int, inner: int) -> str:
+    """Return why two axes cannot be merged: a step along the outer one is not as long as the whole inner one."""
+    size, step, next_step, extent = x.itemsize, x.strides[outer], x.strides[inner], x.shape[inner]
+    unit = "element"
+    if step % size or next_step % size:
+        unit, size = "byte", 1
+    letters = getattr(getattr(x, "_layout", None), "axes", None)
+    first, second = (f"{outer} ({letters[outer]})", f"{inner} ({letters[inner]})") if letters else (outer, inner)
+    step, next_step = step // size, next_step // size
+    return (
+        f"merges axes {first} and {second}, but a step along axis {first} is {step} {unit}{'s' * (abs(step) != 1)} "
+        f"and all {extent} of axis {second} take {extent * next_step} ({extent} x {next_step})"
+    )
 
 
 def _target(x: np.ndarray, shape: Any) -> Shape:
@@ -88,7 +92,7 @@ def _target(x: np.ndarray, shape: Any) -> Shape:
 
 
 def _groups(old: list[int], new: list[int]) -> Iterator[tuple[int, int]]:
-    """The shortest runs old[first:last] that have as many elements as a run of `new`."""
+    """Yield the shortest runs old[first:last] that have as many elements as a run of `new`."""
     first, at = 0, 0
     while first < len(old):
         last, have, want = first + 1, old[first], new[at]

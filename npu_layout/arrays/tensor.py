@@ -1,4 +1,4 @@
-"""Tensor: an ndarray that carries its memory format. Strides alone forget: (N,1,H,W) lies the same in NCHW and NHWC."""
+"""Tensor: an ndarray that carries its memory format, also if the strides could be those of several formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import plain_array
-from .orders import arranged, follows, order_of
+from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
 
@@ -21,7 +21,7 @@ def _plain(x: Any) -> Any:
 
 
 def _carried(result: Any, given: Iterable[Any]) -> Any:
-    """A plain array of as many axes as one of the Tensors given, in the format of the first such; else as it is."""
+    """Return a plain array in the format of the first Tensor with as many axes; without such a Tensor, as it is."""
     if type(result) is np.ndarray:
         for x in given:
             if isinstance(x, Tensor) and x._layout is not None and x.ndim == result.ndim:
@@ -30,18 +30,18 @@ def _carried(result: Any, given: Iterable[Any]) -> Any:
 
 
 class Tensor(np.ndarray):
-    """An ndarray that carries its memory format as ``.layout``, even where its strides could be another's.
+    """An ndarray that carries its memory format as ``.layout``, also if its strides fit several formats.
 
-    ``Tensor(x, layout)`` brings `x` into the format as :func:`asformat` does: a view of `x` where it already lies so,
-    else a repacked copy. The axes stay the logical ones, and everything else is numpy's.
+    ``Tensor(x, layout)`` brings `x` into the format as :func:`asformat` does: a view of `x` if it already has the
+    format, else a repacked copy. The axes stay the logical ones, and everything else is numpy's.
 
     These keep the format: basic slices, element-wise ufuncs, accumulate, reductions with keepdims, copy, astype, view,
-    pickle, and numpy's where, clip, round, flip, sort, nan_to_num, zeros_like and the like. New memory is laid out in
-    it, dense; slices share memory and may have gaps. Where several Tensors meet, the format of the first one with as
-    many axes as the result counts; plain arrays have no say. With ``out=`` the array given stays what it is.
+    pickle, and numpy's where, clip, round, flip, sort, nan_to_num, zeros_like and the like. New memory has the format
+    without gaps; slices share memory and may have gaps. If there are several Tensors, the result gets the format of the
+    first one with as many axes as the result; plain arrays do not count. An array given as ``out=`` keeps its format.
 
-    All else gives plain arrays: transposes, reshapes, integer and array indices, reductions that drop axes, products
-    of matrices, results with more axes than any Tensor, copies for which another ``order`` or ``subok=False`` is asked.
+    Everything else returns plain arrays: transposes, reshapes, integer and array indices, reductions that drop axes,
+    products of matrices, results with more axes than any Tensor, copies in another ``order`` or with ``subok=False``.
 
     Raises
     ------
@@ -59,13 +59,16 @@ class Tensor(np.ndarray):
     _layout: Layout | None
 
     def __new__(cls: type[T], x: Any, layout: LayoutLike) -> T:
-        order = order_of(layout)
+        """Return `x` in the layout, as a Tensor."""
+        order = axis_order(layout)
         return cls.of(arranged(plain_array(x), order), order.layout)
 
     @classmethod
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
-        """A view of a plain `array`, any dtype and axes as many as the layout's, as a Tensor. Raises nothing: that the
-        array lies so is the caller's to know."""
+        """Return a view of a plain `array` of any dtype as a Tensor of this layout.
+
+        Raises nothing and checks nothing: the caller knows that the array has the axes of the layout, in its order.
+        """
         result = np.ndarray.view(array, cls)
         result._layout = layout
         return result
@@ -73,55 +76,57 @@ class Tensor(np.ndarray):
     def __array_finalize__(self, obj: Any) -> None:
         layout = getattr(obj, "_layout", None)
         if layout is not None and (self.shape != obj.shape or self.strides != obj.strides):
-            layout = layout if self.shape == obj.shape and follows(self, order_of(layout)) else None
+            layout = layout if self.shape == obj.shape and follows(self, axis_order(layout)) else None
         self._layout = layout
 
     @property
     def layout(self) -> Layout:
-        """The format: the order in which the axes lie in memory. LayoutError on a Tensor made without one, by
-        ``x.view(Tensor)``."""
+        """The format: the order of the axes in memory.
+
+        LayoutError on a Tensor made without one, by ``x.view(Tensor)``.
+        """
         if self._layout is None:
             raise LayoutError(f"this Tensor of shape {self.shape} was made without a layout; use Tensor(x, layout)")
         return self._layout
 
     def _carry(self: T, result: np.ndarray) -> T:
-        """A plain array of as many axes in this Tensor's format: itself where it lies so, else repacked."""
-        order = order_of(self.layout)
+        """Return a plain array of as many axes in this Tensor's format: the same memory if it has it, else repacked."""
+        order = axis_order(self.layout)
         if result.transpose(order.stored).flags.c_contiguous or not follows(result, order):
             result = arranged(result, order)
         return self.of(result, order.layout)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        given = kwargs.get("out") or ()
+        outs = kwargs.get("out") or ()
         plain = [_plain(x) for x in inputs]
-        if given:
-            kwargs["out"] = tuple(_plain(x) for x in given)
+        if outs:
+            kwargs["out"] = tuple(_plain(x) for x in outs)
         elif "where" in kwargs:
-            kwargs["out"] = None  # numpy took it away, and would warn that it is missing
+            kwargs["out"] = None  # numpy removed it, and would warn that it is missing
         if "where" in kwargs:
             kwargs["where"] = _plain(kwargs["where"])
         first = _format_of(inputs, [*plain, kwargs.get("where", True)])
-        asked = ufunc.signature or {"order", "subok"} & kwargs.keys()
-        if first is not None and method == "__call__" and not asked and not given:
+        explicit = ufunc.signature or {"order", "subok"} & kwargs.keys()
+        if first is not None and method == "__call__" and not explicit and not outs:
             return _in_order(first, ufunc, plain, kwargs)
         results = getattr(ufunc, method)(*plain, **kwargs)
-        if method in ("reduceat", "outer", "at") or asked:
+        if method in ("reduceat", "outer", "at") or explicit:
             inputs = ()
         if not isinstance(results, tuple):
-            return given[0] if given else _carried(results, inputs)
-        outs = given or (None,) * len(results)
+            return outs[0] if outs else _carried(results, inputs)
+        outs = outs or (None,) * len(results)
         return tuple(_carried(r, inputs) if out is None else out for r, out in zip(results, outs))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found: dict[int, Tensor] = {}
         plain_args, plain_kwargs = _without(args, found), _without(kwargs, found)
-        if not found:  # they hide in a container of another kind
+        if not found:  # they are in a container of another kind
             result = super().__array_function__(func, types, args, kwargs)
             return np.asarray(result) if isinstance(result, Tensor) and result._layout is None else result
         result = func(*plain_args, **plain_kwargs)
         if id(result) in found:
             return found[id(result)]
-        if _given(result, args, kwargs) or not _may_keep(func.__name__, args, kwargs):
+        if _is_argument(result, args, kwargs) or not _may_keep(func.__name__, args, kwargs):
             return result
         return _carried(result, found.values())
 
@@ -137,15 +142,15 @@ class Tensor(np.ndarray):
         super().__setattr__(name, value)
 
     def resize(self, *args: Any, **kwargs: Any) -> None:
-        """Refused, as setting the shape is."""
+        """Raise NpuLayoutError, as setting the shape does."""
         self.shape = args
 
     def copy(self, order: Any = "K") -> Any:
-        """A dense copy in this format; a plain array where "C", "F" or "A" is asked for."""
+        """Return a copy without gaps in this format; a plain array if the order "C", "F" or "A" is given."""
         plain = np.asarray(self)
         if order != "K" or self._layout is None:
             return plain.copy(order)
-        return self.of(arranged(plain, order_of(self._layout), True), self._layout)
+        return self.of(arranged(plain, axis_order(self._layout), True), self._layout)
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -156,7 +161,7 @@ class Tensor(np.ndarray):
     def astype(  # type: ignore[override]
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        """As ndarray.astype, in this format; a plain array where another order, or no subclass, is asked for."""
+        """Convert as ndarray.astype, in this format; a plain array if another order, or no subclass, is given."""
         plain = np.asarray(self)
         result = plain.astype(dtype, order, casting, subok, copy)
         if result is plain:
@@ -164,7 +169,7 @@ class Tensor(np.ndarray):
         return _carried(result, (self,)) if order == "K" and subok else result
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        """As ndarray.view; a view of this type keeps the format."""
+        """Return a view as ndarray.view does; a view of this type keeps the format."""
         result = super().view(*args, **kwargs)
         if isinstance(result, Tensor):
             result._layout = self._layout
@@ -173,7 +178,7 @@ class Tensor(np.ndarray):
     def __reduce__(self) -> Any:
         if self._layout is None:
             return super().__reduce__()
-        return _restored, (type(self), np.asarray(self).transpose(order_of(self._layout).stored), self._layout)
+        return _restored, (type(self), np.asarray(self).transpose(axis_order(self._layout).stored), self._layout)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
@@ -184,12 +189,14 @@ class Tensor(np.ndarray):
 
 
 def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
-    return kind.of(stored.transpose(order_of(layout).back), layout)
+    return kind.of(stored.transpose(axis_order(layout).back), layout)
 
 
 def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
-    """The first Tensor with as many axes as the result of a ufunc; None where there is none, or where an array of
-    another library has a word in it."""
+    """Return the first Tensor with as many axes as the result of a ufunc.
+
+    None if there is none, or if an array of another library takes part, which may handle the ufunc.
+    """
     for x in inputs:
         if not isinstance(x, Tensor) and type(x) is not np.ndarray and hasattr(type(x), "__array_ufunc__"):
             return None
@@ -198,11 +205,11 @@ def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None
 
 
 def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The ufunc on arrays turned so that C order is the format of `first`: numpy then writes results as they lie."""
-    order = order_of(first.layout)
+    """Call the ufunc on arrays transposed so that C order is the format of `first`, and transpose its results back."""
+    order = axis_order(first.layout)
     rank = len(order.stored)
 
-    def turned(x: Any) -> Any:
+    def transposed(x: Any) -> Any:
         axes = np.ndim(x)
         if not axes:
             return x
@@ -217,30 +224,30 @@ def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str,
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:
-            return ufunc(*plain, **kwargs)  # its error names the shapes as they were given
+            return ufunc(*plain, **kwargs)  # numpy's error then names the shapes of the caller
     if np.ndim(kwargs.get("where", True)):
-        kwargs["where"] = turned(kwargs["where"])
-    results = ufunc(*(turned(x) for x in plain), order="C", **kwargs)
+        kwargs["where"] = transposed(kwargs["where"])
+    results = ufunc(*(transposed(x) for x in plain), order="C", **kwargs)
     return tuple(back(result) for result in results) if isinstance(results, tuple) else back(results)
 
 
-def _given(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether the result is an argument, such as out=."""
+def _is_argument(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Return whether the result is one of the arguments, such as out=."""
     return any(result is x for x in (*args, *kwargs.values()))
 
 
 def _may_keep(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether a function's result with as many axes as the Tensor has its axes, and may have its format."""
+    """Return whether a result with as many axes as the Tensor has the same axes, so that the format applies to it."""
     if name in _QUANTILES:
         return bool(kwargs.get("keepdims"))
     if name not in _ORDERED:
         return name in _KEEPING
-    given = dict(zip(("order", "subok"), args[_ORDERED[name] :]), **kwargs)
-    return given.get("order", "K") in (None, "K") and bool(given.get("subok", True))
+    options = dict(zip(("order", "subok"), args[_ORDERED[name] :]), **kwargs)
+    return options.get("order", "K") in (None, "K") and bool(options.get("subok", True))
 
 
 def _without(x: Any, found: dict[int, Tensor]) -> Any:
-    """`x`, its lists, tuples and dicts too, with plain arrays for Tensors; `found` tells which was which."""
+    """Return `x`, its lists, tuples and dicts too, with plain arrays for Tensors; `found` maps their ids to Tensors."""
     if isinstance(x, Tensor):
         plain = np.asarray(x)
         found[id(plain)] = x
@@ -258,20 +265,22 @@ _KEEPING = frozenset(
     nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud
     nan_to_num round sort where""".split()
 )
-_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several are one more axis
-_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}  # where order is, then subok
-_KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
-_PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
+_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several add an axis
+# The position of the argument order; subok comes next.
+_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}
+# ndarray's methods that this class replaces: those that return this format, and those that return a plain array.
+KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
+PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
 searchsorted squeeze swapaxes take trace transpose"""
 
 
 def _method(name: str, keeps: bool) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         result = getattr(np.asarray(self), name)(*args, **kwargs)
-        return _carried(result, (self,)) if keeps and not _given(result, args, kwargs) else result
+        return _carried(result, (self,)) if keeps and not _is_argument(result, args, kwargs) else result
 
     method.__name__ = name
-    method.__doc__ = f"ndarray.{name}: {'in this format where it has as many axes' if keeps else 'a plain array'}."
+    method.__doc__ = f"ndarray.{name}: {'in this format if it has as many axes' if keeps else 'a plain array'}."
     return method
 
 
@@ -286,8 +295,8 @@ def _attribute(name: str, keeps: bool) -> property:
 
 
 for _names, _keeps, _make in (
-    (_KEEPING_METHODS, True, _method),
-    (_PLAIN_METHODS, False, _method),
+    (KEEPING_METHODS, True, _method),
+    (PLAIN_METHODS, False, _method),
     ("real imag", True, _attribute),
     ("T mT", False, _attribute),
 ):

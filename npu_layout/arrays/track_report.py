@@ -1,4 +1,4 @@
-"""What track_layout found: each call with its place, formats, bytes and fix, those to mend first."""
+"""The report of track_layout: each call with its place, formats, bytes and fix, those to fix first."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..support import PathLike
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
 
 
 class Place(NamedTuple):
-    """Where something was called: line of the caller's own code, and the library's line below it, if any."""
+    """The place of a call: the line of the caller's own code, and the library's line below it, if any."""
 
     file: str
     line: int
@@ -28,19 +29,19 @@ class Call(NamedTuple):
     file: str  #: of the caller's own code, not of a library in between
     line: int
     call: str  #: such as "np.pad(x, ...)"
-    inputs: str  #: formats of the arrays given: a Tensor's own, or "plain" and what the strides say
+    inputs: str  #: formats of the arrays given: a Tensor's own, or "plain" and the formats that fit the strides
     output: str
-    copied_nbytes: int  #: bytes that were copied, of all these calls together
+    copied_nbytes: int  #: bytes that all these calls copied
     times: int
     fault: str  #: "lost", "copied" (without need) or ""
     fix: str  #: what to write instead
-    within: str  #: the library's file and line where the call stands, if not at `line`
+    within: str  #: the library's file and line of the call, if it is not at `line`
 
 
 class LayoutReport:
-    """What was called while :func:`track_layout` was open; it fills while the block runs.
+    """The calls that were made while :func:`track_layout` was open; it fills while the block runs.
 
-    False where a call lost a format. ``str()`` gives a table in plain text.
+    False if a call lost a format. ``str()`` returns a table in plain text.
     """
 
     def __init__(self) -> None:
@@ -51,8 +52,8 @@ class LayoutReport:
     def _add(self, place: Place, what: Effect) -> None:
         self._count(place, what, 1, what.copied_nbytes)
 
-    def _mend(self, place: Place, what: Effect, nbytes: int) -> None:
-        """A result that had lost its format was brought back into one, by copying so many bytes."""
+    def _bring_back(self, place: Place, what: Effect, nbytes: int) -> None:
+        """Count a result that had lost its format as brought back into one, by copying so many bytes."""
         self._count(place, what, -1, -what.copied_nbytes)
         back = what._replace(output=f"{what.output}, then brought back", fault="", fix="")
         self._count(place, back, 1, what.copied_nbytes + nbytes)
@@ -71,8 +72,7 @@ class LayoutReport:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """Every call: those that lost the format first, then needless copies, the most bytes first; then the rest, as
-        they came."""
+        """Every call: those that lost the format, then needless copies, the most bytes first; then the others."""
         with self._lock:
             seen = [(place, what, times, nbytes) for (place, what), (times, nbytes) in self._seen.items()]
         calls = [
@@ -94,7 +94,7 @@ class LayoutReport:
 
     @property
     def summary(self) -> str:
-        """How much was found, in a sentence."""
+        """The numbers of calls and bytes, in a sentence."""
         calls = self.calls
         lost, copied = (sum(call.fault == fault for call in calls) for fault in _FAULTS[:2])
         total = sum(call.copied_nbytes for call in calls)
@@ -117,11 +117,11 @@ class LayoutReport:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the report as what JSON can express."""
         return {"kept": bool(self), "summary": self.summary, "calls": [call._asdict() for call in self.calls]}
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as JSON text, written to `path` too where one is given."""
+    def to_json(self, path: PathLike | None = None) -> str:
+        """Return the report as JSON text, and write it to `path` if one is given."""
         text = json.dumps(self.to_dict(), indent=1)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -129,6 +129,6 @@ class LayoutReport:
 
 
 def shown(path: str) -> str:
-    """A path as short as it can be: relative where it lies below the working directory."""
+    """Return a path as short as it can be: relative if it is below the working directory."""
     relative = os.path.relpath(path) if os.path.isabs(path) else path
     return path if relative.startswith(os.pardir) else relative

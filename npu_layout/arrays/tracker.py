@@ -1,26 +1,26 @@
-"""track_layout: which calls of numpy and OpenCV lose the memory format of a Tensor, or copy it without need."""
+"""Track which calls of numpy and OpenCV lose the memory format of a Tensor, or copy it without need."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import sys
-import sysconfig
 import threading
 import types
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
 from ..layouts import overlap
-from . import formats, tensor
-from .format_loss import Effect, Function, effect, has_tensor
-from .tensor import _KEEPING_METHODS, _PLAIN_METHODS, Tensor
+from .call_sites import call_site
+from .format_loss import Effect, effect
+from .orders import watch_repacks
+from .tensor import KEEPING_METHODS, PLAIN_METHODS, Tensor
 from .track_report import LayoutReport, Place
+from .watched_call import Function, has_tensor
 
 
 @contextmanager
@@ -29,23 +29,23 @@ def track_layout() -> Iterator[LayoutReport]:
 
     Watched are numpy's functions and ufuncs, the Tensor's own methods, indexing and ``tobytes``; ``np.asarray``,
     ``array``, ``ascontiguousarray``, ``asfortranarray`` and ``require``; and every function of cv2, which is imported.
-    A call *lost* the format where its result has the Tensor's axes, but neither carries its format nor tells it by its
-    strides, and where elements were walked in another order than they lie (``reshape`` that copies, ``tobytes``). It
-    *copied without need* where another spelling would give the same without. Views with other axes (``transpose``,
-    ``x[0]``) are what was asked for. Copied bytes are those of results that only move elements and share no memory with
-    the arguments, and of arguments that cv2 copies because no cv::Mat has their strides.
+    A call *lost* the format if its result has the Tensor's axes, but neither carries its format nor shows it in its
+    strides, or if elements were copied in another order than they are stored (``reshape`` that copies, ``tobytes``). It
+    *copied without need* if another call returns the same without a copy. Views with other axes (``transpose``,
+    ``x[0]``) are no fault. Copied bytes are those of results that only move elements and share no memory with the
+    arguments, and of arguments that cv2 copies because no cv::Mat has their strides.
 
-    Calls of all threads count, in every tracker that is open. The last one to close puts everything back as it was,
-    after an exception too; what somebody else put over a wrapper meanwhile is left there, and passes calls on.
+    Calls of all threads count, in every tracker that is open. The last one to close restores everything, after an
+    exception too. If other code has replaced a wrapper meanwhile, its replacement stays and still works.
 
-    Not seen: np.asarray and the four others, and cv2's functions, where a reference was taken before the block (``from
-    numpy import asarray``, in other libraries too); methods of cv2's classes; ``plain[...] = x``; C code that reads a
-    Tensor's memory (onnxruntime, torch, memoryview); what plain arrays go through; other processes; calls that fail.
-    npu_layout's own functions are not judged; a result that `nl.Tensor` or `nl.asformat` brings back has lost nothing.
+    Not seen: np.asarray and the four others, and cv2's functions, if they were imported by name before the block
+    (``from numpy import asarray``, in other libraries too); methods of cv2's classes; ``plain[...] = x``; C code that
+    reads a Tensor's memory (onnxruntime, torch, memoryview); calls on plain arrays; other processes; calls that fail.
+    npu_layout's own functions are not judged. A result that `nl.Tensor` or `nl.asformat` brings back is not lost.
 
     Yields
     ------
-    A LayoutReport; its `calls` begin with those to mend.
+    A LayoutReport; its `calls` begin with those to fix.
 
     Examples
     --------
@@ -76,20 +76,21 @@ class _Patch(NamedTuple):
 _lock = threading.RLock()
 _reports: tuple[LayoutReport, ...] = ()
 _patches: list[_Patch] = []
-_lost: dict[int, tuple[Any, _Lost]] = {}  # by the id of a result that lives
-_here = threading.local()  # .busy: within a call that is watched, or in judging it
+_lost: dict[int, tuple[Any, _Lost]] = {}  # by the id of a result that still exists
+_here = threading.local()  # .busy: a call is being watched or judged in this thread
 
 
 def _open(report: LayoutReport) -> None:
     global _reports
     with suppress(ImportError):
-        import cv2  # noqa: F401  (what the block imports from it is to be the wrappers)
+        import cv2  # noqa: F401  (so that the block imports the wrappers from it)
     with _lock:
         if not _reports:
             try:
                 for owner, name, wrapper in _wrappers():
                     _patches.append(_Patch(owner, name, vars(owner).get(name), wrapper))
                     setattr(owner, name, wrapper)
+                watch_repacks(_repacked)
             except BaseException:
                 _restore()
                 raise
@@ -107,6 +108,7 @@ def _close(report: LayoutReport) -> None:
 
 
 def _restore() -> None:
+    watch_repacks(None)
     while _patches:
         owner, name, original, wrapper = _patches.pop()
         if vars(owner).get(name) is not wrapper:
@@ -118,7 +120,7 @@ def _restore() -> None:
 
 
 def _wrappers() -> Iterator[tuple[Any, str, Any]]:
-    """(owner, name, what stands there while a tracker is open)."""
+    """Yield (owner, name, its replacement while a tracker is open)."""
     for name in _BYPASS:
         spelled = f"np.{name}({'x' if name not in ('array', 'require') else 'x, ...'})"
         yield np, name, _Builtin(_watching(getattr(np, name), Function(spelled, name)))
@@ -136,14 +138,12 @@ def _wrappers() -> Iterator[tuple[Any, str, Any]]:
         if isinstance(attribute, property) and attribute.fget is not None:
             get = _watching(attribute.fget, Function(f"x.{name}", name))
             yield Tensor, name, property(get, attribute.fset, attribute.fdel, attribute.__doc__)
-    for module in (tensor, formats):
-        yield module, "arranged", _watching_repack(module.arranged)
     yield Tensor, "__array_ufunc__", _watching_protocol(Tensor.__array_ufunc__, _of_ufunc)
     yield Tensor, "__array_function__", _watching_protocol(Tensor.__array_function__, _of_function)
 
 
 _BYPASS = ("asarray", "array", "ascontiguousarray", "asfortranarray", "require")
-_METHODS = f"{_KEEPING_METHODS} {_PLAIN_METHODS} copy astype view tobytes tofile __getitem__".split()
+_METHODS = f"{KEEPING_METHODS} {PLAIN_METHODS} copy astype view tobytes tofile __getitem__".split()
 _SPELLED = {
     "__getitem__": "x[...]",
     **{name: f"x.{name}()" for name in ("flatten", "ravel", "squeeze", "tobytes")},
@@ -161,7 +161,7 @@ def _watching(original: Callable[..., Any], function: Function) -> Any:
 
 
 class _Builtin:
-    """What stands in the place of a built-in function: as that, no method where a class has it among its attributes."""
+    """The replacement of a built-in function; like that, it does not become a method as an attribute of a class."""
 
     def __init__(self, wrapper: Callable[..., Any]) -> None:
         functools.update_wrapper(self, wrapper)
@@ -173,13 +173,13 @@ class _Builtin:
         return self.__qualname__  # type: ignore[attr-defined, no-any-return]
 
 
-def _watching_protocol(original: Callable[..., Any], told: Callable[..., tuple[Function, Any, Any]]) -> Any:
+def _watching_protocol(original: Callable[..., Any], described: Callable[..., tuple[Function, Any, Any]]) -> Any:
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _reports or getattr(_here, "busy", False):
             return original(*args, **kwargs)
-        function, its_args, its_kwargs = told(*args, **kwargs)
-        if not has_tensor((its_args, its_kwargs)):  # it is within a container of another kind
+        function, its_args, its_kwargs = described(*args, **kwargs)
+        if not has_tensor((its_args, its_kwargs)):  # it is in a container of another kind
             its_args = args[:1]
         if not has_tensor(its_args) and not has_tensor(its_kwargs):
             return original(*args, **kwargs)
@@ -202,10 +202,10 @@ def _of_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) ->
 def _watched(
     original: Callable[..., Any], args: Any, kwargs: Any, function: Function, its_args: Any, its_kwargs: Any
 ) -> Any:
-    """The call, told to every report that is open; a call that fails is not."""
+    """Make the call and add it to every report that is open, unless it fails."""
     reports = _reports
     caller = sys._getframe(2)
-    site = _site(caller.f_back if caller.f_code is _Builtin.__call__.__code__ else caller)
+    site = call_site(caller.f_back if caller.f_code is _Builtin.__call__.__code__ else caller)
     if site is None:
         return original(*args, **kwargs)
     _here.busy, _here.repacked = True, 0
@@ -224,7 +224,7 @@ def _watched(
 
 
 class _Lost:
-    """Results without their format: no loss if nl.Tensor or nl.asformat is the next that sees each of them."""
+    """Results without their format: not lost if nl.Tensor or nl.asformat brings back each of them."""
 
     def __init__(
         self, reports: tuple[LayoutReport, ...], place: Place, what: Effect, results: Sequence[np.ndarray]
@@ -240,59 +240,15 @@ class _Lost:
         self.nbytes += nbytes
         if not self.left:
             for report in self.reports:
-                report._mend(self.place, self.what, self.nbytes)
+                report._bring_back(self.place, self.what, self.nbytes)
 
 
-def _watching_repack(original: Callable[..., Any]) -> Any:
-    """What brings plain arrays into a format: a Tensor's own repacks, and nl.Tensor and nl.asformat."""
-
-    @functools.wraps(original)
-    def wrapper(x: np.ndarray, *args: Any) -> Any:
-        result = original(x, *args)
-        if _reports:
-            nbytes = 0 if overlap(result, x) else int(result.nbytes)
-            if getattr(_here, "busy", False):
-                _here.repacked += nbytes
-            else:
-                reference, lost = _lost.pop(id(x), (None, None))
-                if reference is not None and lost is not None and reference() is x:
-                    lost.brought_back(nbytes)
-        return result
-
-    return wrapper
-
-
-def _site(frame: types.FrameType | None) -> tuple[str, int, str] | None:
-    """(file, line, library's file and line) of the code that called; None where it was npu_layout."""
-    nearest = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        whose = _whose(file)
-        if whose == "ours":
-            break
-        if whose == "user":
-            return file, frame.f_lineno, nearest
-        if whose == "library" and not nearest:
-            nearest = f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    file, _, line = nearest.rpartition(":")
-    return (file, int(line), "") if frame is None and file else None
-
-
-@functools.lru_cache(maxsize=4096)
-def _whose(file: str) -> str:
-    """Whether code is "ours", of "numpy" and cv2, of another "library", or the "user"'s."""
-    if file.startswith(("<frozen", "<__array_function__")):
-        return "numpy"
-    folders = Path(file).parts
-    for root, whose in _ROOTS:
-        if folders[: len(root)] == root:
-            return whose
-    return "library" if {"site-packages", "dist-packages"} & set(folders) else "user"
-
-
-_ROOTS = [
-    (Path(__file__).parent.parent.parts, "ours"),
-    (Path(np.__file__).parent.parts, "numpy"),
-    *((Path(sysconfig.get_path(name)).parts, "library") for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-]
+def _repacked(x: np.ndarray, result: np.ndarray) -> None:
+    """Note that a plain array was brought into a format: by a Tensor's own methods, nl.Tensor or nl.asformat."""
+    nbytes = 0 if overlap(result, x) else int(result.nbytes)
+    if getattr(_here, "busy", False):
+        _here.repacked += nbytes
+        return
+    reference, lost = _lost.pop(id(x), (None, None))
+    if reference is not None and lost is not None and reference() is x:
+        lost.brought_back(nbytes)

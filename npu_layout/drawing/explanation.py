@@ -1,4 +1,4 @@
-"""Say where a layout puts each element: the formula in numbers, a picture, and what one reader touches."""
+"""Explain where a layout stores each element: the formula in numbers, a picture, and what one read touches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
 from ..support import whole
 from . import reads
-from .figure import View, digit, draw
+from .figure import View, digit
 from .memory_lines import Part, choose_part
+from .picture import draw
 from .reads import CACHE_LINE, Reads
 from .terminal import render
 
@@ -23,16 +24,16 @@ Described = Union[str, Layout, TensorSpec]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` says. ``str()`` is the text, ``terminal()`` text and cells, ``save()`` the picture.
+    """The result of `explain`: ``str()`` is the text, ``terminal()`` text and cells, ``save()`` the picture.
 
     Attributes
     ----------
     spec
-        What is explained.
+        The tensor and the layout that are explained.
     at
         A logical index, or None.
     reads
-        What the window and the gray pixel read, as far as asked for.
+        What the window and the gray pixel read, if they were asked for.
     part
         {axis: indices} that the picture shows.
     compared
@@ -47,13 +48,15 @@ class Explanation:
 
     @property
     def formula(self) -> str:
-        """The element offset, as Python would compute it: ``n*135424 + c//16*33856 + h*736 + w*16 + c%16``."""
+        """The element offset as a Python expression: ``n*135424 + c//16*33856 + h*736 + w*16 + c%16``."""
         letters = {letter: letter.lower() for letter in self.spec.axes}
         return self._sum(lambda axis, step, block: digit(letters[axis], step, block))
 
     def place(self, *index: int) -> str:
-        """The formula with one element's numbers in it, and their sum, in elements. index: an int for each logical
-        axis; IndexError where it lies outside."""
+        """Return the formula with the numbers of one element, and their sum, in elements.
+
+        index: an int for each logical axis. IndexError if it is outside.
+        """
         offset = self.spec.offset(*index)
         numbers = dict(zip(self.spec.axes, index))
 
@@ -73,22 +76,22 @@ class Explanation:
 
     @property
     def padding(self) -> int:
-        """Elements that hold nothing."""
+        """The number of elements that are only padding."""
         return self.spec.storage.padding
 
     @property
     def padding_bytes(self) -> int:
-        """The buffer's bytes less those of the tensor's own elements, close together."""
+        """The buffer's bytes less those of the tensor's own elements without gaps."""
         used = self.spec.size - self.padding
         return self.spec.nbytes - self.spec.element.buffer_size(used) * self.spec.stored.itemsize
 
     @property
     def padding_percent(self) -> float:
-        """Of the buffer."""
+        """The padding in percent of the buffer."""
         return 100 * self.padding / self.spec.size
 
     def facts(self) -> list[tuple[str, str]]:
-        """(what, value) of everything known."""
+        """Return (name, value) of everything that the text lists."""
         spec = self.spec
         counted = ", ".join(digit(spec.axes[d.axis], d.step, d.block) for d in spec.layout.dims)
         found = [
@@ -120,30 +123,37 @@ class Explanation:
         return "\n\n".join(e._own_text() for e in (self, *self.compared))
 
     def views(self) -> list[View]:
-        """What the picture is drawn from."""
+        """Return what the picture is drawn from."""
         return [
             View(e.spec, e.reads, None if e.at is None else e.spec.offset(*e.at), tuple(_captions(e)))
             for e in (self, *self.compared)
         ]
 
     def to_svg(self, width: float = 1400) -> str:
-        """The picture as SVG text, about `width` pixels wide at most where panels can be placed below each other; a
-        panel is never narrower than it must be. Raises nothing."""
+        """Return the picture as SVG text, at most about `width` pixels wide.
+
+        Panels that do not fit beside each other go below each other; the picture is wider only if one panel is. Raises
+        nothing.
+        """
         return draw(self.views(), self.part, width).to_svg()
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
-        """The picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`. Needs OpenCV.
-        NpuLayoutError where scale is not above 0."""
+        """Return the picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`.
+
+        Needs OpenCV. NpuLayoutError if scale is not above 0.
+        """
         if not scale > 0:
             raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
         return draw(self.views(), self.part, width).to_png(scale)
 
     def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
-        NpuLayoutError on another ending, OSError where it cannot be written."""
+
+        NpuLayoutError on another ending, OSError if it cannot be written.
+        """
         target = Path(path)
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
         if target.suffix.lower() not in writers:
@@ -153,8 +163,10 @@ class Explanation:
             file.write(content)
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
-        """The text and, in `depth` bits of colour (24, 8, or 0 for none), planes and memory; side by side where
-        `columns` characters suffice. Raises nothing."""
+        """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
+
+        They are side by side if `columns` characters suffice. Raises nothing.
+        """
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
 
 
@@ -175,11 +187,11 @@ def _byte(spec: TensorSpec, index: Shape) -> str:
 
 
 def _captions(e: Explanation) -> list[str]:
-    """What stands below a panel."""
+    """Return the lines below a panel."""
     spec = e.spec
     lines = [f"offset = {e.formula}"]
     if e.at is not None:
-        lines.append(f"{_index(e.at)} lies at {e.place(*e.at).rpartition(' = ')[2]}")
+        lines.append(f"{_index(e.at)} is at {e.place(*e.at).rpartition(' = ')[2]}")
     padding = f"{e.padding_bytes} of them padding ({e.padding_percent:.0f} %)" if e.padding else "no padding"
     lines.append(f"{spec.nbytes} bytes, {padding}")
     for r in e.reads:
@@ -202,36 +214,37 @@ def explain(
     part: Sequence[int] | None = None,
     cache_line: int = CACHE_LINE,
 ) -> Explanation:
-    """Where a layout puts each element of a tensor, in numbers and as a picture.
+    """Explain where a layout stores each element of a tensor, in numbers and as a picture.
 
     Parameters
     ----------
     layout
         A tag, a Layout, or a TensorSpec, which brings shape, dtype, pitches and gaps with it.
     shape, axes
-        Logical shape and its order, as TensorSpec takes them.
+        Logical shape and its axes, as for TensorSpec.
     dtype
         Default: float32.
     at
-        A logical index: where it lies, and where the window and the gray pixel start. Default: the first element.
+        A logical index: its offset is explained, and the window and the gray pixel start there. Default: the first
+        element.
     window
         Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
         every channel.
     gray
         Whether to mark what one gray pixel reads: three channels.
     compare
-        Layouts of the same tensor to put beside it.
+        Layouts of the same tensor to show beside it.
     part
-        Extents that the picture shows; default: what is readable.
+        Extents that the picture shows; default: as much as is readable.
     cache_line
         Bytes of a cache line.
 
     Raises
     ------
     LayoutError
-        Where shape and layout do not fit, or the window leaves the tensor.
+        If shape and layout do not fit, or the window reaches beyond the tensor.
     IndexError
-        Where `at` lies outside.
+        If `at` is outside.
 
     Examples
     --------
@@ -272,7 +285,7 @@ def explain(
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
     if isinstance(layout, TensorSpec):
         if shape is not None or dtype is not None or axes is not None:
-            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give the spec alone")
+            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give only the spec")
         return layout
     if shape is None:
         raise NpuLayoutError(f"layout {layout} needs a shape")

@@ -1,4 +1,4 @@
-"""A readable part of a tensor and its memory as lines of cells, in address order: what a picture is drawn from."""
+"""The part of a tensor that a picture shows, and its memory as lines of cells in address order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from ..layouts import Shape, Storage
 
 WIDEST = 24  # cells of a line
-SKIP = 2  # cells that a skip takes
-NEAR = 64  # elements beside a shown one that are looked at for padding
+SKIP = 2  # cells of a skip
+NEAR = 64  # elements beside a shown one that are searched for padding
 ENUMERABLE = 1 << 22  # indices of an axis
 BUDGET = 240  # cells of a picture
 
 
 class Roles(NamedTuple):
-    """Which axis is the plane's rows, its columns, which has the colours, and what is left."""
+    """Which axis is the rows of a plane, which its columns, which has the colours, and which are left."""
 
     colour: str
     rows: str
@@ -32,7 +32,7 @@ class Roles(NamedTuple):
 
 
 def roles(axes: str) -> Roles:
-    """H, W and C where they are; else the last axes.
+    """Return the roles of axes: H, W and C if there are such, else the last axes.
 
     >>> roles("NCHW"), roles("MK")
     (Roles(colour='C', rows='H', columns='W', others='N'), Roles(colour='M', rows='M', columns='K', others=''))
@@ -55,51 +55,68 @@ Part = dict[str, range]
 
 
 def block(storage: Storage, letter: str) -> int:
-    """Elements of `letter` in one of the layout's outermost blocks; 1 where it has none."""
+    """Return the elements of `letter` in one of the layout's outermost blocks; 1 if it has none."""
     return max((link.step for link in storage.chain(letter)), default=1)
 
 
 def choose_part(
     storages: Sequence[Storage], focus: dict[str, int], reach: dict[str, int], wanted: Shape | None = None
 ) -> Part:
-    """The indices of each axis that are shown: all of a small tensor, else some from `focus` on, at least `reach`.
+    """Return the indices of each axis that are shown.
 
-    Blocks are shown from their start, with the start of the next one.
+    All of a small tensor, else some from `focus` on, at least `reach`. Blocks are shown from their start, with the
+    start of the next one.
     """
     first = storages[0]
     axes, shape = first.layout.axes, dict(zip(first.layout.axes, first.shape))
-    blocks = {a: max(block(s, a) for s in storages) for a in axes}
-    extents = dict(shape) if wanted is None else {a: min(n, shape[a]) for a, n in zip(axes, wanted)}
-    role = roles(axes)
-    small = math.prod(shape.values()) <= 150 and max(extents[a] for a in role.rows + role.columns or axes) <= 12
-    if wanted is None and not small:
-        few = shape.get(role.colour, 1) <= 8
-        caps = dict.fromkeys(axes, 2)
-        caps.update({role.rows: 5, role.columns: 5} if few else {role.rows: 2, role.columns: 3})
-        caps[role.colour] = 20 if len(axes) > 1 else WIDEST
-        least = {a: max(2, reach.get(a, 1) + 1) for a in axes}
-        for a in axes:
-            b = blocks[a]
-            caps[a] = max(caps[a] if b < 8 else b + 2, least[a])
-            extents[a] = min(shape[a], caps[a])
-        for a in (*role.others, *role.rows, *role.columns, role.colour):
-            floor = 1 if a in role.others else max(least[a], blocks[a] + 2 if blocks[a] <= 32 else 2)
-            while math.prod(extents.values()) > BUDGET and extents[a] > floor:
-                extents[a] -= 1
-    part = {}
-    for a in axes:
-        n, at = extents[a], focus.get(a, 0)
-        needed = at + reach.get(a, 1)
-        whole = [at - at % blocks[a]] if blocks[a] > 1 else []
-        starts = (0, *whole, min(at, shape[a] - n))
-        start = next((s for s in starts if needed <= s + n), at)
-        part[a] = range(start, min(start + n, shape[a]))
-    return part
+    blocks = {a: max(block(storage, a) for storage in storages) for a in axes}
+    if wanted is not None:
+        extents = {a: min(n, shape[a]) for a, n in zip(axes, wanted)}
+    elif _is_small(shape):
+        extents = shape
+    else:
+        extents = _readable(shape, blocks, {a: max(2, reach.get(a, 1) + 1) for a in axes})
+    return {a: _span(extents[a], shape[a], focus.get(a, 0), reach.get(a, 1), blocks[a]) for a in axes}
+
+
+def _is_small(shape: dict[str, int]) -> bool:
+    """Return whether a tensor is shown whole."""
+    role = roles("".join(shape))
+    return math.prod(shape.values()) <= 150 and max(shape[a] for a in role.rows + role.columns) <= 12
+
+
+def _readable(shape: dict[str, int], blocks: dict[str, int], least: dict[str, int]) -> dict[str, int]:
+    """Return extents for a picture of a larger tensor, at most BUDGET cells if `least` and the blocks allow it."""
+    role = roles("".join(shape))
+    caps = dict.fromkeys(shape, 2)
+    caps.update({role.rows: 5, role.columns: 5} if shape.get(role.colour, 1) <= 8 else {role.rows: 2, role.columns: 3})
+    caps[role.colour] = 20 if len(shape) > 1 else WIDEST
+    extents = {}
+    for a, b in blocks.items():
+        extents[a] = min(shape[a], max(caps[a] if b < 8 else b + 2, least[a]))
+    for a in (*role.others, *role.rows, *role.columns, role.colour):
+        floor = 1 if a in role.others else max(least[a], blocks[a] + 2 if blocks[a] <= 32 else 2)
+        while math.prod(extents.values()) > BUDGET and extents[a] > floor:
+            extents[a] -= 1
+    return extents
+
+
+def _span(extent: int, full: int, at: int, reach: int, block_size: int) -> range:
+    """Return `extent` of the indices 0 .. `full` that contain those from `at` to `at + reach`.
+
+    They start at 0 if they can, else at the block's start, else as late as possible.
+    """
+    starts = [0, *([at - at % block_size] if block_size > 1 else []), min(at, full - extent)]
+    start = next((s for s in starts if at + reach <= s + extent), at)
+    return range(start, min(start + extent, full))
 
 
 def holds_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
-    """bool for each address lowest .. end - 1: does a logical element lie there? Asked of the one offset function,
-    axis by axis, since an offset is a sum of what each index adds. Taken for true beside an axis too long for that."""
+    """Return for each address lowest .. end - 1 whether it contains a logical element.
+
+    The storage's own offset function is called axis by axis, because an offset is a sum of what each index adds. All
+    True if an axis is too long for that.
+    """
     if max(storage.shape) > ENUMERABLE:
         return np.ones(end - lowest, bool)
     rank = len(storage.shape)
@@ -126,21 +143,22 @@ class Token(NamedTuple):
     kind: str  # "cell", "pad" or "skip"
     elements: int = 1
     place: Shape = ()
-    padding: bool = False  # of a skip: nothing but padding lies there
+    padding: bool = False  # of a skip: there is only padding
 
     @property
     def width(self) -> int:
+        """The cells that it is drawn as."""
         return SKIP if self.kind == "skip" else 1
 
 
 def _gap(storage: Storage, lowest: int, end: int) -> Iterator[Token]:
-    """Tokens for the addresses lowest .. end - 1, none of which is shown."""
+    """Yield tokens for the addresses lowest .. end - 1, none of which is shown."""
     if lowest >= end:
         return
-    held = holds_element(storage, lowest, min(end, lowest + NEAR))
-    if not held.any() and end - lowest <= 1 << 20:
-        held = holds_element(storage, lowest, end)
-    empty = int(held.argmax()) if held.any() else held.size
+    used = holds_element(storage, lowest, min(end, lowest + NEAR))
+    if not used.any() and end - lowest <= 1 << 20:
+        used = holds_element(storage, lowest, end)
+    empty = int(used.argmax()) if used.any() else used.size
     if empty < WIDEST:
         yield from (Token(lowest + i, "pad") for i in range(empty))
     elif lowest + empty == end:
@@ -153,7 +171,7 @@ def _gap(storage: Storage, lowest: int, end: int) -> Iterator[Token]:
 
 
 def tokens(storage: Storage, part: Part) -> list[Token]:
-    """The whole buffer in address order: the part's elements, padding beside them, and what is skipped."""
+    """Return the whole buffer in address order: the part's elements, padding beside them, and what is skipped."""
     grid = np.meshgrid(*(np.asarray(part[a]) for a in storage.layout.axes), indexing="ij")
     offsets = np.asarray(storage.offset(*grid)).ravel()
     order = np.argsort(offsets)
@@ -171,7 +189,7 @@ Line = list[Token]
 
 
 def lines(storage: Storage, part: Part) -> list[Line]:
-    """`tokens`, cut where the storage's own strides turn over: the longest lines that are at most WIDEST cells."""
+    """Return `tokens` in lines, broken at the storage's own strides: the longest lines of at most WIDEST cells."""
     everything = tokens(storage, part)
     lowest = storage.start + sum((n - 1) * s for n, s in zip(storage.storage_shape, storage.strides) if s < 0)
     dims = [(abs(s), n) for n, s in zip(storage.storage_shape, storage.strides)]
@@ -193,8 +211,10 @@ def lines(storage: Storage, part: Part) -> list[Line]:
 
 
 def _uneven(dims: Sequence[tuple[int, int]], turns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Lines of as many steps of a stride as fit, where no such number divides its extent (17 channels of 2 images): the
-    last one is shorter, and the next turn of the storage begins a line."""
+    """Yield lines of as many steps of a stride as fit, if no such number divides its extent (17 channels of 2 images).
+
+    The last line is shorter, and the next turn of the storage begins a line.
+    """
     for stride, extent in sorted(dims, reverse=True):
         if stride <= WIDEST // 2 and extent > 1:
             count, end = math.ceil(extent / (WIDEST // stride)), stride * extent
@@ -202,7 +222,7 @@ def _uneven(dims: Sequence[tuple[int, int]], turns: Sequence[int]) -> Iterator[t
 
 
 def _cut(everything: Sequence[Token], lowest: int, period: int, within: int) -> list[Line]:
-    """A new line after every `period` addresses, and after every `within`."""
+    """Break lines after every `period` addresses, and after every `within`."""
     result: list[Line] = []
     key = None
     for token in everything:
@@ -223,7 +243,7 @@ def _width(line: Line) -> int:
 
 
 def words(storage: Storage, line: Line) -> str:
-    """What a line holds: ``c3  h0-1  w0-2``, axes in storage order, those of extent 1 left out."""
+    """Return what a line contains: ``c3 h0-1 w0-2``, axes in storage order, without those of extent 1."""
     cells = [token.place for token in line if token.kind == "cell"]
     if not cells:
         return "padding" if all(t.kind == "pad" or t.padding for t in line) else ""

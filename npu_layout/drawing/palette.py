@@ -1,4 +1,4 @@
-"""Colours of planes: told apart by the colour-blind, and by their lightness in black and white."""
+"""Colours of planes that the colour-blind can distinguish, and that differ in lightness in black and white."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ Colour = tuple[int, int, int]  # R, G, B
 
 WHITE: Colour = (255, 255, 255)
 INK: Colour = (34, 34, 34)
+GRAY: Colour = (110, 110, 110)
+PALE: Colour = (190, 190, 190)
+EMPTY: Colour = (247, 247, 247)
 
 # Okabe and Ito, "Color Universal Design" (2008), without black; the strongest three first, yellow last.
 DISTINCT: tuple[Colour, ...] = (
@@ -33,13 +36,13 @@ RAMPS: tuple[tuple[Colour, Colour], ...] = (
 
 
 def mix(a: Colour, b: Colour, share: float) -> Colour:
-    """`share` of b in a."""
+    """Return a colour between a and b, with this `share` of b."""
     red, green, blue = (round(x + (y - x) * share) for x, y in zip(a, b))
     return red, green, blue
 
 
 def ink_on(colour: Colour) -> Colour:
-    """Black or white, whichever contrasts more with `colour` (WCAG 2.2, relative luminance).
+    """Return black or white, whichever contrasts more with `colour` (WCAG 2.2, relative luminance).
 
     >>> ink_on((240, 228, 66)), ink_on((0, 66, 116))
     ((34, 34, 34), (255, 255, 255))
@@ -48,18 +51,21 @@ def ink_on(colour: Colour) -> Colour:
 
 
 def luminance(colour: Colour) -> float:
-    """0 (black) to 1 (white)."""
+    """Return the relative luminance, 0 (black) to 1 (white)."""
     red, green, blue = (v / 3294.6 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in colour)
     return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 def hexadecimal(colour: Colour) -> str:
+    """Return the colour as SVG writes it: ``#f0e442``."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-class Planes:
-    """The colour of each shown index: one for a plane; a hue for a block and a shade for its channel where there are
-    many. The same for every storage of one tensor."""
+class PlaneColours:
+    """The colour of each shown index, the same for every storage of one tensor.
+
+    A small number of planes get a colour each; many get a hue for each block and a shade for each channel of it.
+    """
 
     def __init__(self, storages: Sequence[Storage], part: Part) -> None:
         axes = storages[0].layout.axes

@@ -1,4 +1,4 @@
-"""What one reader touches of a buffer: runs of consecutive elements, cache lines, and the bytes fetched in vain."""
+"""What one read touches of a buffer: runs of consecutive elements, cache lines, and bytes fetched but not used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import check_extents
 
-CACHE_LINE = 64  # bytes, of nearly every CPU; explain's cache_line says otherwise
+CACHE_LINE = 64  # bytes, of nearly every CPU; the default of explain's cache_line
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Reads:
     offsets
         int64, element offsets in the buffer, ascending.
     bits
-        Of one element.
+        Size of one element.
     cache_line
-        Bytes. The buffer is taken to start on a line.
+        Bytes. The buffer starts on a line.
     """
 
     what: str
@@ -38,30 +38,31 @@ class Reads:
 
     @property
     def runs(self) -> list[tuple[int, int]]:
-        """(first offset, elements) of each stretch without a hole."""
+        """(first offset, elements) of each run of consecutive elements."""
         starts = np.flatnonzero(np.diff(self.offsets, prepend=self.offsets[0] - 2) != 1)
         lengths = np.diff(starts, append=self.offsets.size)
         return [(int(self.offsets[at]), int(n)) for at, n in zip(starts, lengths)]
 
     @property
     def lines(self) -> list[int]:
-        """The cache lines touched, ascending; line 0 holds the buffer's first byte."""
+        """The cache lines touched, ascending; line 0 contains the buffer's first byte."""
         first = self.offsets * self.bits // (8 * self.cache_line)
         last = ((self.offsets + 1) * self.bits - 1) // (8 * self.cache_line)
         return [int(line) for line in np.union1d(first, last)]
 
     @property
     def bytes_read(self) -> int:
+        """The bytes of the elements, the last one filled up."""
         return -(-self.offsets.size * self.bits // 8)
 
     @property
     def bytes_fetched(self) -> int:
-        """Whole cache lines."""
+        """The bytes of whole cache lines."""
         return len(self.lines) * self.cache_line
 
     @property
     def bytes_wasted(self) -> int:
-        """Fetched, and not read by this reader; its neighbour may want them."""
+        """The bytes that are fetched and not used here; a neighbouring read may use them."""
         return self.bytes_fetched - self.bytes_read
 
     def __str__(self) -> str:
@@ -77,7 +78,7 @@ def _count(n: int, what: str) -> str:
 
 
 def read(spec: TensorSpec, what: str, chosen: dict[str, range], cache_line: int) -> Reads:
-    """What lies at every combination of `chosen` (a range for each axis) in a buffer of `spec`."""
+    """Return the read of every combination of `chosen` (a range for each axis) in a buffer of `spec`."""
     offsets = spec.offset(*np.ix_(*(np.asarray(chosen[letter]) for letter in spec.axes)))
     bits = 4 if spec.element.nibbles else 8 * spec.stored.itemsize
     return Reads(what, np.sort(offsets, axis=None), bits, cache_line)
@@ -92,7 +93,7 @@ def _where(chosen: dict[str, range], letters: Sequence[str]) -> str:
 
 
 def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
-    """One window of a convolution: `size` over the last axes that are neither N nor C, from `at` on, every channel."""
+    """Return one convolution window: `size` over the last axes besides N and C, from `at` on, every channel."""
     extents = check_extents("window", size)
     if not extents:
         raise LayoutError("window: expected an extent for each of its axes, got none")
@@ -117,7 +118,7 @@ def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line
 
 
 def gray(spec: TensorSpec, at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
-    """One gray pixel: the first three channels at `at`."""
+    """Return one gray pixel: the first three channels at `at`."""
     channels = dict(zip(spec.axes, spec.shape)).get("C", 0)
     if channels < 3:
         raise LayoutError(f"gray: expected an axis C of at least 3, got {channels}, {spec.describe()}")

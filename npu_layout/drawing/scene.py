@@ -1,4 +1,4 @@
-"""Boxes, labels and strokes: drawn once, written as SVG by hand or as PNG through OpenCV."""
+"""Rectangles, labels and strokes: drawn once, written as SVG, or as PNG through OpenCV."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 SANS = "DejaVu Sans,Verdana,Helvetica,Arial,sans-serif"
 
 
-class Box(NamedTuple):
-    """A rectangle; fill or edge None: none. `note`: what a browser shows under the mouse."""
+class Rectangle(NamedTuple):
+    """A rectangle; fill or edge None: not drawn. `note`: shown by a browser under the mouse."""
 
     x: float
     y: float
@@ -50,23 +50,24 @@ class Stroke(NamedTuple):
     thick: float = 1
 
 
-Item = Union[Box, Label, Stroke]
+Item = Union[Rectangle, Label, Stroke]
 _SHIFT = 4  # bits of a pixel's fraction in OpenCV's drawing
 
 
 @dataclass
 class Scene:
-    """A picture of `width` x `height` pixels; what was added last lies on top."""
+    """A picture of `width` x `height` pixels; the last item added is on top."""
 
     width: float = 0
     height: float = 0
     items: list[Item] = field(default_factory=list)
 
     def add(self, *items: Item) -> None:
+        """Add items, each on top of those before it."""
         self.items += items
 
     def to_svg(self) -> str:
-        """The picture as an SVG file's text."""
+        """Return the picture as an SVG file's text."""
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{SANS}">'
         styles = [f".m{{font-family:{MONO}}}", ".c{font-size:10px;text-anchor:middle}", ".w{stroke:#fff}"]
@@ -75,7 +76,7 @@ class Scene:
         return "\n".join([head, back, *map(_svg, self.items), "</svg>", ""])
 
     def to_array(self, scale: float = 2) -> Any:
-        """The picture as a (height*scale, width*scale, 3) uint8 array, BGR."""
+        """Return the picture as a (height*scale, width*scale, 3) uint8 array, BGR."""
         import cv2
         import numpy as np
 
@@ -86,7 +87,7 @@ class Scene:
         return image
 
     def to_png(self, scale: float = 2) -> bytes:
-        """The picture as a PNG file's bytes, `scale` times as large."""
+        """Return the picture as a PNG file's bytes, `scale` times as large."""
         import cv2
 
         return bytes(cv2.imencode(".png", self.to_array(scale), [cv2.IMWRITE_PNG_COMPRESSION, 9])[1])
@@ -117,7 +118,7 @@ def _svg(item: Item) -> str:
 
 
 def _strokes(item: Item, scale: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """OpenCV's functions and what follows the image among their arguments."""
+    """Yield OpenCV's functions, each with its arguments after the image."""
     import cv2
 
     def at(x: float, y: float) -> tuple[int, int]:

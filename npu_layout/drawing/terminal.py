@@ -1,4 +1,4 @@
-"""The same cells in a terminal: 24 or 8 bits of colour, or plain text that says with letters what the colours do."""
+"""The picture's cells in a terminal: in 24 or 8 bits of colour, or as plain text with letters for the colours."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 colours from 16 on, as 
 
 
 def colour_depth(stream: TextIO, wish: str = "auto") -> tuple[int, int]:
-    """(bits of colour, columns) of `stream`; no colour where NO_COLOR is set, TERM is dumb or it is no terminal,
-    unless `wish` is "always". https://no-color.org"""
+    """Return the bits of colour and the columns of `stream`.
+
+    There is no colour if NO_COLOR is set, TERM is dumb or it is no terminal, unless `wish` is "always".
+    https://no-color.org
+    """
     columns = shutil.get_terminal_size((120, 24)).columns
     quiet = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not stream.isatty()
     if wish == "never" or (wish == "auto" and quiet):
@@ -72,7 +75,7 @@ class _Cells:
 
 
 def _strip(text: str) -> str:
-    """`text` without colours."""
+    """Return `text` without colours."""
     plain = []
     for i, piece in enumerate(text.split("\x1b[")):
         plain.append(piece if i == 0 else piece.partition("m")[2])
@@ -80,28 +83,19 @@ def _strip(text: str) -> str:
 
 
 def _tensor(figure: Figure, cells: _Cells, view: View) -> list[str]:
-    role, part, axes = figure.role, figure.part, figure.axes
-    rows = part[role.rows] if role.rows else range(1)
-    columns = part[role.columns] if role.columns else range(1)
     read = {int(o) for r in view.reads for o in r.offsets}
-    fixed: list[dict[str, int]] = [{}]
-    for letter in role.planes:
-        fixed = [{**f, letter: i} for f in fixed for i in part[letter]]
-    across = max(1, 48 // (len(columns) * cells.width + 2))
+    planes = [plane for group in figure.shown_planes() for plane in group]
+    wide = len(planes[0].rows[0]) * cells.width
+    across = max(1, 48 // (wide + 2))
     result = ["the tensor"]
-    for first in range(0, len(fixed), across):
-        row_of = fixed[first : first + across]
-        names = [" ".join(f"{a.lower()}{f[a]}" for a in figure.planes) for f in row_of]
-        result.append("  ".join(name.ljust(len(columns) * cells.width) for name in names).rstrip())
-        for row in rows:
-            painted = []
-            for f in row_of:
-                line = ""
-                for column in columns:
-                    place = {**f, **({role.rows: row} if role.rows else {}), role.columns: column}
-                    index = tuple(place[a] for a in axes)
-                    line += cells.cell(index, not read or view.spec.offset(*index) in read, bool(read))
-                painted.append(line)
+    for first in range(0, len(planes), across):
+        tiles = planes[first : first + across]
+        result.append("  ".join(plane.name.ljust(wide) for plane in tiles).rstrip())
+        for rows in zip(*(plane.rows for plane in tiles)):
+            painted = [
+                "".join(cells.cell(i, not read or view.spec.offset(*i) in read, bool(read)) for i in row)
+                for row in rows
+            ]
             result.append("  ".join(painted))
     return result
 
@@ -124,7 +118,7 @@ def _memory(figure: Figure, cells: _Cells, view: View) -> list[str]:
 
 
 def render(views: Sequence[View], part: Part, depth: int, columns: int) -> str:
-    """The tensor, and its memory in each view; beside each other where they fit into `columns` characters."""
+    """Return the tensor, and its memory in each view; side by side if they fit into `columns` characters."""
     figure = Figure(views, part)
     cells = _Cells(figure, depth)
     cells.marking = any(view.reads for view in views)

@@ -3,6 +3,7 @@
 Imports kernels and support.
 """
 
+from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
 from .layout import Layout, Shape, c_strides, check_extents
 from .planning import (
     Affine,
@@ -25,9 +26,13 @@ from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED
 
 __all__ = [
     "BY_RANK",
+    "CHANNEL_ORDERS",
+    "COLOR_ORDERS",
     "FASTEST_FIRST",
     "NAMED",
+    "SWAPPED_ORDERS",
     "Affine",
+    "ChannelOrder",
     "Layout",
     "LayoutLike",
     "Plan",

@@ -1,20 +1,24 @@
-"""Operators on arrays with the axes (N,C,H,W) that keep their memory format, with ``out=`` that of `out`.
+"""Operators on (N,C,H,W) arrays that keep their memory format.
 
-They take plain arrays, with any strides, and Tensors. A result lies as the input does: in a Tensor's format, which it
-carries on, or for a plain array in the one that its strides tell (:func:`npu_layout.memory_format`), else in C order.
-With ``out=`` the result is written where `out` lies, whatever the input's format; a temporary array is used only where
-the kernel needs it, or `out` shares memory with the input; Ctrl-C leaves it half written. Inputs are never changed.
-:func:`table` says which kernel serves which format; where it says "generic" the answer is the same, and slower.
+They accept plain arrays, with any strides, and Tensors. A result has the format of the input: a Tensor's, which the
+result carries too, or for a plain array the one that its strides show (:func:`npu_layout.memory_format`), and C order
+if they show none.
+
+With ``out=`` the result is written to that array, in its own format, whatever the input's is. A temporary array is
+used only if a kernel needs one, or if `out` overlaps the input. Ctrl-C leaves `out` half written. Inputs are never
+changed, unless one is `out` itself.
+
+:func:`table` shows which kernel serves which format. A "generic" kernel returns the same values, but is slower.
 
 Imports arrays, buffers, layouts, kernels and support.
 """
 
+from .applying import result_layout
 from .channels import argmax_channels, softmax_channels, top_k
 from .elementwise import dequantize, normalize, quantize, sigmoid, to_gray
 from .kernel_table import table
 from .peak_finding import peaks
 from .pixels import concat_channels, crop, flip, pad, split_channels
-from .registry import result_layout
 from .resizing import resize
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Operators over the channels of each position: argmax_channels, softmax_channels, top_k."""
+"""Operators over the channels of each pixel: argmax_channels, softmax_channels, top_k."""
 
 from __future__ import annotations
 
@@ -8,81 +8,65 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..arrays import Order, empty_in
+from ..arrays import AxisOrder, empty_in
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
-from .registry import (
-    CORE,
-    Given,
-    Stored,
-    apply,
-    checked_out,
-    convert,
-    fits,
-    given,
-    kernel,
-    move,
-    real,
-    serving,
-    stored_as,
-    to_real,
-)
+from .applying import Inputs, apply, checked_inputs, checked_out, fits
+from .moving import convert, move
+from .quantized import Stored, comparable, real, stored_as, to_real
+from .registry import CORE, Kernel, OperatorKernels
 
 _INDEX = np.dtype(np.int64)
 
 
 def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
-    """The first channel that holds the largest value of each position: (N,C,H,W) -> (N,1,H,W) int64.
+    """Return the first channel with the largest value of each pixel: (N,C,H,W) -> (N,1,H,W) int64.
 
     x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. quantization: of stored integers, a
-    Quantization or (scale, zero_point); they are compared as they are stored, unless each channel has a scale of
-    its own. NpuLayoutError on what does not fit.
+    Quantization or (scale, zero_point); stored integers are compared, unless each channel has a scale of its own.
+    NpuLayoutError on what does not fit.
 
     >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
     [0, 1]
     """
-    taken = given("argmax_channels", x)
-    n, c, h, w = taken.x.shape
+    inputs = checked_inputs(ARGMAX, x)
+    n, c, h, w = inputs.x.shape
     if not c:
-        raise NpuLayoutError(f"argmax_channels: expected at least 1 channel, got shape {taken.x.shape}")
-    taken, _ = _comparable(taken, stored_as(quantization, taken))
-    return apply(taken, (n, 1, h, w), np.int64, out)
+        raise NpuLayoutError(f"argmax_channels: expected at least 1 channel, got shape {inputs.x.shape}")
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, _ = comparable(inputs, known, 1)
+    return apply(inputs, (n, 1, h, w), np.int64, out)
 
 
-def _comparable(taken: Given, known: Quantization | None) -> tuple[Given, Quantization | None]:
-    """The input so that values of one position can be compared: real ones where scales differ between channels."""
-    if known is None or known.axis != 1:
-        return taken, known
-    return taken._replace(arrays=(real(taken.x, known, taken.order),)), None
-
-
-@kernel("argmax_channels", dtypes=CORE, name="argmax")
-def _argmax(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+def _argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
     kernels.argmax(x.transpose(0, 2, 3, 1), out[:, 0])
 
 
-@kernel("argmax_channels")
-def _any_argmax(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+def _any_argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
     out[:, 0] = x.argmax(1)
 
 
-def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
-    """e**(x - max) / sum of them over the channels of each position: (N,C,H,W) -> float32 of the same shape.
+ARGMAX = OperatorKernels("argmax_channels", Kernel(_argmax, "argmax", dtypes=CORE), Kernel(_any_argmax))
 
-    x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied on the way. Within
-    16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or 1.22e-38; a
-    position with a NaN, or an infinity at the top, is NaN throughout. NpuLayoutError on what does not fit.
+
+def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+    """Return e**(x - max) / their sum, over the channels of each pixel: (N,C,H,W) -> float32, the same shape.
+
+    x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied in the same pass. The
+    error is at most 16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or
+    1.22e-38; a pixel with a NaN, or an infinity at the top, is NaN in every channel. NpuLayoutError on what does not
+    fit.
 
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    taken = given("softmax_channels", x)
-    return apply(taken, taken.x.shape, np.float32, out, known=stored_as(quantization, taken))
+    inputs = checked_inputs(SOFTMAX, x)
+    return apply(inputs, inputs.x.shape, np.float32, out, known=stored_as(quantization, inputs))
 
 
-@kernel("softmax_channels", dtypes=CORE, name="softmax")
-def _softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+def _softmax(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:
     scale, zero_point = 1.0, 0.0
     if known is not None and known.axis is None:
         scale, zero_point = float(known.scale), float(known.zero_point)
@@ -92,16 +76,18 @@ def _softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization |
     kernels.softmax(x.transpose(last), out.transpose(last), scale=scale, zero_point=zero_point)
 
 
-@kernel("softmax_channels")
-def _any_softmax(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+def _any_softmax(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:
     with np.errstate(over="ignore"):
         _softmax(real(x, known, order), out, order, None)
+
+
+SOFTMAX = OperatorKernels("softmax_channels", Kernel(_softmax, "softmax", dtypes=CORE), Kernel(_any_softmax))
 
 
 def top_k(
     x: Any, k: int, *, quantization: Stored = None, out: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest channels of each position: (N,C,H,W) -> values and channels, both (N,k,H,W).
+    """Return the k largest channels of each pixel: (N,C,H,W) -> values and channels, both (N,k,H,W).
 
     Parameters
     ----------
@@ -110,14 +96,15 @@ def top_k(
     k
         1 .. C. The largest comes first, of equal ones the lower channel; NaN is the largest of all.
     quantization
-        Of stored integers, a Quantization or (scale, zero_point): the values are real ones, float32. They are compared
-        as they are stored, unless each channel has a scale of its own.
+        Of stored integers, a Quantization or (scale, zero_point): the values are then real ones, float32. The stored
+        integers are compared, unless each channel has a scale of its own.
     out
-        Arrays for values and channels, apart from each other.
+        Arrays for values and channels, which do not overlap.
 
     Returns
     -------
-    Values, of the dtype of x in native byte order, float32 where it is quantised; channels, int64. Both in its format.
+    Values, of the dtype of x in native byte order, float32 if it is quantised; channels, int64. Both in the format of
+    x.
 
     Raises
     ------
@@ -132,24 +119,26 @@ def top_k(
     """
     if quantization is None and _at_once(x, k, out):
         return out[0], out[1]  # type: ignore[index]
-    taken = given("top_k", x)
-    n, c, h, w = taken.x.shape
+    inputs = checked_inputs(TOP_K, x)
+    n, c, h, w = inputs.x.shape
     try:
         count = operator.index(k)
     except TypeError:
         count = 0
     if not 1 <= count <= c:
         raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
-    taken, known = _comparable(taken, stored_as(quantization, taken))
-    shape, dtype = (n, count, h, w), taken.x.dtype if known is None else np.dtype(np.float32)
-    targets = None if out is None else _two(taken, out, shape, dtype)
-    if targets is None or near(targets[0], (*taken.sources, targets[1])) or near(targets[1], taken.sources):
-        found = empty_in(shape, dtype, taken.order), empty_in(shape, _INDEX, taken.order)
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, known = comparable(inputs, known, 1)
+    shape, dtype = ((n, count, h, w), inputs.x.dtype if known is None else np.dtype(np.float32))
+    targets = None if out is None else _two(inputs, out, shape, dtype)
+    if targets is None or near(targets[0], (*inputs.sources, targets[1])) or near(targets[1], inputs.sources):
+        found = (empty_in(shape, dtype, inputs.order), empty_in(shape, _INDEX, inputs.order))
     else:
         found = targets
-    _find(taken, known, *found)
+    _find(inputs, known, *found)
     if targets is None:
-        return taken.result(found[0]), taken.result(found[1])
+        return inputs.result(found[0]), inputs.result(found[1])
     if found is not targets:
         for result, target in zip(found, targets):
             move(result, target)
@@ -157,7 +146,7 @@ def top_k(
 
 
 def _at_once(x: Any, k: Any, out: Any) -> bool:
-    """Find them where plain arrays fit as they are, the usual case of a hot loop; else False, with nothing written."""
+    """Find them if plain arrays fit as they are, the usual case of a hot loop; else return False, nothing written."""
     if type(k) is not int or type(out) is not tuple or len(out) != 2:
         return False
     values, channels = out
@@ -175,32 +164,30 @@ def _at_once(x: Any, k: Any, out: Any) -> bool:
     return True
 
 
-def _find(taken: Given, known: Quantization | None, values: np.ndarray, channels: np.ndarray) -> None:
+def _find(inputs: Inputs, known: Quantization | None, values: np.ndarray, channels: np.ndarray) -> None:
     if not values.size:
         return
-    held = values if known is None else empty_in(values.shape, taken.x.dtype, taken.order)
-    serving(taken).run(taken.x, held, channels)
+    stored = values if known is None else empty_in(values.shape, inputs.x.dtype, inputs.order)
+    inputs.kernel.run(inputs.x, stored, channels)
     if known is not None:
-        convert(held, values, to_real(known))
+        convert(stored, values, to_real(known))
 
 
-def _two(taken: Given, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Plain arrays for values and channels, if they can be written."""
+def _two(inputs: Inputs, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return plain arrays for values and channels if they can be written, else raise."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise NpuLayoutError(f"out for top_k: expected two arrays, for values and channels, got {type(out).__name__}")
-    values, channels = checked_out(taken, out[0], shape, dtype), checked_out(taken, out[1], shape, _INDEX)
+    values, channels = (checked_out(inputs, out[0], shape, dtype), checked_out(inputs, out[1], shape, _INDEX))
     if overlap(values, channels):
         raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
     return values, channels
 
 
-@kernel("top_k", dtypes=CORE, name="top k")
 def _top_k(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     last = (0, 2, 3, 1)
     kernels.top_k(x.transpose(last), values.transpose(last), channels.transpose(last))
 
 
-@kernel("top_k")
 def _sorted(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     if x.dtype.kind != "f":
         keys = ~x
@@ -211,3 +198,7 @@ def _sorted(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     last = np.ascontiguousarray(keys.transpose(0, 2, 3, 1))
     channels[...] = last.argsort(-1, kind="stable")[..., : channels.shape[1]].transpose(0, 3, 1, 2)
     values[...] = np.take_along_axis(x, channels, 1)
+
+
+TOP_K = OperatorKernels("top_k", Kernel(_top_k, "top k", dtypes=CORE), Kernel(_sorted))
+OPERATORS = (ARGMAX, SOFTMAX, TOP_K)

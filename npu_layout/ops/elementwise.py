@@ -1,4 +1,4 @@
-"""Operators on each element, or each pixel, by itself: to_gray, normalize, quantize, dequantize, sigmoid."""
+"""Operators that compute each element, or each pixel, by itself: gray, normalisation, quantisation, sigmoid."""
 
 from __future__ import annotations
 
@@ -8,32 +8,22 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..arrays import Order
+from ..arrays import AxisOrder
 from ..buffers import Quantization, element
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Shape
+from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
 from ..support import plain_array
-from .registry import (
-    AXES,
-    CORE,
-    Stored,
-    along,
-    apply,
-    as_quantization,
-    convert,
-    given,
-    kernel,
-    rounded,
-    stored_as,
-    to_real,
-)
+from .applying import apply, checked_inputs
+from .moving import convert, rounded
+from .quantized import Stored, along, as_quantization, stored_as, to_real
+from .registry import AXES, CORE, Kernel, OperatorKernels
 
-_ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
-_WEIGHTS = (0.114, 0.587, 0.299)
+_PLACES = {order: CHANNEL_ORDERS[order].bgr for order in COLOR_ORDERS}
+_WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red
 
 
 def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.ndarray:
-    """Grayscale of the first three channels: (N,C,H,W) -> (N,1,H,W), the dtype of x.
+    """Return the grayscale of the first three channels: (N,C,H,W) -> (N,1,H,W), the dtype of x.
 
     x: numbers, C at least 3; order: "BGR" or "RGB". uint8, uint16 and float32 as :func:`npu_layout.to_gray` (bit-equal
     to cv2.cvtColor for uint8); other dtypes: 0.114 B + 0.587 G + 0.299 R in float64, integers rounded half to even.
@@ -43,23 +33,21 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     >>> to_gray(np.full((1, 3, 1, 2), 200, np.uint8)).tolist()
     [[[[200, 200]]]]
     """
-    taken = given("to_gray", x)
-    if order not in _ORDERS:
+    inputs = checked_inputs(TO_GRAY, x)
+    if order not in COLOR_ORDERS:
         raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {order!r}")
-    n, c, h, w = taken.x.shape
+    n, c, h, w = inputs.x.shape
     if c < 3:
-        raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {taken.x.shape}")
-    return apply(taken, (n, 1, h, w), taken.x.dtype, out, places=_ORDERS[order])
+        raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {inputs.x.shape}")
+    return apply(inputs, (n, 1, h, w), inputs.x.dtype, out, places=_PLACES[order])
 
 
-@kernel("to_gray", dtypes="bool uint8 uint16 float32", name="gray")
-def _gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
+def _gray(x: np.ndarray, out: np.ndarray, order: AxisOrder, places: Shape) -> None:
     blue, green, red = (x[:, c] for c in places)
     kernels.gray(blue, green, red, out[:, 0])
 
 
-@kernel("to_gray")
-def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> None:
+def _any_gray(x: np.ndarray, out: np.ndarray, order: AxisOrder, places: Shape) -> None:
     blue, green, red = (x[:, c].astype(np.float64) * weight for c, weight in zip(places, _WEIGHTS))
     total = blue + green + red
     if x.dtype.kind == "f":
@@ -68,8 +56,13 @@ def _any_gray(x: np.ndarray, out: np.ndarray, order: Order, places: Shape) -> No
         rounded(total, out[:, 0])
 
 
+TO_GRAY = OperatorKernels(
+    "to_gray", Kernel(_gray, "gray", dtypes=frozenset(("bool", "uint8", "uint16", "float32"))), Kernel(_any_gray)
+)
+
+
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
-    """``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers -> float32 of the same shape.
+    """Return ``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers, the same shape.
 
     mean, std: numbers in the units of x, one or one for each channel, that float32 can hold, as it can 1 / std. One
     pass, whatever the formats of x and out. NpuLayoutError on values that do not fit, another dtype or another out.
@@ -77,10 +70,10 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()
     [2.0, 2.0]
     """
-    taken = given("normalize", x)
-    channels = taken.x.shape[1]
+    inputs = checked_inputs(NORMALIZE, x)
+    channels = inputs.x.shape[1]
     affine = _normalization(_numbers("mean", mean, channels), _numbers("std", std, channels), channels)
-    return apply(taken, taken.x.shape, np.float32, out, affine=affine)
+    return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
 
 
 def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
@@ -96,9 +89,9 @@ def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> Affine:
     with np.errstate(all="ignore"):
-        held = [np.array(stated, np.float32) for stated in (mean, std)]
-        factors = 1 / held[1]
-    for what, stated, values in zip(("mean", "std"), (mean, std), held):
+        singles = [np.array(stated, np.float32) for stated in (mean, std)]
+        factors = 1 / singles[1]
+    for what, stated, values in zip(("mean", "std"), (mean, std), singles):
         if values.size not in (1, channels) or not np.isfinite(values).all():
             raise NpuLayoutError(
                 f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {list(stated)}"
@@ -108,70 +101,67 @@ def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: in
     return Affine("C", mean, tuple(factors.tolist()))
 
 
-def quantize(
-    x: Any,
-    quantization: Stored,
-    dtype: Any = None,
-    *,
-    out: np.ndarray | None = None,
-) -> np.ndarray:
-    """Stored integers of real values, as :meth:`Quantization.quantize`: the same shape, one pass.
+def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
+    """Return the stored integers of real values, as :meth:`Quantization.quantize`: the same shape, one pass.
 
     x: (N,C,H,W) numbers; quantization: a Quantization or (scale, zero_point); dtype: an integer dtype, or int4 / uint4
-    (in int8 / uint8), default: that of `out`. NpuLayoutError where these do not fit.
+    (in int8 / uint8), default: that of `out`. NpuLayoutError if these do not fit.
 
     >>> quantize(np.array([0.25, 100.0]).reshape(1, 2, 1, 1), (0.5, 3), "int8").ravel().tolist()
     [3, 127]
     """
-    taken = given("quantize", x)
+    inputs = checked_inputs(QUANTIZE, x)
     if dtype is None and not isinstance(out, np.ndarray):
         raise NpuLayoutError("quantize: expected a dtype, or an out that has one")
     kind = element(getattr(out, "dtype", None) if dtype is None else dtype)
     if kind.unpacked.kind not in "iu":
         raise NpuLayoutError(f"quantize: expected an integer dtype, got {kind.name}")
-    known = along(as_quantization(quantization, "quantize"), taken.x.shape, "quantize")
+    known = along(as_quantization(quantization, "quantize"), inputs.x.shape, "quantize")
     affine = known.affine(AXES[known.axis or 0], to_stored=True)
-    return apply(taken, taken.x.shape, kind.unpacked, out, affine=affine, stored=kind.kernel if kind.nibbles else None)
+    return apply(
+        inputs, inputs.x.shape, kind.unpacked, out, affine=affine, stored=kind.kernel if kind.nibbles else None
+    )
 
 
 def dequantize(x: Any, quantization: Stored, *, out: np.ndarray | None = None) -> np.ndarray:
-    """float32 ``(x - zero_point) * scale`` of (N,C,H,W) stored integers: the same shape, one pass.
+    """Return ``(x - zero_point) * scale`` of (N,C,H,W) stored integers in float32: the same shape, one pass.
 
-    quantization: a Quantization or (scale, zero_point). NpuLayoutError where these do not fit.
+    quantization: a Quantization or (scale, zero_point). NpuLayoutError if these do not fit.
 
     >>> dequantize(np.array([3, 5], np.int8).reshape(1, 2, 1, 1), (0.5, 3)).ravel().tolist()
     [0.0, 1.0]
     """
-    taken = given("dequantize", x)
-    known = stored_as(as_quantization(quantization, "dequantize"), taken)
-    return apply(taken, taken.x.shape, np.float32, out, affine=to_real(known))
+    inputs = checked_inputs(DEQUANTIZE, x)
+    known = stored_as(as_quantization(quantization, "dequantize"), inputs)
+    return apply(inputs, inputs.x.shape, np.float32, out, affine=to_real(known))
 
 
-def _affine(x: np.ndarray, out: np.ndarray, order: Order, affine: Affine, stored: str | None = None) -> None:
+def _affine(x: np.ndarray, out: np.ndarray, order: AxisOrder, affine: Affine, stored: str | None = None) -> None:
     convert(x, out, affine, stored)
 
 
-for _operator in ("normalize", "quantize", "dequantize"):
-    kernel(_operator, dtypes=CORE, name="affine_copy")(_affine)
-    kernel(_operator)(_affine)  # its twin in numpy takes every dtype
+# The fallback in numpy converts every dtype.
+_AFFINE = (Kernel(_affine, "affine_copy", dtypes=CORE), Kernel(_affine))
+NORMALIZE = OperatorKernels("normalize", *_AFFINE)
+QUANTIZE = OperatorKernels("quantize", *_AFFINE)
+DEQUANTIZE = OperatorKernels("dequantize", *_AFFINE)
 
 
 def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
-    """1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
+    """Return 1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
 
     quantization: of stored integers, a Quantization or (scale, zero_point). Within 4 units in the last place, or
-    2**-126. NpuLayoutError where these do not fit.
+    2**-126. NpuLayoutError if these do not fit.
 
     >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
     [[[[0.5, 1.0]]]]
     """
-    taken = given("sigmoid", x)
-    known = stored_as(quantization, taken)
-    return apply(taken, taken.x.shape, np.float32, out, known=known)
+    inputs = checked_inputs(SIGMOID, x)
+    known = stored_as(quantization, inputs)
+    return apply(inputs, inputs.x.shape, np.float32, out, known=known)
 
 
-@kernel("sigmoid", dtypes=CORE, name="sigmoid")
-def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+def _sigmoid(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:
     if known is not None and known.axis is not None:
         _any_sigmoid(x, out, order, known)
         return
@@ -179,7 +169,10 @@ def _sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization |
     kernels.sigmoid(x, out, scale=scale, zero_point=zero_point)
 
 
-@kernel("sigmoid")
-def _any_sigmoid(x: np.ndarray, out: np.ndarray, order: Order, known: Quantization | None) -> None:
+def _any_sigmoid(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:
     convert(x, out, to_real(known))
     kernels.sigmoid(out, out)
+
+
+SIGMOID = OperatorKernels("sigmoid", Kernel(_sigmoid, "sigmoid", dtypes=CORE), Kernel(_any_sigmoid))
+OPERATORS = (TO_GRAY, NORMALIZE, QUANTIZE, DEQUANTIZE, SIGMOID)

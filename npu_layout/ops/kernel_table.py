@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import order_of
+from ..arrays import axis_order
 from ..errors import LayoutError, NpuLayoutError
+from . import channels, elementwise, peak_finding, pixels, resizing
+from .registry import AXES, tag_of
 
-# Rooms register their operators when they are imported.
-from . import channels, elementwise, peak_finding, pixels, resizing  # noqa: F401
-from .registry import AXES, chosen, operators, tag_of
+# Every operator, by name.
+OPERATORS = {
+    operator.name: operator
+    for operator in sorted(
+        (*channels.OPERATORS, *elementwise.OPERATORS, *peak_finding.OPERATORS, *pixels.OPERATORS, *resizing.OPERATORS),
+        key=lambda operator: operator.name,
+    )
+}
 
 
 class Table(dict[str, dict[str, str]]):
@@ -26,7 +33,7 @@ class Table(dict[str, dict[str, str]]):
 
 
 def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dtype: Any = "float32") -> Table:
-    """Which kernel does each operator on arrays of each format and of a dtype: "generic" where none is made for it.
+    """Return the kernel of each operator on arrays of each format and of a dtype: "generic" if none is made for it.
 
     formats: plain tags with the axes N, C, H and W. Returns a dict {operator: {format: kernel}} that prints as a table.
     LayoutError on other axes, NpuLayoutError on what is no dtype of numpy.
@@ -34,7 +41,7 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
     >>> table(["NHWC", "NWHC"])["resize"]
     {'NHWC': 'cv2, image by image', 'NWHC': 'generic'}
     """
-    orders = {f: order_of(f) for f in formats}
+    orders = {f: axis_order(f) for f in formats}
     try:
         kind = np.dtype(dtype).name
     except TypeError as error:
@@ -44,7 +51,7 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
             raise LayoutError(f"table: expected formats with the axes {AXES}, got {name!r}")
     return Table(
         {
-            name: {f: chosen(name, tag_of(order.stored), kind).name for f, order in orders.items()}
-            for name in operators()
+            name: {f: operator.chosen(tag_of(order.stored), kind).name for f, order in orders.items()}
+            for name, operator in OPERATORS.items()
         }
     )

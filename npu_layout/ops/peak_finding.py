@@ -1,4 +1,4 @@
-"""peaks: local maxima of heatmaps between their pixels, found in stored values."""
+"""Local maxima of heatmaps, with coordinates between pixels, found in real or stored values: peaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
-from .registry import CORE, Given, Stored, checked_out, given, kernel, real, serving, stored_as
+from .applying import Inputs, checked_inputs, checked_out
+from .quantized import Stored, comparable, stored_as
+from .registry import CORE, Kernel, OperatorKernels
 
 _REFINEMENTS = ("parabola", "quarter")
 
@@ -27,11 +29,11 @@ def peaks(
     quantization: Stored = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Local maxima of each plane that are above a threshold, between pixels.
+    """Return the local maxima of each plane that are above a threshold, with coordinates between pixels.
 
-    A pixel is one where it is greater than every neighbour of its window before it in raster order, and no less than
-    every one behind it; windows end at the borders. So a level rectangle has its first pixel. NaN is none, nor is any
-    pixel beside it.
+    A pixel is a local maximum if it is greater than every pixel of its window that comes before it in raster order, and
+    no less than every one that comes after it; windows end at the borders. So the first pixel of a level rectangle is
+    found. NaN is no maximum, nor is any pixel whose window contains one.
 
     Parameters
     ----------
@@ -44,23 +46,23 @@ def peaks(
     refine
         "parabola": in x and in y the top of the parabola through the peak and its two neighbours, at most half a pixel
         away; "quarter": a quarter of a pixel towards the greater of the two; None: whole pixels. At a border, the
-        coordinate across it stays as it is.
+        coordinate across it stays a whole number.
     quantization
-        Of stored integers, a Quantization or (scale, zero_point). They are compared as they are stored, with the
-        threshold brought to their units; what is found is the same as of the real values.
+        Of stored integers, a Quantization or (scale, zero_point). The stored integers are compared, with the
+        threshold in their units; the result is that of the real values.
     out
         float64 (room, 5): the first rows are written.
 
     Returns
     -------
-    float64 (count, 5), the rows of `out` that were written where that is given: n, c, x, y, score (the pixel's real
-    value), ascending in n, c, and the pixel's y and x. Coordinates are those of pixel centres, in whole numbers, as
-    those of Geometry's points are; as edges of a box they need half a pixel more.
+    float64 (count, 5), the rows of `out` that were written if that is given: n, c, x, y, score (the pixel's real
+    value), ascending in n, c, and the pixel's y and x. A pixel's centre has whole numbers as coordinates, as Geometry's
+    points have; as edges of a box they need half a pixel more.
 
     Raises
     ------
     NpuLayoutError
-        On what does not fit, and where there are more peaks than room; then nothing was written.
+        On what does not fit, and if there are more peaks than room; nothing was written then.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def peaks(
     >>> peaks(x, 1).round(3).tolist()
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
-    taken = given("peaks", x)
+    inputs = checked_inputs(PEAKS, x)
     if refine is not None and refine not in _REFINEMENTS:
         raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
     try:
@@ -80,30 +82,30 @@ def peaks(
         ) from None
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
-    reach = min(reach, max(1, *taken.x.shape[2:]))  # the loops count in 64 bits
-    known = stored_as(quantization, taken)
-    if known is not None and known.axis in (2, 3):  # neighbours differ in their scales
-        taken, known = taken._replace(arrays=(real(taken.x, known, taken.order),)), None
-    rows = _found(taken, known, limit, reach)
+    reach = min(reach, max(1, *inputs.x.shape[2:]))  # the loops count in 64 bits
+    known = stored_as(quantization, inputs)
+    if known is not None:
+        inputs, known = comparable(inputs, known, 2, 3)
+    rows = _found(inputs, known, limit, reach)
     if out is None:
         result = np.empty((len(rows), 5))
     else:
         room = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
-        result = checked_out(taken, out, (room, 5), np.float64)[: len(rows)]
+        result = checked_out(inputs, out, (room, 5), np.float64)[: len(rows)]
         if len(rows) > room:
             raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {room}")
-    held = np.empty((len(rows), 5)) if near(result, taken.sources) else result
-    _describe(taken.x, rows, known, refine, held)
-    if held is not result:
-        result[...] = held
+    written = np.empty((len(rows), 5)) if near(result, inputs.sources) else result
+    _describe(inputs.x, rows, known, refine, written)
+    if written is not result:
+        result[...] = written
     return result
 
 
-def _found(taken: Given, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:
-    """(count, 4) int64, ascending rows of n, c, y, x."""
-    if not taken.x.size:
+def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:
+    """Return (count, 4) int64, ascending rows of n, c, y, x."""
+    if not inputs.x.size:
         return np.empty((0, 4), np.int64)
-    run, x = serving(taken).run, taken.x
+    run, x = inputs.kernel.run, inputs.x
     if known is None or known.axis is None:
         if known is not None:
             threshold = _stored(float(known.scale), float(known.zero_point), threshold, x.dtype.name)
@@ -120,7 +122,7 @@ def _found(taken: Given, known: Quantization | None, threshold: float, radius: i
 
 @lru_cache(maxsize=4096)
 def _stored(scale: float, zero_point: float, threshold: float, dtype: str) -> int:
-    """The greatest stored integer whose real value is not above the threshold, or one less than all."""
+    """Return the greatest stored integer whose real value is not above the threshold, or one less than all."""
     info = np.iinfo(dtype)
     low, high = int(info.min), int(info.max) + 1
     while low < high:
@@ -133,12 +135,10 @@ def _stored(scale: float, zero_point: float, threshold: float, dtype: str) -> in
     return low - 1
 
 
-@kernel("peaks", dtypes=CORE, name="peaks")
 def _peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     return kernels.peaks(x, threshold, radius)
 
 
-@kernel("peaks")
 def _any_peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     if x.dtype.kind == "f":
         good = x > threshold
@@ -156,13 +156,17 @@ def _any_peaks(x: np.ndarray, threshold: float, radius: int) -> np.ndarray:
     return np.ascontiguousarray(np.argwhere(good), np.int64)
 
 
+PEAKS = OperatorKernels("peaks", Kernel(_peaks, "peaks", dtypes=CORE), Kernel(_any_peaks))
+OPERATORS = (PEAKS,)
+
+
 def _describe(
     x: np.ndarray, rows: np.ndarray, known: Quantization | None, refine: str | None, result: np.ndarray
 ) -> None:
-    """n, c, x, y and score of the peaks at `rows`."""
+    """Write n, c, x, y and score of the peaks at `rows`."""
     kernels.tops(x, rows, result, refine)
     if known is not None:
-        scale, zero_point = np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32)
+        scale, zero_point = (np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32))
         if known.axis is not None:
-            scale, zero_point = scale[rows[:, known.axis]], zero_point[rows[:, known.axis]]
+            scale, zero_point = (scale[rows[:, known.axis]], zero_point[rows[:, known.axis]])
         result[:, 4] = (result[:, 4].astype(np.float32) - zero_point) * scale

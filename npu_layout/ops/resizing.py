@@ -1,4 +1,4 @@
-"""resize: cv2's interpolation on images as they lie, nearest pixels by numpy."""
+"""Resize images without changing their memory format: interpolated by cv2, nearest pixels by numpy."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Order, empty, order_of
+from ..arrays import AxisOrder, axis_order, empty
 from ..errors import NpuLayoutError
-from .pixels import whole
-from .registry import apply, given, kernel, move, rounded
+from ..support import whole_numbers
+from .applying import apply, checked_inputs
+from .moving import move, rounded
+from .registry import Kernel, OperatorKernels
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
-_TAKEN = "uint8 uint16 int16 float32 float64"  # by cv2
-# What is resized in a wider dtype; every other integer in float64.
+_CV2_DTYPES = frozenset(("uint8", "uint16", "int16", "float32", "float64"))
+# The other dtypes are resized in a wider one: float64 for integers that are not in this table.
 _WIDER = {"bool": "float32", "int8": "int16", "float16": "float32"}
-_CHANNELS = 128  # that cv2 takes at once
-_LONGEST = 2**31 - 1  # width or height that it makes
+_CHANNELS = 128  # that cv2 accepts at once
+_LONGEST = 2**31 - 1  # width or height that it can return
 _SMALL = 2048  # pixels, before and after, up to which planes are resized as channels of one image
-_CHANNELS_INNERMOST, _C_ORDER = order_of("HWNC"), order_of("NCHW")
+_CHANNELS_INNERMOST, _C_ORDER = axis_order("HWNC"), axis_order("NCHW")
 
 
 def resize(
     x: Any, size_wh: Sequence[int], interpolation: str = "linear", *, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Every plane resized: (N,C,H,W) -> (N, C, height, width), the dtype of x, always a copy.
+    """Resize every plane: (N,C,H,W) -> (N, C, height, width), the dtype of x, always a copy.
 
     Parameters
     ----------
@@ -35,10 +37,10 @@ def resize(
     size_wh
         Width and height of the result, in pixels.
     interpolation
-        "linear" or "cubic": cv2.resize's, half-pixel centres, the outermost pixels repeated, no smoothing where it
-        shrinks; integers are rounded, bools are True from 0.5. Formats may differ in the last place or by one step of
-        an integer: cv2 has several ways.
-        "nearest": the pixel that contains the new pixel's centre, found in whole numbers (of two, the later one).
+        "linear" or "cubic": as cv2.resize, with half-pixel centres and the outermost pixels repeated, not smoothed
+        when it shrinks; integers are rounded, bools are True from 0.5. The results of two formats may differ in the
+        last place, or by one step of an integer, because cv2 has several implementations.
+        "nearest": the pixel that contains the new pixel's centre, computed in whole numbers (of two, the later one).
     out
         Array to write to.
 
@@ -56,22 +58,21 @@ def resize(
     if interpolation not in known:
         raise NpuLayoutError(f"resize: interpolation: expected one of {', '.join(known)}, got {interpolation!r}")
     nearest = interpolation == "nearest"
-    taken = given("resize, nearest" if nearest else "resize", x, values=not nearest, windows=True)
-    width, height = whole("resize: size_wh", size_wh, 2, 1)
+    inputs = checked_inputs(NEAREST if nearest else RESIZE, x, values=not nearest, windows=True)
+    width, height = whole_numbers("resize: size_wh", size_wh, 2, 1)
     if not nearest and max(width, height) > _LONGEST:
         raise NpuLayoutError(f"resize: size_wh: expected at most {_LONGEST} for {interpolation}, got {size_wh!r}")
-    n, c, h, w = taken.x.shape
+    n, c, h, w = inputs.x.shape
     if not h or not w:
-        raise NpuLayoutError(f"resize: expected an image with pixels, got shape {taken.x.shape}")
+        raise NpuLayoutError(f"resize: expected an image with pixels, got shape {inputs.x.shape}")
     how = {} if nearest else {"how": _CV2[interpolation]}
-    dtype = taken.sources[0].dtype
+    dtype = inputs.sources[0].dtype
     if dtype.kind == "b":
-        taken = taken._replace(arrays=taken.sources)
-    return apply(taken, (n, c, height, width), dtype if nearest else dtype.newbyteorder("="), out, **how)
+        inputs = inputs._replace(arrays=inputs.sources)
+    return apply(inputs, (n, c, height, width), dtype if nearest else dtype.newbyteorder("="), out, **how)
 
 
-@kernel("resize, nearest", name="numpy.take")
-def _nearest(x: np.ndarray, out: np.ndarray, order: Order) -> None:
+def _nearest(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
     stored, target = x.transpose(order.stored), out.transpose(order.stored)
     first, last = sorted((2, 3), key=lambda axis: out.shape[axis] / x.shape[axis])  # the smaller result in between
     stored = np.take(stored, _centres(x.shape[first], out.shape[first]), order.back[first])
@@ -86,8 +87,11 @@ def _centres(old: int, new: int) -> np.ndarray:
     return (2 * np.arange(new) + 1) * old // (2 * new)
 
 
-def _images(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
-    """Images (H, W, what lies inside of W) one by one. H lies right before W, or nothing inside of it."""
+def _images(x: np.ndarray, out: np.ndarray, order: AxisOrder, how: str) -> None:
+    """Resize images (H, W, axes inside of W) one by one.
+
+    H is stored right before W, or nothing inside of W.
+    """
     places = list(order.stored)
     inside = places[places.index(3) + 1 :]
     around = [axis for axis in places if axis not in (2, 3, *inside)]
@@ -105,8 +109,8 @@ def _images(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
         _image(source[index], target[index], how)
 
 
-def _turned(x: np.ndarray, out: np.ndarray, order: Order, how: str, source: bool = True) -> None:
-    """The same by way of arrays in another order, both or the result alone."""
+def _turned(x: np.ndarray, out: np.ndarray, order: AxisOrder, how: str, source: bool = True) -> None:
+    """Resize by way of temporary arrays in another order: of both, or only of the result."""
     result = empty(out.shape, out.dtype, order.layout)
     if source:
         turned = empty(x.shape, x.dtype, order.layout)
@@ -117,8 +121,11 @@ def _turned(x: np.ndarray, out: np.ndarray, order: Order, how: str, source: bool
 
 
 def _is_image(x: np.ndarray) -> bool:
-    """Whether cv2 takes (H, W, ...) as it lies: rows of neighbours, one below the other, whole elements apart. It looks
-    at the strides of axes of extent 1 too."""
+    """Return whether cv2 accepts (H, W, ...) without a copy.
+
+    Rows have to be contiguous, follow each other, and start at whole elements. It also reads the strides of axes of
+    extent 1.
+    """
     row = x.itemsize
     for extent, stride in zip(x.shape[:0:-1], x.strides[:0:-1]):
         if stride != row:
@@ -147,15 +154,10 @@ def _image(x: np.ndarray, out: np.ndarray, how: str) -> None:
             result[...] = written
 
 
-for _pattern, _name in (("*HW", "cv2, plane by plane"), ("*HW*", "cv2, image by image"), ("*W", "cv2, rows apart")):
-    kernel("resize", _pattern, _TAKEN, _name)(_images)
-
-
-@kernel("resize")
-def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
+def _any_resize(x: np.ndarray, out: np.ndarray, order: AxisOrder, how: str) -> None:
     own = x.dtype.name
-    work = np.dtype(own if own in _TAKEN.split() else _WIDER.get(own, "float64"))
-    source, result = empty(x.shape, work, _C_ORDER.layout), empty(out.shape, work, _C_ORDER.layout)
+    work = np.dtype(own if own in _CV2_DTYPES else _WIDER.get(own, "float64"))
+    source, result = (empty(x.shape, work, _C_ORDER.layout), empty(out.shape, work, _C_ORDER.layout))
     source[...] = x
     _images(source, result, _C_ORDER, how)
     if out.dtype == bool:
@@ -166,3 +168,14 @@ def _any_resize(x: np.ndarray, out: np.ndarray, order: Order, how: str) -> None:
         out[...] = result
     else:
         rounded(result, out)
+
+
+RESIZE = OperatorKernels(
+    "resize",
+    Kernel(_images, "cv2, plane by plane", "*HW", _CV2_DTYPES),
+    Kernel(_images, "cv2, image by image", "*HW*", _CV2_DTYPES),
+    Kernel(_images, "cv2, rows apart", "*W", _CV2_DTYPES),
+    Kernel(_any_resize),
+)
+NEAREST = OperatorKernels("resize, nearest", Kernel(_nearest, "numpy.take"))
+OPERATORS = (RESIZE, NEAREST)

@@ -4,14 +4,15 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
 from . import interpreter  # noqa: F401  (first: it refuses where nothing else would load)
-from .arguments import array_of, counted, finite, plain_array
-from .files import whole
+from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
+from .files import PathLike, whole
 from .late_names import late
 from .npy import npy_bytes, parse_npy, parsed, told_of
 from .progress import track
 from .version import __version__
 
 __all__ = [
+    "PathLike",
     "__version__",
     "array_of",
     "counted",
@@ -20,8 +21,11 @@ __all__ = [
     "npy_bytes",
     "parse_npy",
     "parsed",
+    "per_channel",
     "plain_array",
+    "real_numbers",
     "told_of",
     "track",
     "whole",
+    "whole_numbers",
 ]

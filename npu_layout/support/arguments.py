@@ -1,7 +1,8 @@
-"""What callers give as an array or a number, as a plain one."""
+"""Read arguments: turn what callers pass as an array or as numbers into plain arrays and numbers."""
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from typing import Any
@@ -12,14 +13,14 @@ from ..errors import NpuLayoutError
 
 
 def array_of(x: Any, what: str) -> np.ndarray:
-    """`x` as a plain array of the same memory. NpuLayoutError where it is no array."""
+    """Return `x` as a plain array of the same memory. NpuLayoutError if it is no array."""
     if not isinstance(x, np.ndarray):
         raise NpuLayoutError(f"{what}: expected a numpy array, got {type(x).__name__}")
     return np.asarray(x)
 
 
 def counted(what: str, given: Any) -> int:
-    """How many there are to be of something. NpuLayoutError where that is no whole number from 1 to 2**31 - 1."""
+    """Return how many there shall be of something. NpuLayoutError if that is no whole number from 1 to 2**31 - 1."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -29,19 +30,60 @@ def counted(what: str, given: Any) -> int:
     return number
 
 
+def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
+    """Return `given` as `count` ints (None: any number of them) of at least `least`.
+
+    NpuLayoutError if it is anything else, such as bools.
+    """
+    try:
+        numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
+        fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
+        fits = fits and (not numbers or min(numbers) >= least)
+    except TypeError:
+        fits = False
+    if not fits:
+        many = "" if count is None else f"{count} "
+        raise NpuLayoutError(f"{what}: expected {many}whole numbers of at least {least}, got {given!r}")
+    return numbers
+
+
+def real_numbers(given: Any) -> np.ndarray | None:
+    """Return `given` as an array of finite integers or floats, of any shape; None if it is anything else."""
+    try:
+        array = plain_array(given)
+    except NpuLayoutError:
+        return None
+    if array.dtype.kind not in "iuf" or not all(map(math.isfinite, array.reshape(-1).tolist())):
+        return None
+    return array
+
+
+def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    """Return `given`, one finite number or one for each channel, as a tuple of 1 or of `channels` floats.
+
+    NpuLayoutError if it is anything else.
+    """
+    array = real_numbers(given)
+    if array is None or array.size not in (1, channels):
+        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
+    return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
+
+
 def finite(x: np.ndarray) -> np.ndarray:
-    """With 0 where it is NaN or infinite."""
+    """Return `x` with 0 where it is NaN or infinite."""
     good = np.isfinite(x)
     return x if good.all() else np.where(good, x, x.dtype.type(0))
 
 
 def plain_array(x: Any, copy: bool | None = None, expected: str = "expected an array") -> np.ndarray:
-    """`x` as a plain array: as numpy.asarray(x, copy=copy) for what is no array. `expected` begins what is said of what
-    cannot be one."""
+    """Return `x` as a plain array; for what is no array, as numpy.asarray(x, copy=copy).
+
+    `expected` begins the message of the NpuLayoutError about what cannot be an array. Masked arrays are refused.
+    """
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):
         raise NpuLayoutError(
-            "masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask alone"
+            "masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask separately"
         )
     try:
         array = np.asarray(x)

@@ -7,11 +7,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Union
+
+# What is accepted as the path of a file or folder.
+PathLike = Union[str, "os.PathLike[str]"]
 
 
 @contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def whole(path: PathLike) -> Iterator[BinaryIO]:
     """A file to fill, which takes the place of `path`, links followed, with its mode, when the block ends; of nothing
     where it raises. A device or a pipe, which nothing may take the place of, is written to as it is. An OSError names
     `path`."""

@@ -1,8 +1,7 @@
-"""Memory formats of plain arrays: the textbooks' numbers, awkward arrays, and every rule against a scalar oracle."""
+"""asformat, clone, empty_like and memory_format: awkward arrays, refusals, and a scalar oracle."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -12,41 +11,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from tests.support import oracle
-from tests.support.arrays import AXES, arrays, bits, filled, tags
-
-
-def in_elements(x: np.ndarray) -> tuple[int, ...]:
-    return tuple(s // x.itemsize for s in x.strides)
-
-
-# The numbers of PyTorch's channels_last tutorial, and of the texts that explain it.
-
-
-@pytest.mark.parametrize(
-    ("shape", "layout", "strides"),
-    [
-        ((1, 64, 5, 4), "NCHW", (1280, 20, 4, 1)),
-        ((1, 64, 5, 4), "NHWC", (1280, 1, 256, 64)),
-        ((10, 3, 32, 32), "NCHW", (3072, 1024, 32, 1)),
-        ((10, 3, 32, 32), "NHWC", (3072, 1, 96, 3)),
-        ((10, 3, 16, 16), "NHWC", (768, 1, 48, 3)),
-        ((8, 3, 32, 24), "CHWN", (1, 6144, 192, 8)),
-        ((2, 3, 4, 5), "NHCW", (60, 5, 15, 1)),
-        ((2, 3, 4, 5), "HWCN", (1, 2, 30, 6)),
-        ((2, 3, 4, 5, 6), "NDHWC", (360, 1, 90, 18, 3)),
-        ((2, 3, 4, 5, 6), "NCDHW", (360, 120, 30, 6, 1)),
-        ((3, 4), "CN", (1, 3)),
-        ((7,), "N", (1,)),
-        ((2, 0, 3, 4), "NCHW", (12, 12, 4, 1)),
-    ],
-)
-def test_strides_of_the_textbooks(shape: tuple[int, ...], layout: str, strides: tuple[int, ...]) -> None:
-    assert nl.strides(shape, layout) == strides
-    made = nl.empty(shape, np.int16, layout)
-    assert made.shape == shape and made.dtype == np.int16 and nl.is_contiguous(made, layout)
-    if made.size:
-        assert in_elements(made) == strides  # element strides = byte strides / itemsize
-        assert in_elements(nl.asformat(np.zeros(shape), layout)) == strides
+from tests.support.arrays import AXES, arrays, bits, filled, in_elements, tags
 
 
 def test_the_tutorials_storage() -> None:
@@ -82,28 +47,6 @@ def test_row_major_and_column_major() -> None:
     assert nl.is_contiguous(deep, nl.Layout("DCBA", axes="ABCD"))
 
 
-# What fits
-
-
-def test_ambiguous_shapes() -> None:
-    for shape, fits in (
-        ((4, 1, 4, 4), {"NCHW", "NHWC", "NHCW", "CNHW"}),  # N1HW
-        ((4, 3, 1, 1), None),  # NC11
-        ((4, 1, 1, 1), None),  # N111
-        ((1, 1, 1, 1), None),
-        ((0, 3, 4, 4), None),
-    ):
-        x = np.zeros(shape, np.float32)
-        assert nl.memory_format(x) is None
-        found = [str(layout) for layout in nl.fitting_formats(x)]
-        assert found[:2] == ["NCHW", "NHWC"] and (fits is None or set(found) == fits)
-    for shape, is_what in (((1, 3, 4, 4), "NCHW"), ((4, 3, 1, 4), "NCHW"), ((4, 3, 4, 1), "NCHW"), ((2, 3), "NC")):
-        assert str(nl.memory_format(np.zeros(shape))) == is_what
-    assert str(nl.memory_format(np.zeros((1, 4, 5, 3)).transpose(0, 3, 1, 2))) == "NHWC"
-    assert str(nl.memory_format(np.zeros((1, 4, 3, 5)).transpose(0, 2, 1, 3))) == "NHCW"
-    assert str(nl.memory_format(np.zeros((3, 4, 5, 2)).transpose(3, 0, 1, 2))) == "CHWN"
-
-
 def test_asformat_gives_canonical_strides_without_copying() -> None:
     x = np.arange(64, dtype=np.float32).reshape(4, 1, 4, 4)
     y = nl.asformat(x, "NHWC")
@@ -136,18 +79,6 @@ def test_axes_with_names() -> None:
     for axes in ("NC", "NCHW4c", "nchw", "NNHW", 7, "WHCN"):
         with pytest.raises(nl.LayoutError):
             nl.memory_format(np.zeros((2, 3, 4, 5)), axes)  # type: ignore[arg-type]
-
-
-def test_many_axes() -> None:
-    x = np.zeros((2,) * 9 + (1, 2))
-    assert [layout.tag for layout in nl.fitting_formats(x)] == ["ABCDEFGHIJK"]
-    assert nl.fitting_formats(x.T)[0].letters.replace("B", "") == "KJIHGFEDCA"
-    assert nl.is_contiguous(nl.asformat(x, nl.fitting_formats(x.T)[0]), nl.fitting_formats(x.T)[0])
-    with pytest.raises(nl.LayoutError, match="one letter for each axis"):
-        nl.memory_format(np.zeros((1,) * 30))
-
-
-# Refusals
 
 
 def test_blocked_layouts_are_refused_with_the_reason() -> None:
@@ -194,13 +125,6 @@ def test_clear_errors() -> None:
             call()
 
 
-def test_no_axes_no_order() -> None:
-    assert nl.memory_format(np.zeros(())) is None and nl.fitting_formats(np.zeros(())) == ()
-
-
-# Other people's arrays
-
-
 def test_subclasses_of_others_come_out_plain(tmp_path: Any) -> None:
     on_disk = np.memmap(tmp_path / "x.bin", np.float32, "w+", shape=(2, 3, 4, 4))
     on_disk[...] = filled(on_disk.shape, "float32")
@@ -230,48 +154,6 @@ def test_huge_strides() -> None:
     y = nl.asformat(x, "NCHW")
     assert str(nl.memory_format(x)) == "NHWC" and nl.is_contiguous(y, "NCHW")
     np.testing.assert_array_equal(x, y)
-
-
-def test_one_pass_through_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    from npu_layout.arrays import orders as strided
-
-    moves = []
-
-    def spied(*args: Any) -> Any:
-        moves.append(planned(*args))
-        return moves[-1]
-
-    planned = strided._move
-    monkeypatch.setattr(strided, "_move", spied)
-    x = filled((2, 5, 6, 7), "float32")
-    parts = (x, x[:, ::2], x[..., ::-1], x[:, 1:3, 2:4], x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2))
-    for part, layout in itertools.product(parts, ("NCHW", "NHWC", "CHWN", "NHCW")):
-        np.testing.assert_array_equal(nl.asformat(part, layout, copy=True), part)
-    assert len(moves) == 20 and None not in moves
-
-
-# Rules, by plain loops
-
-
-@given(st.data())
-def test_predicates(data: st.DataObject) -> None:
-    x = data.draw(arrays())
-    axes = data.draw(st.sampled_from(AXES[x.ndim]))
-    kept = bits(x)
-    fits = {layout.tag for layout in nl.fitting_formats(x, axes)}
-    expected = {tag for tag in tags(axes) if oracle.in_order(x, tag, axes)}
-    assert {tag for tag in fits if set(tag) == set(axes)} == expected
-    assert len(fits) == sum(oracle.in_order(x, "".join(p), axes) for p in itertools.permutations(axes))
-    for tag in tags(axes):
-        layout = nl.Layout(tag, axes)
-        assert nl.is_contiguous(x, layout) == oracle.contiguous(x, tag, axes)
-    told = nl.memory_format(x, axes)
-    if told is None:
-        usual = {axes, axes.replace("C", "") + "C"}
-        assert len(fits) != 1 and (not fits or usual <= fits or len(fits - usual) == len(fits))
-    else:
-        assert told.tag in fits
-    assert bits(x) == kept
 
 
 @given(st.data())

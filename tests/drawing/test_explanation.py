@@ -1,8 +1,7 @@
-"""explain: its numbers against the scalar oracle, its pictures cell by cell, its command."""
+"""explain: its numbers against the scalar oracle, its refusals, its command."""
 
 from __future__ import annotations
 
-import io
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -10,42 +9,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.cli import main
-from npu_layout.drawing.figure import Figure, draw
-from npu_layout.drawing.memory_lines import holds_element, lines, tokens
-from npu_layout.drawing.palette import DISTINCT, RAMPS, WHITE, hexadecimal, luminance, mix
-from npu_layout.drawing.terminal import colour_depth
 from tests.support import oracle
 from tests.support.paths import SAMPLES
+from tests.support.specs import EACH_SPEC, PITCHES, place, rects
 
-SVG = "{http://www.w3.org/2000/svg}"
 README_PICTURE = SAMPLES / "data" / "memory_formats.svg"
-PITCHES = dict(storage_strides=(200, 48, 8, 1), storage_offset=4, size=256)
-SPECS = [
-    nl.TensorSpec((1, 3, 4, 5), "NCHW"),
-    nl.TensorSpec((2, 3, 4, 5), "NHWC", "uint8"),
-    nl.TensorSpec((2, 3, 4, 5), "CHWN", "float64"),
-    nl.TensorSpec((1, 20, 2, 3), "NCHW16c", "int8"),
-    nl.TensorSpec((1, 5, 9, 10), "NHCW8w4c", "int4"),
-    nl.TensorSpec((1, 5, 9, 10), "NHWC8h4w"),
-    nl.TensorSpec((20, 9, 1, 2), "OIHW4i16o4i"),
-    nl.TensorSpec((1, 4, 5, 3), "NHWC", axes="NHWC"),
-    nl.TensorSpec((18, 20), nl.Layout.named("FRACTAL_NZ")),
-    nl.TensorSpec((1, 3, 5, 6), "NCHW", "uint8", **PITCHES),
-    nl.TensorSpec((1, 3, 2, 4), "NHWC", storage_strides=(24, -12, 3, 1), storage_offset=12),
-    nl.TensorSpec((2, 17, 5, 4), "HWCN", "int16"),
-    nl.TensorSpec((7,), "C"),
-]
-EACH_SPEC = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.describe().replace(" ", "-"))
-
-
-def place(spec: nl.TensorSpec, index: tuple[int, ...]) -> int:
-    named = dict(zip(spec.axes, index))
-    return spec.storage_offset + oracle.place(str(spec.layout), spec.storage_shape, named, spec.storage_strides)
 
 
 @EACH_SPEC
@@ -75,184 +46,6 @@ def test_text() -> None:
     assert "0*120612 + 2*2622 + 3*57 + 17 = 5432, byte 5432" in text
     assert "byte 1, its high half" in str(nl.explain("NC", (1, 9), "int4", at=(0, 3)))
     assert "4 + n*200 + c*48 + h*8 + w" in str(nl.explain(nl.TensorSpec((1, 3, 5, 6), "NCHW", "uint8", **PITCHES)))
-
-
-def counted(addresses: list[int], bits: int, line: int) -> tuple[int, int, int]:
-    """(runs, cache lines, bytes wasted), one element after the other."""
-    runs, touched, before = 0, set(), None
-    for address in sorted(addresses):
-        runs += before is None or address != before + 1
-        before = address
-        touched |= {bit // 8 // line for bit in range(address * bits, (address + 1) * bits)}
-    return runs, len(touched), len(touched) * line - (len(addresses) * bits + 7) // 8
-
-
-@pytest.mark.parametrize("tag", ["NCHW", "NHWC", "CHWN", "NHCW", "NCHW4c", "NHWC8c", "NHCW8w4c"])
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "int4", "float64"])
-@given(data=st.data())
-def test_reads_are_the_oracles(tag: str, dtype: str, data: st.DataObject) -> None:
-    shape = tuple(data.draw(st.tuples(*(st.integers(lo, hi) for lo, hi in ((1, 2), (3, 9), (3, 12), (3, 12))))))
-    at = tuple(data.draw(st.integers(0, n - 1)) for n in shape[:2])
-    size = data.draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
-    at += tuple(data.draw(st.integers(0, n - k)) for n, k in zip(shape[2:], size))
-    line = data.draw(st.sampled_from([16, 32, 64, 128]))
-    found = nl.explain(tag, shape, dtype, at=at, window=size, gray=True, cache_line=line)
-    n, _, h, w = at
-    window = [(n, c, h + i, w + j) for c in range(shape[1]) for i in range(size[0]) for j in range(size[1])]
-    gray = [(n, c, h, w) for c in range(3)]
-    bits = 4 if dtype == "int4" else 8 * np.dtype(dtype).itemsize
-    for reads, wanted in zip(found.reads, (window, gray)):
-        addresses = [place(found.spec, index) for index in wanted]
-        assert reads.offsets.tolist() == sorted(addresses)
-        assert (len(reads.runs), len(reads.lines), reads.bytes_wasted) == counted(addresses, bits, line)
-        assert sum(length for _, length in reads.runs) == len(wanted)
-
-
-def test_a_window_over_three_channels_is_3_runs_or_9() -> None:
-    found = nl.explain("NHWC", (1, 3, 224, 224), window=(3, 3), compare="NCHW")
-    (last,), (first,) = found.reads, found.compared[0].reads
-    assert (last.runs, len(first.runs)) == ([(0, 9), (672, 9), (1344, 9)], 9)
-    assert str(last).endswith(
-        "27 elements in 3 runs, 3 cache lines of 64 bytes; 192 bytes fetched, 84 of them wasted (44 %)"
-    )
-    assert "9 runs, 9 cache lines" in str(first)
-
-
-def test_both_orders_of_accumulation_give_the_same_sum() -> None:
-    """One output of a convolution: 3 channels, a 3x3 window of pixels 0..2, a kernel of -1, 0 and 1; it is 5."""
-    image = np.array(
-        [
-            [[0, 1, 2, 9], [2, 1, 0, 9], [1, 2, 1, 9], [9, 9, 9, 9]],
-            [[1, 1, 0, 9], [0, 2, 2, 9], [1, 0, 1, 9], [9, 9, 9, 9]],
-            [[2, 0, 1, 9], [1, 1, 2, 9], [0, 2, 1, 9], [9, 9, 9, 9]],
-        ],
-        np.int32,
-    )[None]
-    kernel = np.array(
-        [
-            [[1, 0, -1], [1, 1, 0], [0, 1, 1]],
-            [[0, 1, -1], [-1, 0, 1], [1, 0, 0]],
-            [[-1, 0, 1], [0, 1, -1], [1, -1, 1]],
-        ],
-        np.int32,
-    )[None]
-    orders = {}
-    for tag in ("NCHW", "NHWC"):
-        reads = nl.explain(tag, image.shape, "int32", window=(3, 3)).reads[0]
-        pixels = nl.TensorSpec(image.shape, tag, "int32").pack(image)[reads.offsets].tolist()
-        weights = nl.TensorSpec(kernel.shape, tag, "int32").pack(kernel).tolist()
-        total, orders[tag] = 0, [x * w for x, w in zip(pixels, weights)]
-        for product in orders[tag]:
-            total += product
-        assert total == 5
-    assert orders["NCHW"] != orders["NHWC"] and sorted(orders["NCHW"]) == sorted(orders["NHWC"])
-
-
-@EACH_SPEC
-def test_what_holds_an_element(spec: nl.TensorSpec) -> None:
-    used = {place(spec, index) for index in oracle.indices(spec.shape)}
-    for low, end in ((0, spec.size), (spec.size // 3, spec.size // 2 + 1)):
-        assert holds_element(spec.storage, low, end).tolist() == [at in used for at in range(low, end)]
-
-
-@EACH_SPEC
-def test_lines_hold_the_whole_buffer_in_address_order(spec: nl.TensorSpec) -> None:
-    found = nl.explain(spec)
-    used = {place(spec, index): index for index in oracle.indices(spec.shape)}
-    at = 0
-    for token in [token for line in lines(spec.storage, found.part) for token in line]:
-        assert token.address == at
-        span = range(at, at + token.elements)
-        if token.kind == "cell":
-            assert used[at] == token.place
-        elif token.kind == "pad" or token.padding:
-            assert not used.keys() & set(span)
-        at = span.stop
-    assert at == spec.size
-    shown = [token.place for token in tokens(spec.storage, found.part) if token.kind == "cell"]
-    wanted = [index for index in used.values() if all(i in found.part[a] for a, i in zip(spec.axes, index))]
-    assert sorted(shown) == sorted(wanted) and len(shown) <= 330
-
-
-def test_lines_are_long_where_no_number_divides_an_axis() -> None:
-    found = nl.explain("HWCN", (2, 17, 5, 4))
-    widths = [sum(token.kind == "cell" for token in line) for line in lines(found.spec.storage, found.part)]
-    assert widths == [18, 16] * 6  # 17 channels of 2 images are 9 and 8
-
-
-def rects(svg: str) -> dict[str, ET.Element]:
-    """Rectangles by their notes."""
-    found = {}
-    for rect in ET.fromstring(svg).iter(f"{SVG}rect"):
-        title = rect.find(f"{SVG}title")
-        if title is not None and title.text:
-            assert title.text not in found
-            found[title.text] = rect
-    return found
-
-
-@EACH_SPEC
-def test_a_cell_of_memory_has_its_planes_colour(spec: nl.TensorSpec) -> None:
-    found = nl.explain(spec)
-    cells = rects(found.to_svg())
-    figure = Figure(found.views(), found.part)
-    places = []
-    for index in oracle.indices(spec.shape):
-        if not all(i in found.part[a] for a, i in zip(spec.axes, index)):
-            continue
-        name = " ".join(f"{a.lower()}{i}" for a, i in zip(spec.axes, index))
-        plane, memory = cells.pop(name), cells.pop(f"{name} at {place(spec, index)}")
-        assert plane.get("fill") == memory.get("fill") == hexadecimal(figure.colours[index])
-        places.append((place(spec, index), float(memory.get("y", 0)), float(memory.get("x", 0))))
-    ordered = sorted(places)
-    assert [p[1:] for p in ordered] == sorted(p[1:] for p in places), "address order is reading order"
-    assert all("padding at " in title for title in cells)
-
-
-def test_padding_is_drawn() -> None:
-    found = nl.explain("NCHW16c", (1, 20, 2, 2))
-    pads = [title for title in rects(found.to_svg()) if title.startswith("padding")]
-    assert len(pads) == found.padding == 48
-
-
-def test_what_is_read_keeps_its_colour_and_the_rest_fades() -> None:
-    found = nl.explain("NHWC", (1, 3, 224, 224), window=(3, 3), compare="NCHW")
-    for explanation in (found, found.compared[0]):
-        read = set(explanation.reads[0].offsets.tolist())
-        figure = Figure(found.views(), found.part)
-        cells = rects(nl.explain(explanation.spec, window=(3, 3)).to_svg())
-        marked = {title for title in cells if " at " in title and int(title.split(" at ")[1]) in read}
-        assert len(marked) == 27
-        for title, rect in cells.items():
-            if " at " in title and title[0] == "n":
-                index = tuple(int(word[1:]) for word in title.split(" at ")[0].split())
-                colour = figure.colours[index]
-                assert rect.get("fill") == hexadecimal(colour if title in marked else mix(colour, WHITE, 0.82))
-    assert "Shown: n 0, c 0-2, h 0-4, w 0-4" in found.to_svg()
-
-
-def test_png_shows_the_same(tmp_path: Path) -> None:
-    found = nl.explain("NCHW", (1, 3, 4, 4), compare=["NHWC", nl.Layout("NCHW4c")])
-    scene = draw(found.views(), found.part)
-    found.save(tmp_path / "a.PNG")
-    image = cv2.imread(str(tmp_path / "a.PNG"))
-    assert image.shape == (scene.height * 2, scene.width * 2, 3)
-    checked = 0
-    for item in scene.items:
-        if getattr(item, "note", ""):
-            x, y = round(2 * item.x) + 4, round(2 * item.y) + 4
-            assert image[y, x].tolist()[::-1] == list(item.fill)
-            checked += 1
-    assert checked == 4 * 48 + 16
-
-
-def test_colours_can_be_told_apart() -> None:
-    assert len(set(DISTINCT)) == 8
-    for light, dark in RAMPS:
-        shades = [luminance(mix(light, dark, i / 15)) for i in range(16)]
-        assert all(a > b for a, b in zip(shades, shades[1:])) and shades[0] - shades[-1] > 0.5
-    figure = Figure((e := nl.explain("NCHW16c", (1, 64, 4, 4))).views(), e.part)
-    assert len({figure.colours[(0, c, 0, 0)] for c in e.part["C"]}) == len(e.part["C"]) > 16
 
 
 @pytest.mark.parametrize("shape", [(8, 64, 1080, 1920), (1, 1, 1, 1), (1, 3, 1, 1), (300, 3, 2, 2), (1, 2048, 7, 7)])
@@ -291,7 +84,7 @@ def test_bad_input() -> None:
         (("NCHW", shape), {"compare": "CHW"}, "axes"),
         (("NCHW", shape), {"part": (1, 0, 8, 8)}, "1 or more"),
         (("NCHW", shape), {"cache_line": 0}, "1 byte or more"),
-        ((nl.TensorSpec(shape), shape), {}, "give the spec alone"),
+        ((nl.TensorSpec(shape), shape), {}, "give only the spec"),
         (("NCHW", shape), {"compare": nl.TensorSpec((1, 3, 8, 9))}, "is not"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
@@ -303,37 +96,6 @@ def test_bad_input() -> None:
     for scale in (0, -1, float("nan")):
         with pytest.raises(nl.NpuLayoutError, match="above 0"):
             nl.explain("NCHW", shape).to_png(scale=scale)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_colours_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "TERM", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    assert colour_depth(Terminal())[0] == 8 and colour_depth(io.StringIO())[0] == 0
-    assert colour_depth(io.StringIO(), "always")[0] == 8 and colour_depth(Terminal(), "never")[0] == 0
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    assert colour_depth(Terminal())[0] == 24
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert colour_depth(Terminal())[0] == 0 and colour_depth(Terminal(), "always")[0] == 24
-    monkeypatch.setenv("NO_COLOR", "")  # https://no-color.org: "not an empty string"
-    assert colour_depth(Terminal())[0] == 24
-
-
-def test_cells_in_a_terminal() -> None:
-    found = nl.explain("NHWC", (1, 3, 2, 2), "uint8", gray=True)
-    assert "\x1b" not in found.terminal(0) and "[0.00] [1.00] [2.00]" in found.terminal(0)
-    red, green, blue = ("\x1b[1;48;2;{};{};{};".format(*colour) for colour in DISTINCT[:3])
-    coloured = found.terminal(24, columns=1)  # nothing beside each other
-    memory = next(line for line in coloured.splitlines() if line.count(red) and line.count(green) == 1 and "h0" in line)
-    assert memory.index(red) < memory.index(green) < memory.index(blue)
-    assert "\x1b[1;48;5;" in found.terminal(8)
-    wide, narrow = (nl.explain("NHWC", (1, 3, 4, 4), compare="NCHW").terminal(0, n) for n in (400, 60))
-    assert any("NHWC memory" in line and "NCHW memory" in line for line in wide.splitlines())
-    assert not any("NHWC memory" in line and "NCHW memory" in line for line in narrow.splitlines())
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ HOUSE = Path(nl.__file__).parent
 
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
-    "arrays.format_loss": {"cv2"},
+    "arrays.watched_call": {"cv2"},
     "frames.preprocessor": {"cv2"},
     "frames.geometry": {"cv2"},
     "ops.resizing": {"cv2"},

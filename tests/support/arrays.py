@@ -72,3 +72,8 @@ def tags(axes: str) -> list[str]:
 def bits(x: np.ndarray) -> Any:
     """What to compare where values may be anything: the objects, or the bytes in C order."""
     return x.tolist() if x.dtype.hasobject else x.tobytes()
+
+
+def in_elements(x: np.ndarray) -> tuple[int, ...]:
+    """The strides, counted in elements."""
+    return tuple(s // x.itemsize for s in x.strides)
