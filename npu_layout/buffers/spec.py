@@ -189,7 +189,8 @@ class TensorSpec:
 
     def offset(self, *index: Any) -> Any:
         """Element offset in the buffer of a logical index: int for ints, int64 array for integer arrays.
-        IndexError outside the shape."""
+        IndexError outside the shape.
+        """
         return self.storage.offset(*index)
 
     def flat(self, buffer: Any) -> np.ndarray:
@@ -233,7 +234,8 @@ class TensorSpec:
 
     def view(self, flat: Any) -> np.ndarray:
         """The buffer as a strided array with the logical axes: no copy, of the stored dtype (bfloat16: its bits in
-        uint16), read-only if the buffer is. Raises LayoutError where no single view exists; for the rest see `flat`."""
+        uint16), read-only if the buffer is. Raises LayoutError where no single view exists; for the rest see `flat`.
+        """
         if self.element.nibbles:
             raise LayoutError(f"{self.describe()}: half bytes cannot be viewed without a copy; use unpack")
         strides = self.storage.view_strides()
@@ -439,7 +441,8 @@ class TensorSpec:
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
         """The spec of `d`, to_dict's result; what is missing is default. NpuLayoutError on an unknown or missing
-        key."""
+        key.
+        """
         if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
             got = sorted(d, key=str) if isinstance(d, dict) else d
             raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
