@@ -150,7 +150,7 @@ class Layout:
     def plain(cls, axes: str) -> Layout:
         """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
 
-        Nothing is checked: the caller guarantees that the letters differ.
+        Raises nothing: the caller guarantees that the letters differ.
         """
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
