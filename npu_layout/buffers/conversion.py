@@ -1,4 +1,4 @@
-"""plan: a stored tensor into another stored tensor, worked out once, for a hot loop."""
+"""Convert buffers of one TensorSpec into buffers of another, planned once for a hot loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Plan, check_out
 from ..layouts import plan as cached_plan
-from .spec import TensorSpec, check_shape
+from .spec import TensorSpec
+from .unpacking import quantized_axis
 
 
 class Conversion:
@@ -58,7 +59,7 @@ class Conversion:
             got = f"{out.shape} of strides {out.strides}" if isinstance(out, np.ndarray) else type(out).__name__
             raise NpuLayoutError(f"out for {target.describe()}: expected {target.size} contiguous elements, got {got}")
         check_out(out, out.shape, target.stored, flat, target.describe)
-        check_shape(target, out.shape, "out")
+        target._check_order(out.shape, "out")
         self._run(flat, out.reshape(-1))
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
             self._fitted = buffer.dtype, buffer.shape, out.dtype, out.shape
@@ -128,16 +129,16 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
                 f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
                 f"expected a quantization, or a dtype that holds {source.dtype}"
             )
-        return None if given is None or to_kind != "f" else given.affine(_axis(source), to_stored=False)
-    stored = wanted.affine(_axis(target), to_stored=True)
+        return None if given is None or to_kind != "f" else given.affine(quantized_axis(source), to_stored=False)
+    stored = wanted.affine(quantized_axis(target), to_stored=True)
     if given is None:
         return stored
-    if given.axis is not None and wanted.axis is not None and _axis(source) != _axis(target):
+    if given.axis is not None and wanted.axis is not None and quantized_axis(source) != quantized_axis(target):
         raise LayoutError(
-            f"plan: {source.describe()} is quantised along {_axis(source)} and {target.describe()} along "
-            f"{_axis(target)}; expected one axis"
+            f"plan: {source.describe()} is quantised along {quantized_axis(source)} and {target.describe()} along "
+            f"{quantized_axis(target)}; expected one axis"
         )
-    real = given.affine(_axis(source), to_stored=False)
+    real = given.affine(quantized_axis(source), to_stored=False)
     axis = real.axis if wanted.axis is None else stored.axis
     return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
 
@@ -145,9 +146,4 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
 def _means(spec: TensorSpec) -> Any:
     """What stored integers mean: scales and zero points, and the letter of the axis that they belong to."""
     q = spec.quantization
-    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else _axis(spec))
-
-
-def _axis(spec: TensorSpec) -> str:
-    assert spec.quantization is not None
-    return spec.axes[spec.quantization.axis or 0]
+    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else quantized_axis(spec))

@@ -47,7 +47,8 @@ def kernel_name(dtype: np.dtype[Any]) -> str:
 
 def element(dtype: Any) -> Element:
     """The stored type behind a numpy dtype or one of bfloat16, int4, uint4, int4_high, uint4_high. LayoutError
-    for what is no number."""
+    for what is no number.
+    """
     try:
         return _known(dtype)
     except TypeError:  # what has no hash, such as some dtypes

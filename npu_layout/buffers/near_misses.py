@@ -14,7 +14,8 @@ _BLOCKS = (4, 8, 16, 32, 64)  # what vendors pad to
 
 def same_order(storage: Storage, shape: Shape, per_item: int = 1) -> bool:
     """Whether a C array of `shape`, of so many elements an item, may be this memory: where the one steps the other
-    does too, so that they differ in how finely they tell neighbours apart, and in dimensions of 1."""
+    does too, so that they differ in how finely they tell neighbours apart, and in dimensions of 1.
+    """
     steps = {abs(stride) for extent, stride in zip(storage.storage_shape, storage.strides) if extent > 1} - {1}
     asked = {stride * per_item for extent, stride in zip(shape, c_strides(shape)) if extent > 1 and stride > 1}
     return asked <= steps or steps <= asked

@@ -141,14 +141,16 @@ class Quantization:
     @classmethod
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point.
-        Arguments and LayoutError as for `Quantization`."""
+        Arguments and LayoutError as for `Quantization`.
+        """
         zero_points = [-v for v in _values("offset", offset, axis)]
         return cls(scale, zero_points if axis is not None else zero_points[0], axis)
 
     @classmethod
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
         """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is
-        not positive or not a number; m and axis as `Quantization` has scale and axis."""
+        not positive or not a number; m and axis as `Quantization` has scale and axis.
+        """
         multiplier = np.asarray(_values("multiplier", m, axis), np.float64)
         if not (multiplier > 0).all():
             raise LayoutError(f"quantization multiplier: expected positive numbers, got {m!r}")
@@ -156,7 +158,8 @@ class Quantization:
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """The kernel's arithmetic: to stored integers, or to real values with `to_stored` False; `axis` is the letter
-        of self.axis. Raises nothing."""
+        of self.axis. Raises nothing.
+        """
         if to_stored:
             return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
         return Affine(axis, self._zero_points, self._scales, None, None)

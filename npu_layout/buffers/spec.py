@@ -1,4 +1,4 @@
-"""TensorSpec: a layout bound to a shape and a dtype. It checks every buffer, and views, unpacks and packs it."""
+"""Describe a flat buffer as a tensor: check, view, unpack and pack it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import (
-    Affine,
     Layout,
     LayoutLike,
-    Plan,
     Shape,
     Storage,
     apart,
@@ -28,6 +26,7 @@ from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
 from .quantization import Quantization
+from .unpacking import Unpacking, plan_unpacking, quantized_axis, real_values
 
 _FIELDS = (
     "shape",
@@ -99,6 +98,8 @@ class TensorSpec:
     name: str
     storage: Storage
     element: Element
+    _plans: dict[Any, Unpacking]  # by `to` and `dtype`
+    _shapes: set[Shape]  # of buffers that passed every check
 
     def __init__(
         self,
@@ -189,7 +190,8 @@ class TensorSpec:
 
     def offset(self, *index: Any) -> Any:
         """Element offset in the buffer of a logical index: int for ints, int64 array for integer arrays.
-        IndexError outside the shape."""
+        IndexError outside the shape.
+        """
         return self.storage.offset(*index)
 
     def flat(self, buffer: Any) -> np.ndarray:
@@ -212,7 +214,7 @@ class TensorSpec:
                     f"{self.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
                 )
             if buffer.size == self.element.buffer_size(self.size):
-                check_shape(self, buffer.shape, "buffer")
+                self._check_order(buffer.shape, "buffer")
             array = plain_array(buffer).reshape(-1)
         else:
             try:
@@ -231,9 +233,24 @@ class TensorSpec:
             )
         return array if array.dtype == self.stored else array.view(self.stored)
 
+    def _check_order(self, shape: Shape, what: str) -> None:
+        """Raise LayoutError if a C array of this shape, as long as the buffer, has another order of axes."""
+        if shape in self._shapes:
+            return
+        if not same_order(self.storage, shape, 2 if self.element.nibbles else 1):
+            plain = self.storage_strides == c_strides(self.storage_shape)
+            strides = "" if plain else f" of strides {self.storage_strides}"
+            raise LayoutError(
+                f"{what} has shape {shape}, {order_words(self.storage, shape)}; "
+                f"{self.describe()} is stored as {self.storage_shape}{strides}. If its memory is in the order of "
+                f"{self.layout} all the same, give {what}.reshape(-1)"
+            )
+        self._shapes.add(shape)
+
     def view(self, flat: Any) -> np.ndarray:
         """The buffer as a strided array with the logical axes: no copy, of the stored dtype (bfloat16: its bits in
-        uint16), read-only if the buffer is. Raises LayoutError where no single view exists; for the rest see `flat`."""
+        uint16), read-only if the buffer is. Raises LayoutError where no single view exists; for the rest see `flat`.
+        """
         if self.element.nibbles:
             raise LayoutError(f"{self.describe()}: half bytes cannot be viewed without a copy; use unpack")
         strides = self.storage.view_strides()
@@ -283,7 +300,7 @@ class TensorSpec:
         # The usual case of a hot loop; else the checks below say why.
         if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
             fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted
-            if fit and flat.shape in self.__dict__["_shapes"] and move.attempt(flat, out):
+            if fit and flat.shape in self._shapes and move.attempt(flat, out):
                 return out
         array = self.flat(flat)
         if out is None and copy is not True and shares:
@@ -306,53 +323,21 @@ class TensorSpec:
             np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
-            affine = self._affine(wanted)
+            affine = real_values(self, wanted)
             plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out
 
-    def _affine(self, wanted: np.dtype[Any]) -> Affine | None:
-        if self.quantization is None or wanted.kind != "f":
-            return None
-        return self.quantization.affine(self._channel(), to_stored=False)
-
-    def _channel(self) -> str:
-        assert self.quantization is not None
-        return self.axes[self.quantization.axis] if self.quantization.axis is not None else self.axes[0]
-
-    def _unpacking(self, to: LayoutLike | None, dtype: Any) -> tuple[Plan, Shape, np.dtype[Any], bool]:
+    def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
         key = (to, dtype)
         try:
-            cached: tuple[Plan, Shape, np.dtype[Any], bool] | None = self.__dict__["_plans"].get(key)
+            cached: Unpacking | None = self._plans.get(key)
         except TypeError:
             cached, key = None, (None, ())
         if cached is not None:
             return cached
-        kind, quantised = self.element, self.quantization is not None
-        wanted = np.dtype(np.float32 if quantised else kind.unpacked) if dtype is None else element(dtype).unpacked
-        if isinstance(dtype, str) and element(dtype).name != element(dtype).unpacked.name:
-            raise NpuLayoutError(f"{self.describe()}: cannot unpack to {dtype!r}; expected a numpy dtype")
-        if wanted.kind != "f" and not np.can_cast(kind.unpacked, wanted, "safe"):
-            raise NpuLayoutError(
-                f"{self.describe()}: cannot unpack to {wanted} without losing values; "
-                f"expected {kind.unpacked} or a float dtype"
-            )
-        layout = Layout.plain(self.axes) if to is None else as_layout(to)
-        if sorted(layout.axes) != sorted(self.axes):
-            raise LayoutError(
-                f"{self.describe()}: to={layout} has axes {layout.axes}, expected the letters {self.axes}"
-            )
-        if layout.axes != self.axes:
-            layout = Layout(layout.tag, self.axes)
-        target = Storage.bind(layout, self.shape)
-        kernel = kind.kernel if not kind.nibbles else kind.unpacked.name
-        move = plan(self.storage, target, kernel, kernel_name(wanted), self._affine(wanted))
-        loops = move.boxes[0].loops
-        moved = len(move.boxes) == 1 and not move.fills and (not loops or loops == ((loops[0][0], 1, 1, 0),))
-        moved = moved or (self.storage == target)
-        shares = moved and wanted == self.stored and move.arithmetic.moves_only and not kind.nibbles
-        result = move, target.storage_shape, wanted, shares
+        result = plan_unpacking(self, to, dtype)
         if dtype is None or isinstance(dtype, (str, type)):
-            self.__dict__["_plans"][key] = result
+            self._plans[key] = result
         return result
 
     def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
@@ -387,7 +372,7 @@ class TensorSpec:
                     f"tensor has dtype {array.dtype}; {self.describe()} stores integers and is not quantised: "
                     f"give the spec a quantization, or integers"
                 )
-            affine = self.quantization.affine(self._channel(), to_stored=True)
+            affine = self.quantization.affine(quantized_axis(self), to_stored=True)
         elif kind.unpacked.kind in "iub":
             self._check_range(array)
         length = kind.buffer_size(self.size)
@@ -439,7 +424,8 @@ class TensorSpec:
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
         """The spec of `d`, to_dict's result; what is missing is default. NpuLayoutError on an unknown or missing
-        key."""
+        key.
+        """
         if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
             got = sorted(d, key=str) if isinstance(d, dict) else d
             raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
@@ -459,22 +445,6 @@ def _default_axes(tag: str) -> str | None:
         return Layout(tag).axes
     except LayoutError:  # some are refused as tags, such as WHCN, but name axes
         return None
-
-
-def check_shape(spec: TensorSpec, shape: Shape, what: str) -> None:
-    """Raise LayoutError where a C array of this shape, of as many items as the spec's buffer, is of another order."""
-    known: set[Shape] = spec.__dict__["_shapes"]
-    if shape in known:
-        return
-    if not same_order(spec.storage, shape, 2 if spec.element.nibbles else 1):
-        plain = spec.storage_strides == c_strides(spec.storage_shape)
-        strides = "" if plain else f" of strides {spec.storage_strides}"
-        raise LayoutError(
-            f"{what} has shape {shape}, {order_words(spec.storage, shape)}; "
-            f"{spec.describe()} is stored as {spec.storage_shape}{strides}. If its memory is in the order of "
-            f"{spec.layout} all the same, give {what}.reshape(-1)"
-        )
-    known.add(shape)
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:

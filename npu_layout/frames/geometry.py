@@ -1,9 +1,8 @@
-"""The way back to the frame: what resizing, padding and cropping really did, and its exact inverse."""
+"""Map points, boxes and masks between a camera frame and the network input that was made of it."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import plain_array
+from ..support import plain_array, whole_numbers
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]
@@ -23,7 +22,7 @@ class Geometry:
     """What was done to a frame to make a network's input, in whole pixels; frozen and hashable.
 
     The part `crop_xyxy` of the frame is resized to `resized_wh` and then padded by `pad_ltrb` to `input_wh`.
-    What does not apply holds the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), and resized_wh
+    What does not apply is the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), and resized_wh
     = input_wh.
 
     **Points are pixel centres**, as in `cv2.resize`: the point (3, 5) is the middle of column 3, row 5, and the frame
@@ -73,7 +72,7 @@ class Geometry:
     def __post_init__(self) -> None:
         for field in fields(self):
             size = field.name.endswith("_wh")
-            whole = _whole(field.name, getattr(self, field.name), 2 if size else 4, 1 if size else 0)
+            whole = whole_numbers(field.name, getattr(self, field.name), 2 if size else 4, 1 if size else 0)
             object.__setattr__(self, field.name, whole)
         left, top, right, bottom = self.pad_ltrb
         total = (left + self.resized_wh[0] + right, top + self.resized_wh[1] + bottom)
@@ -90,7 +89,7 @@ class Geometry:
 
     @classmethod
     def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True) -> Geometry:
-        """The whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
+        """Fit the whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
 
         The scale is min(input_w / frame_w, input_h / frame_h): one side fits exactly, the other is rounded to the
         nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
@@ -115,7 +114,7 @@ class Geometry:
 
     @classmethod
     def stretch(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
-        """The whole frame, resized to the whole input whatever the aspect; arguments and errors as for `letterbox`.
+        """Resize the whole frame to the whole input, whatever the aspect; arguments and errors as for `letterbox`.
 
         >>> Geometry.stretch((640, 480), (300, 300)).boxes_to_frame([0, 0, 300, 300]).tolist()
         [0.0, 0.0, 640.0, 480.0]
@@ -125,7 +124,7 @@ class Geometry:
 
     @classmethod
     def crop(cls, frame_wh: Pair, input_wh: Pair) -> Geometry:
-        """The largest centred part of the frame with the input's aspect, resized to the whole input.
+        """Resize the largest centred part of the frame that has the input's aspect to the whole input.
 
         One side is the frame's, the other the most whole frame pixels (at least 1) that do not exceed the aspect. Of
         an odd number of pixels left out, the larger part is at the right and bottom. Arguments and errors as for
@@ -192,12 +191,12 @@ class Geometry:
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """A mask or map over the whole input, padding included -> the frame; 0 outside crop_xyxy.
+        """Map a mask over the whole input, padding included, to the frame; 0 outside crop_xyxy.
 
         Parameters
         ----------
         mask
-            (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells are taken to share the whole input
+            (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells share the whole input
             evenly, so a network's 46x46 output over a 368x368 input needs no resizing first.
         interpolation
             "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
@@ -222,7 +221,7 @@ class Geometry:
         return self._resampled(mask, interpolation, to_frame=True)
 
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """A mask over the whole frame -> the input, 0 in the padding; else as `mask_to_frame`.
+        """Map a mask over the whole frame to the input, 0 in the padding; else as `mask_to_frame`.
 
         "linear" leaves out the mask's cells whose centre lies outside crop_xyxy.
         """
@@ -287,31 +286,20 @@ MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
 }
 
 
-def _whole(name: str, values: Any, count: int, least: int) -> tuple[int, ...]:
-    try:
-        numbers = tuple(operator.index(v) for v in values if not isinstance(v, (bool, np.bool_)))
-        fits = len(numbers) == len(values) == count and min(numbers) >= least
-    except TypeError:
-        fits = False
-    if not fits:
-        raise NpuLayoutError(f"{name}: expected {count} whole numbers of at least {least}, got {values!r}")
-    return numbers
-
-
 def _sizes(frame_wh: Any, input_wh: Any) -> tuple[Pair, Pair]:
-    frame_w, frame_h = _whole("frame_wh", frame_wh, 2, 1)
-    input_w, input_h = _whole("input_wh", input_wh, 2, 1)
+    frame_w, frame_h = whole_numbers("frame_wh", frame_wh, 2, 1)
+    input_w, input_h = whole_numbers("input_wh", input_wh, 2, 1)
     return (frame_w, frame_h), (input_w, input_h)
 
 
 def _round_div(a: int, b: int) -> int:
-    """a / b to the nearest whole number, half to even, for any size of a and b."""
+    """Return a / b to the nearest whole number, half to even, for any size of a and b."""
     quotient, rest = divmod(a, b)
     return quotient + (2 * rest > b or (2 * rest == b and quotient % 2))
 
 
 def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[Any]]:
-    """A float64 copy, and the dtype of the result."""
+    """Return a float64 copy, and the dtype of the result."""
     expected = f"{name}: expected integers or floats of shape (..., {last})"
     array = plain_array(values, expected=expected)
     if array.shape == (0,):
@@ -333,8 +321,10 @@ def _mask(mask: Any, linear: bool) -> np.ndarray:
 
 
 def _positions(count: int, start: int, extent: int, size: int, cells: int) -> tuple[np.ndarray, int]:
-    """Edge positions, in cells, of `count` pixel centres spread over start..start + extent of `size`: numerators and
-    their denominator, all even, exact."""
+    """Return edge positions, in cells, of `count` pixel centres spread over start..start + extent of `size`.
+
+    Exact, as numerators and their denominator; all are even.
+    """
     denominator = 4 * count * size
     kind: Any = np.int64 if denominator * (cells + 1) < 2**62 else object
     pixels = np.arange(count).astype(kind)

@@ -1,4 +1,4 @@
-"""The one gray rule, for every layout."""
+"""Convert images in any layout to grayscale, bit-equal to OpenCV."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ import numpy as np
 
 from .. import kernels
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout, LayoutLike, as_layout, check_distinct, check_out, logical_shape, repack
+from ..layouts import (
+    CHANNEL_ORDERS,
+    COLOR_ORDERS,
+    Layout,
+    LayoutLike,
+    as_layout,
+    check_distinct,
+    check_out,
+    logical_shape,
+    repack,
+)
 from ..support import plain_array
 
-_ORDERS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}  # where blue, green and red are
 Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _DTYPES = ("uint8", "uint16", "float32")
 
@@ -26,7 +35,7 @@ def to_gray(
     to: LayoutLike | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Grayscale of an image stored in any layout: a copy, same dtype.
+    """Return the grayscale of an image stored in any layout: a copy, same dtype.
 
     Parameters
     ----------
@@ -73,7 +82,7 @@ def to_gray(
 
 
 class Graying(NamedTuple):
-    """What to_gray knows of a layout and a shape: how the channels and the result are viewed."""
+    """How to view the channels and the result for one layout and shape."""
 
     source: Layout
     plain: Layout
@@ -87,7 +96,7 @@ class Graying(NamedTuple):
     order: tuple[int, ...]
 
     def views(self, image: np.ndarray, gray: np.ndarray) -> Views:
-        """Blue, green, red and the result, of one shape; no copy."""
+        """Return blue, green, red and the result as views of one shape; no copy."""
         blue, green, red = self.channels
         result = gray[self.pixel].reshape(self.split).transpose(self.order)
         return image[blue], image[green], image[red], result
@@ -98,47 +107,59 @@ def _graying(
     layout: LayoutLike, stored: tuple[int, ...], dtype: np.dtype[Any], order: str, to: LayoutLike | None
 ) -> Graying:
     source = as_layout(layout)
-    if order not in _ORDERS:
-        raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}")
-    if dtype.name not in _DTYPES or not dtype.isnative:
-        raise NpuLayoutError(f"image of layout {source}: expected dtype {', '.join(_DTYPES)}, got {dtype}")
-    shape = dict(zip(source.axes, logical_shape(source, stored)))
-    if shape.get("C", 0) < 3:
-        raise LayoutError(
-            f"image of layout {source} and shape {stored}: expected an axis C of at least 3, got {shape.get('C')}"
-        )
-    if 0 in stored:
-        raise LayoutError(f"image of layout {source} is empty: shape {stored}")
-    shape["C"] = 1
+    extents = _checked_extents(source, stored, dtype, order)
     plain = Layout.plain(source.letters)
     target = plain if to is None else as_layout(to)
     if sorted(target.axes) != sorted(plain.axes):
         raise LayoutError(f"to={target}: expected the axes {plain.axes} of layout {source}, got {target.axes}")
-    letters = [letter for letter in source.letters if letter != "C"]
-    dims = [dim for dim in source.dims if source.axes[dim.axis] != "C"]
-    split: list[int] = []
-    where: list[tuple[int, int]] = []
-    for letter in letters:
-        mine = sorted((d for d in dims if source.axes[d.axis] == letter), key=lambda d: (-d.step, d.block > 0))
-        inner = math.prod(dim.block for dim in mine[1:])
-        split += [shape[letter] // inner, *(dim.block for dim in mine[1:])]
-        where += [(dim.axis, dim.step if dim.block else 0) for dim in mine]
+    split, axes = _split(source, extents)
     return Graying(
         source,
         plain,
         Layout(target.tag),
-        tuple(shape[a] for a in plain.axes),
-        target.storage_shape([shape[a] for a in target.axes]),
+        tuple(extents[a] for a in plain.axes),
+        target.storage_shape([extents[a] for a in target.axes]),
         target.tag == plain.tag,
-        tuple(_channel(source, c) for c in _ORDERS[order]),
+        tuple(_channel(source, c) for c in CHANNEL_ORDERS[order].bgr),
         tuple(0 if letter == "C" else slice(None) for letter in source.letters),
-        tuple(split),
-        tuple(where.index((dim.axis, dim.step if dim.block else 0)) for dim in dims),
+        split,
+        axes,
     )
 
 
+def _checked_extents(source: Layout, stored: tuple[int, ...], dtype: np.dtype[Any], order: str) -> dict[str, int]:
+    """Return the extents of the gray image by letter, C = 1; an error if the image has no colours to read."""
+    if order not in COLOR_ORDERS:
+        raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}")
+    if dtype.name not in _DTYPES or not dtype.isnative:
+        raise NpuLayoutError(f"image of layout {source}: expected dtype {', '.join(_DTYPES)}, got {dtype}")
+    extents = dict(zip(source.axes, logical_shape(source, stored)))
+    if extents.get("C", 0) < 3:
+        raise LayoutError(
+            f"image of layout {source} and shape {stored}: expected an axis C of at least 3, got {extents.get('C')}"
+        )
+    if 0 in stored:
+        raise LayoutError(f"image of layout {source} is empty: shape {stored}")
+    return {**extents, "C": 1}
+
+
+def _split(source: Layout, extents: dict[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of a plain image with its axes split into the blocks of `source`, and their order there."""
+    dims = [dim for dim in source.dims if source.axes[dim.axis] != "C"]
+    split: list[int] = []
+    places: list[tuple[int, int]] = []
+    for letter in source.letters:
+        if letter == "C":
+            continue
+        own = sorted((d for d in dims if source.axes[d.axis] == letter), key=lambda d: (-d.step, d.block > 0))
+        inner = math.prod(dim.block for dim in own[1:])
+        split += [extents[letter] // inner, *(dim.block for dim in own[1:])]
+        places += [(dim.axis, dim.step if dim.block else 0) for dim in own]
+    return tuple(split), tuple(places.index((dim.axis, dim.step if dim.block else 0)) for dim in dims)
+
+
 def gray_views(image: np.ndarray, layout: Layout, gray: np.ndarray) -> Views:
-    """Blue, green, red and the result `gray` (plain, C = 1) as the kernel takes them: views of one shape."""
+    """Return blue, green, red and the result `gray` (plain, C = 1) as views of one shape, for the kernel."""
     return _graying(layout, image.shape, image.dtype, "BGR", None).views(image, gray)
 
 

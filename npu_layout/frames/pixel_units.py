@@ -1,4 +1,4 @@
-"""mean and std against the pixels that they are for and the integers that are to hold what they make."""
+"""Check that mean and std are in pixel units and fit the quantization of the network input."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "ImageNet's mean and std": IMAGENET,
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
-_CUT = 0.49  # share of the pixel values that no calibration cuts off; a mean left out of a symmetric one does
+_CUT = 0.49  # share of the pixel values that no calibration clamps; a mean left out of a symmetric one does
 _NEAR = 0.25  # share of what a target holds that a usual range may be off by
 
 Values = tuple[float, ...]
 
 
 def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
-    """{what it is: the usual (mean, std) of models that take `color`}, one for each channel in its order, plain pixels
-    first."""
+    """Return {description: the usual (mean, std) of models that read `color`}, plain pixels first.
+
+    One mean and one std for each channel, in the order of `color`.
+    """
     step = -1 if color == "BGR" else 1
 
     def ordered(values: Any) -> Values:
@@ -38,7 +40,7 @@ def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
 
 
 def check_units(mean: Values, std: Values) -> None:
-    """NpuLayoutError where a mean and a std are those of pixels from 0 to 1."""
+    """Raise NpuLayoutError if mean and std are those of pixels from 0 to 1."""
     if any(mean) and all(abs(v) < 1 for v in (*mean, *std)):
         meant = " and ".join(f"{k}={said([v * 255 for v in of])}" for k, of in (("mean", mean), ("std", std)))
         raise NpuLayoutError(
@@ -48,8 +50,10 @@ def check_units(mean: Values, std: Values) -> None:
 
 
 def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values, std: Values, color: str) -> None:
-    """NpuLayoutError where `dtype`, so quantised, cannot hold most of what `mean` and `std` make of the pixels 0 to
-    255. One mean and std for each channel of `color`; the quantization is per tensor or per channel."""
+    """Raise NpuLayoutError if `dtype`, so quantised, clamps most of what `mean` and `std` make of the pixels 0 to 255.
+
+    One mean and std for each channel of `color`; the quantization is per tensor or per channel.
+    """
     info = np.iinfo(dtype)
     scale, zero_point = (
         np.broadcast_to(np.asarray(v, np.float64), len(mean)) for v in (quantization.scale, quantization.zero_point)
@@ -70,7 +74,7 @@ def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values,
 
 
 def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
-    """The usual mean and std whose range is nearest to this one in the worst channel, in words; "" where none is."""
+    """Return, in words, the usual mean and std of the nearest range in the worst channel; "" if none is near."""
 
     def off(given: tuple[Values, Values]) -> float:
         mean, std = map(np.asarray, given)
@@ -81,6 +85,6 @@ def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
 
 
 def said(values: Any) -> str:
-    """One number where all are equal."""
+    """Return the numbers in words; one number if all are equal."""
     numbers = [f"{v:.6g}" for v in values]
     return numbers[0] if len(set(numbers)) == 1 else f"[{', '.join(numbers)}]"

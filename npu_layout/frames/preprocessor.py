@@ -1,4 +1,4 @@
-"""Preprocessor: a camera frame becomes exactly the buffer that the accelerator wants."""
+"""Turn camera frames into the exact input buffer of an accelerator."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Affine, Layout, Plan, Storage, check_out, overlap, plan, repack
-from ..support import plain_array
+from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan, repack
+from ..support import per_channel, plain_array
 from .geometry import MODES, Geometry
 from .pixel_units import check_range, check_units
 
-# Channels of each order, and where red, green and blue are.
-_ORDERS = {
-    "BGR": (3, (2, 1, 0)),
-    "RGB": (3, (0, 1, 2)),
-    "BGRA": (4, (2, 1, 0)),
-    "RGBA": (4, (0, 1, 2)),
-    "GRAY": (1, ()),
-}
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
-_TARGETS = ("BGR", "RGB", "GRAY")
 INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
     "linear": "INTER_LINEAR",
     "cubic": "INTER_CUBIC",
     "area": "INTER_AREA",
+}
+_CHOICES = {
+    "resize": tuple(MODES),
+    "interpolation": tuple(INTERPOLATIONS),
+    "source": tuple(CHANNEL_ORDERS),
+    "color": (*COLOR_ORDERS, "GRAY"),
 }
 
 
@@ -95,30 +92,14 @@ class Preprocessor:
     ) -> None:
         if not isinstance(target, TensorSpec):
             raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
-        for what, value, known in (
-            ("resize", resize, tuple(MODES)),
-            ("interpolation", interpolation, tuple(INTERPOLATIONS)),
-            ("source", source, tuple(_ORDERS)),
-            ("color", color, _TARGETS),
-        ):
-            if value not in known:
-                raise NpuLayoutError(f"{what}: expected one of {', '.join(known)}, got {value!r}")
-        extents = dict(zip(target.axes, target.shape))
-        channels = _ORDERS[color][0]
-        if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
-            raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
-        if extents["C"] != channels:
-            raise NpuLayoutError(
-                f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
-                f"{channels}"
-            )
-        if target.element.nibbles:
-            raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
+        _check_choices(resize=resize, interpolation=interpolation, source=source, color=color)
+        extents = _checked_target(target, color)
+        channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
         self.source, self.color = source, color
-        self._mean = _per_channel("mean", mean, channels)
-        self._std = _per_channel("std", std, channels)
-        self._pad = _per_channel("pad_value", pad_value, channels)
+        self._mean = _numbers("mean", mean, channels)
+        self._std = _numbers("std", std, channels)
+        self._pad = _numbers("pad_value", pad_value, channels)
         with np.errstate(all="ignore"):
             if not np.isfinite(np.asarray(self._mean, np.float32)).all():
                 raise NpuLayoutError(f"mean: expected numbers that float32 holds, got {mean!r}")
@@ -128,17 +109,7 @@ class Preprocessor:
         if any(not 0 <= p <= 255 for p in self._pad):
             raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
         plain = not any(self._mean) and all(s == 1 for s in self._std)
-        if target.element.unpacked.kind != "f" and target.quantization is None:
-            if target.dtype != "uint8":
-                raise NpuLayoutError(
-                    f"target {target.describe()} is not quantised, so it takes pixels as they are: expected dtype "
-                    f"uint8, or give the TensorSpec a quantization"
-                )
-            if not plain:
-                raise NpuLayoutError(
-                    f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
-                    f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
-                )
+        _check_unquantised(target, plain, mean, std)
         self._affine = self._arithmetic(plain)
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
@@ -225,7 +196,7 @@ class Preprocessor:
         return buffer, geometries
 
     def _frame(self, index: int, frame: Any) -> np.ndarray:
-        channels = _ORDERS[self.source][0]
+        channels = CHANNEL_ORDERS[self.source].channels
         if isinstance(frame, np.ndarray):
             given: np.ndarray = frame if type(frame) is np.ndarray else plain_array(frame)
             image = given[..., None] if given.ndim == 2 and channels == 1 else given
@@ -241,7 +212,7 @@ class Preprocessor:
 
     @property
     def _canvas_channels(self) -> int:
-        return 1 if self.color == "GRAY" else _ORDERS[self._canvas_order][0]
+        return 1 if self.color == "GRAY" else CHANNEL_ORDERS[self._canvas_order].channels
 
     @property
     def _canvas_order(self) -> str:
@@ -315,9 +286,9 @@ class Preprocessor:
     def _channel_map(self) -> tuple[int, ...]:
         """For each channel of the model, the canvas's channel that it comes from."""
         if self._canvas_channels == 1:
-            return (0,) * _ORDERS[self.color][0]
-        colours = _ORDERS[self._canvas_order][1]
-        order = _ORDERS[self.color][1]
+            return (0,) * CHANNEL_ORDERS[self.color].channels
+        colours = CHANNEL_ORDERS[self._canvas_order].rgb
+        order = CHANNEL_ORDERS[self.color].rgb
         by_model = sorted(range(3), key=lambda rgb: order[rgb])
         return tuple(colours[rgb] for rgb in by_model)
 
@@ -347,11 +318,45 @@ def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int])
     return MODES[resize](frame_wh, input_wh)
 
 
-def _per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
-    try:
-        values = plain_array(given)
-    except NpuLayoutError:
-        values = np.empty(0, object)
-    if values.dtype.kind not in "iuf" or values.size not in (1, channels) or not np.isfinite(values).all():
-        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
-    return tuple(np.broadcast_to(values.astype(np.float64).reshape(-1), (channels,)).tolist())
+def _check_choices(**given: str) -> None:
+    for what, value in given.items():
+        if value not in _CHOICES[what]:
+            raise NpuLayoutError(f"{what}: expected one of {', '.join(_CHOICES[what])}, got {value!r}")
+
+
+def _checked_target(target: TensorSpec, color: str) -> dict[str, int]:
+    """Return the extents of `target` by letter; NpuLayoutError if it is no image of `color` in whole bytes."""
+    if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
+        raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
+    extents = dict(zip(target.axes, target.shape))
+    channels = CHANNEL_ORDERS[color].channels
+    if extents["C"] != channels:
+        raise NpuLayoutError(
+            f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
+            f"{channels}"
+        )
+    if target.element.nibbles:
+        raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
+    return extents
+
+
+def _check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> None:
+    """Raise NpuLayoutError if `target` stores plain integers that are not the pixels as they are."""
+    if target.element.unpacked.kind == "f" or target.quantization is not None:
+        return
+    if target.dtype != "uint8":
+        raise NpuLayoutError(
+            f"target {target.describe()} is not quantised, so it takes pixels as they are: expected dtype "
+            f"uint8, or give the TensorSpec a quantization"
+        )
+    if not plain:
+        raise NpuLayoutError(
+            f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
+            f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
+        )
+
+
+def _numbers(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    """Return one number for each channel."""
+    numbers = per_channel(what, given, channels)
+    return numbers if len(numbers) == channels else numbers * channels

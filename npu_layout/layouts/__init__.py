@@ -1,25 +1,13 @@
-"""Where the elements of a tensor lie in memory, and the loops that move them from one layout to another.
+"""Where the elements of a tensor are in memory, and the loops that move them from one layout to another.
 
 Imports kernels and support.
 """
 
 from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
-from .layout import Layout, Shape, c_strides, check_extents
-from .planning import (
-    Affine,
-    LayoutLike,
-    Plan,
-    affine_copy,
-    apart,
-    as_layout,
-    check_distinct,
-    check_out,
-    logical_shape,
-    near,
-    overlap,
-    plan,
-    repack,
-)
+from .layout import Layout, LayoutLike, Shape, as_layout, c_strides, check_extents, logical_shape
+from .outputs import apart, check_distinct, check_out, near, overlap
+from .planning import Affine, Plan, affine_copy, plan
+from .repacking import repack
 from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
 from .storage import Storage
 from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED

@@ -1,8 +1,8 @@
-"""Where a layout is defined: a tag such as ``NCHW16c``, parsed once into data that everything else reads.
+"""Describe the order of a tensor's elements in memory by a tag such as ``NCHW16c``.
 
-A storage order splits some axes into (outer, inner block), pads the outer part up to whole blocks and permutes.
-The tag says it in the notation of TVM and oneDNN: an upper-case letter is what remains of an axis after its
-blocks, a number and a lower-case letter are an inner block of that axis, outermost first.
+A storage order splits some axes into (outer part, inner block), pads the outer part to whole blocks and permutes the
+parts. The tag has the notation of TVM and oneDNN: an upper-case letter is what remains of an axis after its blocks, a
+number and a lower-case letter are an inner block of that axis, outermost first.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
 from ..errors import LayoutError
-from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED, SHAPE_DEPENDENT
+from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_name, vendor_name
 
 Shape = tuple[int, ...]
 
@@ -46,20 +46,16 @@ def check_extents(what: str, extents: Sequence[Any]) -> Shape:
 
 
 def c_strides(shape: Sequence[int]) -> Shape:
-    """Strides in elements of a C-contiguous array of `shape`."""
+    """Return the strides, in elements, of a C-contiguous array of `shape`."""
     strides = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         strides[i] = strides[i + 1] * shape[i + 1]
     return tuple(strides)
 
 
-def _key(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).upper()
-
-
-def _meant(tag: str) -> str:
-    """What a tag that cannot be read may be meant to be."""
-    entry = NAMED.get(_key(tag))
+def _suggestion(tag: str) -> str:
+    """Return, in words, what an unreadable tag may be meant to be."""
+    entry = vendor_name(tag)
     if entry is not None:
         block = f", block={entry.block or 16}" if "{block}" in entry.tag else ""
         return f". It is a vendor's name: Layout.named({entry.name!r}{block})"
@@ -67,7 +63,7 @@ def _meant(tag: str) -> str:
 
 
 def _parse(tag: str) -> list[tuple[str, int]]:
-    """Tokens of `tag`: (axis letter, block), block 0 for an outer part."""
+    """Return the tokens of `tag`: (axis letter, block), block 0 for an outer part."""
     tokens: list[tuple[str, int]] = []
     at = 0
     while at < len(tag):
@@ -75,7 +71,7 @@ def _parse(tag: str) -> list[tuple[str, int]]:
         if token is None:
             raise LayoutError(
                 f"layout {tag!r}: cannot read {tag[at:]!r}; expected an upper-case letter (an axis) "
-                f"or a number and a lower-case letter (a block of it), as in NCHW16c{_meant(tag)}"
+                f"or a number and a lower-case letter (a block of it), as in NCHW16c{_suggestion(tag)}"
             )
         outer, block, inner = token.groups()
         tokens.append((outer, 0) if outer else (inner.upper(), int(block)))
@@ -85,7 +81,7 @@ def _parse(tag: str) -> list[tuple[str, int]]:
         raise LayoutError(f"layout {tag!r}: expected at least one axis (an upper-case letter), as in NCHW")
     for letter in outers:
         if outers.count(letter) > 1:
-            raise LayoutError(f"layout {tag!r}: axis {letter} stands there twice")
+            raise LayoutError(f"layout {tag!r}: axis {letter} appears twice")
     for letter, block in tokens:
         if letter not in outers:
             raise LayoutError(
@@ -96,7 +92,7 @@ def _parse(tag: str) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Layout:
-    """A storage order, from its tag. Frozen, hashable; ``str()`` gives the tag.
+    """A storage order, from its tag. Frozen, hashable; ``str()`` returns the tag.
 
     Parameters
     ----------
@@ -104,7 +100,7 @@ class Layout:
         Upper-case letter: an axis (what remains of it after its blocks). Number and lower-case letter: an inner
         block of that axis. Outermost first. Any letters, any number of axes.
     axes
-        The logical order of the axes, where it is not the default: N C D H W for tags made of those letters
+        The logical order of the axes, if it is not the default: N C D H W for tags made of those letters
         (whatever the tag's own order), else the order of the tag's upper-case letters.
 
     Raises
@@ -152,8 +148,10 @@ class Layout:
 
     @classmethod
     def plain(cls, axes: str) -> Layout:
-        """The C-order layout of a tensor whose logical axes are `axes`, outermost first, whatever they spell. Raises
-        nothing: that the letters differ is the caller's to know."""
+        """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
+
+        Raises nothing: the caller guarantees that the letters differ.
+        """
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
         object.__setattr__(layout, "axes", axes)
@@ -162,9 +160,9 @@ class Layout:
 
     @staticmethod
     def of_rank(rank: int) -> Layout:
-        """The C-order layout of a tensor whose axes nobody named: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond.
+        """Return the C-order layout of a tensor with unnamed axes: N, NC, NCW, NCHW, NCDHW, beyond that A B C ...
 
-        LayoutError where `rank` is not 0 to 26.
+        LayoutError if `rank` is not 0 to 26.
 
         >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
         ('NCW', 'ABCDEF')
@@ -185,7 +183,7 @@ class Layout:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The storage dimensions, outermost first: the record that every conversion reads."""
+        """The storage dimensions, outermost first; every conversion reads them."""
         return self._dims  # type: ignore[attr-defined, no-any-return]
 
     @property
@@ -210,7 +208,9 @@ class Layout:
         return checked
 
     def storage_shape(self, shape: Sequence[int]) -> Shape:
-        """Shape of the C array that holds a tensor of logical `shape`, padding included. LayoutError on a bad shape.
+        """Return the shape of the C array that stores a tensor of logical `shape`, padding included.
+
+        LayoutError on a bad shape.
 
         >>> Layout("NHCW8w").storage_shape((1, 3, 5, 13))
         (1, 5, 3, 2, 8)
@@ -219,14 +219,13 @@ class Layout:
         return tuple(dim.block or -(-checked[dim.axis] // dim.step) for dim in self.dims)
 
     def size(self, shape: Sequence[int]) -> int:
-        """Elements of the C array that holds a tensor of logical `shape`, padding included; errors as
-        `storage_shape`."""
+        """Return how many elements the C array of `storage_shape` has, padding included. LayoutError on a bad shape."""
         return math.prod(self.storage_shape(shape))
 
     def offset(self, shape: Sequence[int], *index: Any) -> Any:
-        """Element offset of a logical index: an int for ints, an int64 array for integer arrays (broadcast).
+        """Return the element offset of a logical index: an int for ints, an int64 array for integer arrays (broadcast).
 
-        Raises IndexError where an index lies outside `shape` (negative ones too), LayoutError on a bad shape.
+        Raises IndexError if an index is outside `shape` (negative ones too), LayoutError on a bad shape.
 
         >>> Layout("CHWN").offset((8, 3, 4, 5), 1, 2, 3, 4)
         473
@@ -235,39 +234,18 @@ class Layout:
         return element_offset(self, checked, c_strides(self.storage_shape(checked)), 0, index)
 
     @classmethod
+    @lists_vendor_names
     def named(cls, name: str, block: int | None = None) -> Layout:
-        """The layout behind a vendor's name; `block` for the names whose block depends on chip or dtype.
+        """Return the layout of a vendor's name; give `block` for names whose block depends on chip or dtype.
 
-        Raises LayoutError for an unknown name (it lists the known ones), for a missing or a superfluous `block`,
-        and for the forms that depend on shape or chip, which ``TensorSpec(storage_shape=, storage_strides=)`` takes.
+        Raises LayoutError for an unknown name (it lists the known ones), for a missing or a superfluous `block`, and
+        for forms that depend on shape or chip: describe those with ``TensorSpec(storage_shape=, storage_strides=)``.
 
         >>> Layout.named("NC1HWC2", block=16), Layout.named("WHCN")
         (Layout('NCHW16c'), Layout('NCHW'))
         """
-        if not isinstance(name, str):
-            raise LayoutError(f"layout name: expected a string, got {name!r}")
-        key = _key(name)
-        if key in SHAPE_DEPENDENT:
-            raise LayoutError(
-                f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[key]}. "
-                f"Describe it with TensorSpec(..., storage_shape=...) or TensorSpec(..., storage_strides=...)"
-            )
-        entry = NAMED.get(key)
-        if entry is None:
-            known = ", ".join(sorted({e.name for e in NAMED.values()}))
-            raise LayoutError(
-                f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)"
-            )
-        needs_block = "{block}" in entry.tag
-        if not isinstance(block, (int, np.integer, type(None))):
-            raise LayoutError(f"layout name {name!r}: block must be a whole number, got {block!r}")
-        if needs_block and block is None and not entry.block:
-            raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
-        fits = operator.index(block) >= 1 if needs_block and block is not None else f"{block}" in _blocks(entry.tag)
-        if block is not None and not fits:
-            wanted = "1 or more" if needs_block else f"left out (the name itself says {entry.tag})"
-            raise LayoutError(f"layout name {name!r}: block must be {wanted}, got {block!r}")
-        return cls(entry.tag.format(block=block or entry.block), entry.axes)
+        tag, axes = resolve_name(name, block)
+        return cls(tag, axes)
 
 
 @lru_cache(maxsize=64)
@@ -275,12 +253,31 @@ def _of_rank(rank: int) -> Layout:
     return Layout.plain(BY_RANK.get(rank, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:rank]))
 
 
-def _blocks(tag: str) -> list[str]:
-    return re.findall(r"[0-9]+", tag)
+LayoutLike = Union[str, Layout]
+
+
+def as_layout(layout: LayoutLike, axes: str | None = None) -> Layout:
+    """Return the Layout of a tag or a Layout, with the logical order `axes` if that is given."""
+    if isinstance(layout, Layout):
+        return layout if axes is None or axes == layout.axes else Layout(layout.tag, axes)
+    return Layout(layout, axes)
+
+
+def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:
+    """Return the logical shape that fills `storage_shape` without padding."""
+    if len(storage_shape) != len(layout.dims):
+        raise LayoutError(
+            f"layout {layout} has {len(layout.dims)} storage dimensions, got an array with {len(storage_shape)}: "
+            f"{tuple(storage_shape)}"
+        )
+    shape = [1] * len(layout.axes)
+    for dim, extent in zip(layout.dims, storage_shape):
+        shape[dim.axis] *= extent
+    return tuple(shape)
 
 
 def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, index: Sequence[Any]) -> Any:
-    """The one offset formula: ``start + sum((i[axis] // step) % block * stride)`` over the storage dimensions."""
+    """Return ``start + sum((i[axis] // step) % block * stride)``, summed over the storage dimensions."""
     if len(index) != len(shape):
         raise IndexError(f"layout {layout}: expected {len(shape)} indices ({layout.axes}), got {len(index)}")
     values: list[Any] = []
@@ -305,16 +302,3 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         i = values[dim.axis] // dim.step
         total = total + (i % dim.block if dim.block else i) * stride
     return total
-
-
-def _help_of_names() -> str:
-    lines = "\n".join(f"        * {e.name}: layout {e.tag}; {e.help}.".format(block="B") for e in NAMED.values())
-    return f"""
-        The names; B is `block`:
-
-{lines}
-        """
-
-
-# help(Layout.named) is where a person looks for what a vendor's name means.
-Layout.named.__func__.__doc__ = (Layout.named.__doc__ or "") + _help_of_names()  # type: ignore[attr-defined]

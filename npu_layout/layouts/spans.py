@@ -1,4 +1,4 @@
-"""The memory that an array spans, as one axis: what kernels take. All that a shape and strides say is remembered."""
+"""Find the memory range of a strided array, as one flat array for the kernels; results are cached."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .storage import Storage, overlaps
 
 
 class Span(NamedTuple):
-    """How to come by that memory, and where in it the array lies."""
+    """How to view that memory, and where in it the array is."""
 
     axes: Shape | None  # in this order they are contiguous; None: in none
     mirrored: Shape  # the axes with negative strides
-    copied: bool  # elements overlap, or lie between others of their size: only a copy can be walked
+    copied: bool  # elements overlap, or are between others of their size: only a copy can be walked
     start: int  # where index 0 is
     strides: Shape  # in elements; none: C order
     size: int
 
     def flat(self, x: np.ndarray) -> np.ndarray:
-        """The memory of `x`, whose span this is: (size,), a view unless it is `copied`."""
+        """Return the memory of `x`, whose span this is: (size,), a view unless it is `copied`."""
         if self.axes is not None:
             return x.transpose(self.axes).reshape(-1)
         if self.copied:
@@ -33,22 +33,18 @@ class Span(NamedTuple):
 
 
 def span_of(x: np.ndarray) -> Span:
-    """The span of an array of any shape and strides."""
+    """Return the span of an array of any shape and strides."""
     return span(x.shape, x.strides, x.itemsize)
 
 
 @lru_cache(maxsize=1024)
 def span(shape: Shape, strides: Shape, itemsize: int) -> Span:
-    """The same, of arrays that lie so (strides in bytes)."""
-    rank, count = len(shape), math.prod(shape)
+    """Return the span of arrays of these strides (in bytes)."""
+    count = math.prod(shape)
     moving = moving_axes(shape, strides, itemsize)
-    upwards = all(s >= 0 for n, s in zip(shape, strides) if n > 1)
-    if moving is not None and upwards and _reach(shape, strides, itemsize) == count * itemsize:
-        if moving == tuple(sorted(moving)):
-            return Span(tuple(range(rank)), (), False, 0, (), count)
-        axes = (*moving, *(i for i in range(rank) if i not in moving))
-    else:
-        axes = None
+    axes = _contiguous_order(shape, strides, itemsize, moving)
+    if axes is not None and moving == tuple(sorted(moving or ())):
+        return Span(tuple(range(len(shape))), (), False, 0, (), count)
     copy = Span(None, (), True, 0, (), count)
     if any(s % itemsize or not s for n, s in zip(shape, strides) if n > 1):
         return copy
@@ -60,15 +56,25 @@ def span(shape: Shape, strides: Shape, itemsize: int) -> Span:
     return Span(axes, mirrored, False, start, steps, _reach(shape, steps, 1))
 
 
+def _contiguous_order(shape: Shape, strides: Shape, itemsize: int, moving: Shape | None) -> Shape | None:
+    """Return the order of all axes in which such arrays are contiguous; None if there is none."""
+    upwards = all(s >= 0 for n, s in zip(shape, strides) if n > 1)
+    if moving is None or not upwards or _reach(shape, strides, itemsize) != math.prod(shape) * itemsize:
+        return None
+    return (*moving, *(i for i in range(len(shape)) if i not in moving))
+
+
 def _reach(shape: Shape, strides: Shape, itemsize: int) -> int:
-    """From the first element to the end of the last one; nothing where there are none."""
+    """Return the length from the first element to the end of the last one; 0 if there are none."""
     return 0 if 0 in shape else itemsize + sum((n - 1) * abs(s) for n, s in zip(shape, strides))
 
 
 @lru_cache(maxsize=1024)
 def moving_axes(shape: Shape, strides: Shape, itemsize: int) -> Shape | None:
-    """The axes of more than one element, outermost first; None where one does not lie within the next: overlapping,
-    expanded and interleaved arrays. The sign of a stride has no say."""
+    """Return the axes of more than one element, outermost first, whatever the signs of their strides.
+
+    None if one axis does not fit within a step of the next: overlapping, expanded and interleaved arrays.
+    """
     if 0 in shape:
         return ()
     steps = [abs(s) for s in strides]
@@ -82,18 +88,20 @@ def moving_axes(shape: Shape, strides: Shape, itemsize: int) -> Shape | None:
 
 
 def distinct(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """Whether no two elements of such an array overlap, as far as strides tell."""
+    """Return whether it is certain from the strides that no two elements of such an array overlap."""
     return moving_axes(shape, strides, itemsize) is not None or not span(shape, strides, itemsize).copied
 
 
 def bind_array(layout: Layout, shape: Shape, x: np.ndarray) -> tuple[Storage, np.ndarray]:
-    """The storage of `layout` as the array `x` really lies in memory, and that memory as a flat array (of a copy
-    where its elements overlap)."""
+    """Return the storage of `layout` as `x` really is in memory, and that memory as a flat array.
+
+    The memory is that of a copy if elements of `x` overlap.
+    """
     known = span_of(x)
     return bind_span(layout, shape, x.shape, known), known.flat(x)
 
 
 @lru_cache(maxsize=512)
 def bind_span(layout: Layout, shape: Shape, storage_shape: Shape, span: Span) -> Storage:
-    """Storage.bind of arrays with that span, remembered."""
+    """Return the cached Storage.bind of arrays with that span."""
     return Storage.bind(layout, shape, storage_shape, span.strides or None, span.start, span.size)

@@ -1,4 +1,4 @@
-"""A layout bound to a logical shape: storage shape, strides and size, and the loops that walk it."""
+"""Bind a layout to a logical shape: the storage shape, strides, offset and size of its buffer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Chain = tuple[Link, ...]
 
 
 def overlaps(extents: Shape, strides: Shape) -> bool | None:
-    """Whether two storage indices share an element; None where that is too large to tell."""
+    """Return whether two storage indices share an element; None if that takes too long to find out."""
     dims = sorted((abs(s), n) for n, s in zip(extents, strides) if n > 1)
     reach = 0
     for stride, extent in dims:
@@ -48,9 +48,62 @@ def overlaps(extents: Shape, strides: Shape) -> bool | None:
     return bool((offsets[1:] == offsets[:-1]).any())
 
 
+def _whole(what: str, given: Any) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise LayoutError(f"{what}: expected an integer, got {given!r}") from None
+
+
+def _stored_shape(layout: Layout, logical: Shape, given: Sequence[int] | None) -> Shape:
+    needed = layout.storage_shape(logical)
+    if given is None:
+        return needed
+    stored = check_extents(f"storage_shape of layout {layout}", given)
+    if len(stored) != len(needed) or any(
+        n < least or (dim.block and n != least) for n, least, dim in zip(stored, needed, layout.dims)
+    ):
+        raise LayoutError(
+            f"storage_shape {stored} does not hold layout {layout} of {logical}: "
+            f"expected {needed}, or more in a dimension that is no inner block"
+        )
+    return stored
+
+
+def _strides(layout: Layout, stored: Shape, given: Sequence[int] | None) -> Shape:
+    if given is None:
+        return c_strides(stored)
+    try:
+        strides = tuple(int(operator.index(s)) for s in given)
+    except TypeError:
+        raise LayoutError(f"storage_strides of layout {layout}: expected integers, got {given!r}") from None
+    if len(strides) != len(stored):
+        raise LayoutError(
+            f"storage_strides {strides} of layout {layout}: expected {len(stored)}, one for each dimension "
+            f"of the storage shape {stored}, got {len(strides)}"
+        )
+    clash = 0 in strides or overlaps(stored, strides)
+    if clash is not False:
+        why = "elements overlap" if clash else "too irregular to prove that no elements overlap"
+        raise LayoutError(
+            f"storage_strides {strides} of layout {layout}, storage shape {stored}: {why}; "
+            f"expected strides that give each element a place of its own, such as {c_strides(stored)}"
+        )
+    return strides
+
+
+def _size(layout: Layout, logical: Shape, end: int, given: int | None) -> int:
+    size = end if given is None else _whole(f"size of layout {layout}", given)
+    if size < end:
+        raise LayoutError(f"size {size} is too small: layout {layout} of {logical} needs {end} elements")
+    if size > np.iinfo(np.int64).max:
+        raise LayoutError(f"layout {layout} of {logical} needs {size} elements, more than int64 can count")
+    return size
+
+
 @dataclass(frozen=True)
 class Storage:
-    """Where each element of a tensor of logical `shape` lies in a flat buffer of `size` elements.
+    """Where each element of a tensor of logical `shape` is in a flat buffer of `size` elements.
 
     `strides` are in elements, one for each dimension of `storage_shape`; `start` is the element of index 0.
     """
@@ -74,43 +127,9 @@ class Storage:
     ) -> Storage:
         """Check and complete a description. Raises LayoutError, naming the layout and what was expected."""
         logical = layout.check_shape(shape)
-        needed = layout.storage_shape(logical)
-        stored = needed
-        if storage_shape is not None:
-            stored = check_extents(f"storage_shape of layout {layout}", storage_shape)
-            if len(stored) != len(needed) or any(
-                n < least or (dim.block and n != least) for n, least, dim in zip(stored, needed, layout.dims)
-            ):
-                raise LayoutError(
-                    f"storage_shape {stored} does not hold layout {layout} of {logical}: "
-                    f"expected {needed}, or more in a dimension that is no inner block"
-                )
-        strides = c_strides(stored)
-        if storage_strides is not None:
-            try:
-                strides = tuple(int(operator.index(s)) for s in storage_strides)
-            except TypeError:
-                raise LayoutError(
-                    f"storage_strides of layout {layout}: expected integers, got {storage_strides!r}"
-                ) from None
-            if len(strides) != len(stored):
-                raise LayoutError(
-                    f"storage_strides {strides} of layout {layout}: expected {len(stored)}, one for each dimension "
-                    f"of the storage shape {stored}, got {len(strides)}"
-                )
-            clash = 0 in strides or overlaps(stored, strides)
-            if clash is not False:
-                why = "elements overlap" if clash else "too irregular to prove that no elements overlap"
-                raise LayoutError(
-                    f"storage_strides {strides} of layout {layout}, storage shape {stored}: {why}; "
-                    f"expected strides that give each element a place of its own, such as {c_strides(stored)}"
-                )
-        try:
-            start = operator.index(storage_offset)
-        except TypeError:
-            raise LayoutError(
-                f"storage_offset of layout {layout}: expected an integer, got {storage_offset!r}"
-            ) from None
+        stored = _stored_shape(layout, logical, storage_shape)
+        strides = _strides(layout, stored, storage_strides)
+        start = _whole(f"storage_offset of layout {layout}", storage_offset)
         lowest = start + sum((n - 1) * s for n, s in zip(stored, strides) if s < 0)
         if lowest < 0:
             raise LayoutError(
@@ -118,15 +137,8 @@ class Storage:
                 f"storage_offset {start}, strides {strides}"
             )
         end = start + sum((n - 1) * s for n, s in zip(stored, strides) if s > 0) + 1
-        try:
-            size = end if size is None else operator.index(size)
-        except TypeError:
-            raise LayoutError(f"size of layout {layout}: expected an integer, got {size!r}") from None
-        if size < end:
-            raise LayoutError(f"size {size} is too small: layout {layout} of {logical} needs {end} elements")
-        if size > np.iinfo(np.int64).max:
-            raise LayoutError(f"layout {layout} of {logical} needs {size} elements, more than int64 can count")
-        return cls(layout, logical, stored, strides, start, size)
+        count = _size(layout, logical, end, size)
+        return cls(layout, logical, stored, strides, start, count)
 
     @property
     def is_dense(self) -> bool:
@@ -140,15 +152,15 @@ class Storage:
 
     @property
     def padding(self) -> int:
-        """Elements of the buffer that hold no logical element."""
+        """Elements of the buffer that contain no logical element."""
         return self.size - math.prod(self.shape)
 
     def offset(self, *index: Any) -> Any:
-        """As Layout.offset, in this buffer."""
+        """Return the element offset of a logical index in this buffer, as Layout.offset."""
         return element_offset(self.layout, self.shape, self.strides, self.start, index)
 
     def chain(self, letter: str) -> Chain:
-        """The storage dimensions of one axis, largest step first."""
+        """Return the storage dimensions of one axis, largest step first."""
         axis = self.layout.axes.index(letter)
         links = [
             Link(dim.step, dim.block, extent, stride)
@@ -159,11 +171,11 @@ class Storage:
         return tuple(sorted(links, key=lambda link: (-link.step, link.block > 0)))
 
     def extent(self, letter: str) -> int:
-        """Logical extent of one axis."""
+        """Return the logical extent of one axis."""
         return self.shape[self.layout.axes.index(letter)]
 
     def view_strides(self) -> Shape:
-        """Element strides of the logical axes in the buffer. Raises LayoutError where no single stride exists."""
+        """Return the element strides of the logical axes in the buffer. LayoutError if an axis has no single stride."""
         result = []
         for letter, extent in zip(self.layout.axes, self.shape):
             links = [link for link in self.chain(letter) if link.step < extent and link.extent > 1]
@@ -177,11 +189,11 @@ class Storage:
         return tuple(result)
 
     def describe(self) -> str:
-        """``layout NCHW16c of (1,17,5,4)`` and, in brackets, what is padded."""
+        """Return ``layout NCHW16c of (1,17,5,4)``, as messages name it."""
         return f"layout {self.layout} of {str(self.shape).replace(' ', '')}"
 
     def padding_words(self) -> str:
-        """What is padded, in words; empty where nothing is."""
+        """Return what is padded, in words; empty if nothing is."""
         words = []
         for letter, extent in zip(self.layout.axes, self.shape):
             room = math.prod(link.extent for link in self.chain(letter))

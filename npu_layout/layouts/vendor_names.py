@@ -1,19 +1,28 @@
-"""The vendors' names for layouts, as data: name -> tag. Sources are given with each group.
+"""Translate vendors' names for layouts, such as ``NC1HWC2``, into tags. Sources are cited with each group.
 
-Each help sentence says which C array the name stands for and which element of it is (n,c,h,w).
+Each help sentence names the C array that the layout is equivalent to, and which element of it is (n,c,h,w).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import operator
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
-# Letters of a tensor that comes without any, by rank; beyond, the alphabet.
+import numpy as np
+
+from ..errors import LayoutError
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+# Letters of a tensor whose axes have none, by rank; higher ranks have those of the alphabet.
 BY_RANK = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 # VeriSilicon (TIM-VX include/tim/vx/types.h) lists axes fastest first.
 FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
 
-# Forms whose split depends on the width or on the chip: no tag says them.
+# Forms that no tag describes: their split depends on the width or on the chip.
 SHAPE_DEPENDENT = {
     "K210": "Kendryte's KPU packs 4, 2 or 1 channels into 64-byte rows by the width (nncase runtime_op_utility.h)",
     "KDLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
@@ -29,7 +38,7 @@ SHAPE_DEPENDENT = {
 
 
 class Name(NamedTuple):
-    """One vendor name: its tag (``{block}`` where the name leaves it open), default block, axes, help."""
+    """One vendor name: its tag (``{block}`` if the name leaves it open), default block, axes, help."""
 
     name: str
     tag: str
@@ -53,7 +62,7 @@ _ENTRIES = [
     _channel_major("NC1HWC2", _OPEN, "Rockchip RKNN; block is the native attr's dims[4]"),
     _channel_major("NC1HWC0", _OPEN, "Ascend; block is the last extent of the storage shape"),
     _channel_major("5HD", _OPEN, "Ascend NC1HWC0"),
-    # MNN source/backend/cpu/CPUTensorConvert.cpp: the channel block lies before N.
+    # MNN source/backend/cpu/CPUTensorConvert.cpp: the channel block is stored before N.
     *(
         Name(
             name,
@@ -174,3 +183,52 @@ _ENTRIES = [
 ]
 
 NAMED = {entry.name.replace("_", "").upper(): entry for entry in _ENTRIES}
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).upper()
+
+
+def vendor_name(name: str) -> Name | None:
+    """Return the entry of a vendor's name, however it is spaced and capitalised; None if it is unknown."""
+    return NAMED.get(_key(name))
+
+
+def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
+    """Return the tag and the axes (None: default) of a vendor's name; arguments and errors as Layout.named."""
+    if not isinstance(name, str):
+        raise LayoutError(f"layout name: expected a string, got {name!r}")
+    if _key(name) in SHAPE_DEPENDENT:
+        raise LayoutError(
+            f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[_key(name)]}. "
+            f"Describe it with TensorSpec(..., storage_shape=...) or TensorSpec(..., storage_strides=...)"
+        )
+    entry = vendor_name(name)
+    if entry is None:
+        known = ", ".join(sorted({e.name for e in NAMED.values()}))
+        raise LayoutError(f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)")
+    if not isinstance(block, (int, np.integer, type(None))):
+        raise LayoutError(f"layout name {name!r}: block must be a whole number, got {block!r}")
+    needs_block = "{block}" in entry.tag
+    if block is None:
+        if needs_block and not entry.block:
+            raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
+    elif needs_block:
+        if operator.index(block) < 1:
+            raise LayoutError(f"layout name {name!r}: block must be 1 or more, got {block!r}")
+    elif f"{block}" not in re.findall(r"[0-9]+", entry.tag):
+        raise LayoutError(
+            f"layout name {name!r}: block must be left out (the name itself means {entry.tag}), got {block!r}"
+        )
+    return entry.tag.format(block=block or entry.block), entry.axes
+
+
+def lists_vendor_names(method: _Method) -> _Method:
+    """Append the vendors' names and what each means to the docstring of `method`: ``help`` then shows them."""
+    lines = "\n".join(f"        * {e.name}: layout {e.tag}; {e.help}.".format(block="B") for e in NAMED.values())
+    method.__doc__ = f"""{method.__doc__ or ""}
+        The names; B is `block`:
+
+{lines}
+        """
+    return method

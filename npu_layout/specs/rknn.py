@@ -191,7 +191,8 @@ class _Rknn(NamedTuple):
 
 def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
     """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
-    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is."""
+    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
+    """
     native = _dims(attr)
     fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
     n, c, h, w = tensor.extents("NCHW")

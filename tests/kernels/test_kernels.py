@@ -27,7 +27,7 @@ from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
 from npu_layout.kernels.box import limits
 from npu_layout.kernels.caches import USUAL, Caches
-from npu_layout.layouts.planning import Affine, Plan
+from npu_layout.layouts import Affine, Plan
 from npu_layout.layouts.storage import Storage
 from tests.buffers.test_random_conversions import random_tag
 from tests.kernels import test_reductions

@@ -1,0 +1,113 @@
+"""Copy a storage array from one layout to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..support import plain_array
+from .layout import LayoutLike, Shape, as_layout, check_extents, logical_shape
+from .outputs import apart, check_distinct, check_out
+from .planning import Plan, plan
+from .spans import bind_array, span_of
+from .storage import Storage
+
+
+def repack(
+    x: Any,
+    src: LayoutLike,
+    dst: LayoutLike,
+    *,
+    shape: Sequence[int] | None = None,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Move a storage array from one layout to another: always a copy, same dtype.
+
+    Parameters
+    ----------
+    x
+        Storage array of `src`, any dtype and any strides; its shape is ``Layout(src).storage_shape(shape)``.
+    src, dst
+        Tags or Layouts with the same axes, matched by letter.
+    shape
+        Logical shape in the order of `src`'s axes. Without it every stored element counts as real.
+    out
+        Storage array of `dst` to write to; pad elements are set to zero. Ctrl-C while it is written to, or another
+        signal whose handler raises, leaves some of it written and some not.
+
+    Returns
+    -------
+    The storage array of `dst`: C-contiguous, or `out`.
+
+    Raises
+    ------
+    LayoutError
+        If layouts, shape and x do not fit.
+    NpuLayoutError
+        If out has another shape or dtype, is read-only, shares elements with x, or its own overlap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
+    [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
+    """
+    array = x if type(x) is np.ndarray else plain_array(x)
+    asked = None if shape is None else check_extents("shape", shape)
+    try:
+        move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
+    except TypeError:  # what cannot be remembered is no layout
+        as_layout(src), as_layout(dst)
+        raise
+    # The usual case of a hot loop; else the checks below say why.
+    if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
+        return out
+    if out is None:
+        result = np.empty(target_shape, array.dtype)
+    else:
+        result = check_out(out, target_shape, array.dtype, array, lambda: described)
+        if span_of(result).copied:
+            np.copyto(check_distinct(result, lambda: described), repack(array, src, dst, shape=shape))
+            return result
+        array = apart(array, result)
+    if array.flags.c_contiguous and result.flags.c_contiguous:
+        move.run(array.reshape(-1), result.reshape(-1))
+        return result
+    src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
+    dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
+    name = move.arithmetic.src_dtype
+    plan(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
+    return result
+
+
+@lru_cache(maxsize=512)
+def _repacking(
+    src: LayoutLike, dst: LayoutLike, stored: Shape, shape: Shape | None, dtype: np.dtype[Any]
+) -> tuple[Plan, Shape, str]:
+    """Return the plan for dense arrays, the result's storage shape, and its description."""
+    source, target = as_layout(src), as_layout(dst)
+    if sorted(source.axes) != sorted(target.axes):
+        raise LayoutError(
+            f"cannot repack layout {source} to {target}: axes {source.axes} and {target.axes} differ; "
+            f"expected the same letters"
+        )
+    if dtype.hasobject or not dtype.itemsize:
+        raise LayoutError(f"cannot repack dtype {dtype}: expected numbers")
+    full = logical_shape(source, stored)
+    if 0 in stored:
+        raise LayoutError(f"layout {source}: every extent must be 1 or more, got an array of {stored}")
+    logical = full if shape is None else source.check_shape(shape)
+    if shape is not None and stored != source.storage_shape(logical):
+        raise LayoutError(
+            f"layout {source} of {logical} is stored as {source.storage_shape(logical)}, got an array of {stored}"
+        )
+    by_letter = dict(zip(source.axes, logical))
+    target_logical = tuple(by_letter[letter] for letter in target.axes)
+    hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
+    name = f"V{dtype.itemsize}"
+    move = plan(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
+    return move, target.storage_shape(target_logical), f"layout {target} of {target_logical}{hint}"
