@@ -2,7 +2,7 @@
 
 A ``python`` block runs in the page's one namespace, a ``console`` block's ``$`` lines in a shell. A ``text`` block is
 the output of the block before it, where ``...`` stands for anything; the lines of a console block that have no ``$``
-are too. What an ``include`` takes from another file counts as the page's own.
+are too. A ``bash`` block is shown and not run. What an ``include`` takes from another file counts as the page's own.
 
     python docs/blocks.py PAGE      # in an empty folder with a link to samples
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 RUN = ("python", "console")
+SHOWN = ("bash", "none")  # commands that need a board or a network, and their output
 _FENCE = re.compile(r"^```(\{?[a-z-]*\}?) *(.*?)\n(.*?)^```$", re.M | re.S)
 _CHECK = doctest.OutputChecker().check_output
 NOT_REPEATED = "scripts/"  # a test does not run the tests
@@ -61,6 +62,8 @@ def blocks(page: Path) -> list[Block]:
     for language, _, code in _FENCE.findall(text(page)):
         if language in RUN:
             found.append(Block(language, code, None))
+        elif language in SHOWN:
+            continue
         elif language == "text":
             assert found and found[-1].output is None, f"{page}: an output without its code:\n{code}"
             found[-1] = found[-1]._replace(output=code)
