@@ -165,7 +165,7 @@ def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[st
     if threads is not None:
         options.intra_op_num_threads = threads
     for name, length in lengths.items():
-        options.add_free_dimension_overrideby_name(name, length)
+        options.add_free_dimension_override_by_name(name, length)
     source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
     try:
         session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
