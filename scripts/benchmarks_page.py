@@ -90,7 +90,8 @@ def chart(data: dict[str, Any]) -> str:
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         '<text x="12" y="20" font-size="14" font-weight="bold" fill="#222222">Time in copies of the result '
         "(np.copyto = 1), shorter is better</text>",
-        '<rect x="12" y="31" width="12" height="10" fill="#1f6fb2"/><text x="29" y="40" fill="#222222">npu_layout</text>',
+        '<rect x="12" y="31" width="12" height="10" fill="#1f6fb2"/>'
+        '<text x="29" y="40" fill="#222222">npu_layout</text>',
         '<rect x="112" y="31" width="12" height="10" fill="#b9c2cc"/>'
         '<text x="129" y="40" fill="#222222">the fastest other library</text>',
     ]

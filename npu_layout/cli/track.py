@@ -1,4 +1,4 @@
-"""track: a script run under track_layout."""
+"""npu-layout track: run a script, and list the calls that lose the memory format of its Tensors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
 _OURS = {__file__, tracker.__file__}
 
 
-def track_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
     parser.add_argument("--json", action="store_true", help="print JSON; what the script prints goes to stderr")
     parser.add_argument("script", metavar="FILE", help="a Python script; it runs as python would run it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
 
 
-def track_script(options: argparse.Namespace) -> int:
-    """0 where no format was lost, 1 where one was; the script's own status where that is not 0."""
+def run(options: argparse.Namespace) -> int:
+    """Return 0 if no format is lost, 1 if one is; the script's own status if that is not 0."""
     if not os.path.isfile(options.script):
         raise NpuLayoutError(f"{options.script}: no such file")
     elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()

@@ -16,7 +16,7 @@ from ..errors import NpuLayoutError
 from ..frames import Preprocessor
 from ..layouts import Layout
 from ..support import track
-from .recording import Recorder
+from .recorder import Recorder
 from .sources import Frames
 
 PathLike = Union[str, "os.PathLike[str]"]

@@ -33,7 +33,7 @@ LATE = {
     "bench.benchmark": {"matplotlib", "rich"},
     "bench.formats": {"matplotlib"},
     "bench.networks": {"torch"},
-    "cli.command": {"shtab"},
+    "cli.completion": {"shtab"},
     "cli.console": {"rich"},
     "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
