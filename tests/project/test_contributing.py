@@ -22,8 +22,8 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"(?:\w+\.)*([A-Za-z_]\w+)(?:\(.*\))?")
 _PATH = re.compile(r"(?:npu_layout|tests|scripts|docs|samples)/[\w./]*")
 _ANY = re.compile(r"WING|ROOM|VENDOR|NAME")
-# Words that stand in backticks and are defined by Python, a shell, or nobody.
-ELSEWHERE = {"block", "channel_order", "if", "make", "source"}
+_LISTED = r"((?:`\w+`(?:,| and| or)? )+)"
+_SAID_TO_BE_IN = re.compile(_LISTED + r"(?:\([^()]*\) )?(?:in|of) (?:the )?\[[^]]*\]\(([^)#]+)\)")
 
 
 def there(path: str) -> bool:
@@ -65,7 +65,7 @@ def named_paths(page: Path) -> set[str]:
 def names(page: Path) -> set[str]:
     """The functions, classes, fields and tables in backticks: the last part of a dotted name, without its call."""
     found = {match[1] for match in map(_NAME.fullmatch, code(page)) if match}
-    return {name for name in found - ELSEWHERE if not _ANY.search(name)}
+    return {name for name in found if not _ANY.search(name)}
 
 
 @cache
@@ -108,9 +108,7 @@ def test_every_name_exists(page: Path) -> None:
 def places(page: Path) -> Iterator[tuple[str, str]]:
     """(name, path) where the page has "`name` in [file](path)" or "`name` of [file](path)"; lists of names too."""
     text = re.sub(r"\s+", " ", page.read_text(encoding="utf-8"))
-    for listed, target in re.findall(
-        r"((?:`\w+`(?:,| and| or)? )+)(?:\([^()]*\) )?(?:in|of) (?:the )?\[[^]]*\]\(([^)#]+)\)", text
-    ):
+    for listed, target in _SAID_TO_BE_IN.findall(text):
         for name in re.findall(r"`(\w+)`", listed):
             yield name, target.replace("../", "")
 
