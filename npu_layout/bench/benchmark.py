@@ -348,7 +348,7 @@ def run(options: argparse.Namespace) -> int:
     if not todo:
         console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
         return 2
-    held = peers.hold_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
+    held = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)
     kernels.set_num_threads(options.threads)
     about = {**machine(options.threads), "held": held}
