@@ -471,7 +471,8 @@ def test_every_help_has_an_example_that_runs(here: Path, capsys: pytest.CaptureF
 
 
 def test_the_readmes_commands_parse() -> None:
-    lines = re.findall(r"^    (npu-layout .*?)(?: +#.*)?$", (SAMPLES.parent / "README.md").read_text(), re.M)
+    page = (SAMPLES.parent / "docs" / "command_line.md").read_text()
+    lines = re.findall(r"^(npu-layout .*?)(?: +#.*)?$", page, re.M)
     assert len(lines) > 6
     for line in lines:
         cli.parser().parse_args(shlex.split(line)[1:])
