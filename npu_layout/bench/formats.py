@@ -16,8 +16,9 @@ from ..buffers import Quantization, TensorSpec, plan
 from ..frames import to_gray
 from ..kernels.caches import Caches, caches, human
 from ..support import track
-from . import benchmark, networks
+from . import networks
 from .cases import MEAN, STD
+from .measuring import clock, machine, medians
 
 Call = Callable[[], np.ndarray]
 _MEAN, _STD = np.array(MEAN, np.float32), np.array(STD, np.float32)
@@ -183,7 +184,7 @@ def measure(operator: Operator, level: str, budget: int, seconds: float) -> dict
             calls[name] = call
         else:
             wrong[name] = f"{got.reshape(-1)[:4]} ..., expected {expected.reshape(-1)[:4]} ..."
-    times = benchmark.medians(benchmark.clock(calls, seconds) if calls else {})
+    times = medians(clock(calls, seconds) if calls else {})
     return {
         "operator": operator.title,
         "size": level,
@@ -301,7 +302,7 @@ def run(options: argparse.Namespace) -> int:
     seconds = 0.1 if options.quick else 0.5
     wanted = sizes(cache)
     todo = [(OPERATORS[name], size, wanted[size]) for name in options.operators for size in options.sizes]
-    result: dict[str, Any] = {**benchmark.machine(options.threads), "caches": str(cache), "networks": []}
+    result: dict[str, Any] = {**machine(options.threads), "caches": str(cache), "networks": []}
     result["sizes"] = {size: human(wanted[size]) for size in options.sizes}
     result["rows"] = [measure(*each, seconds) for each in track(todo, len(todo), "operators")]
     if not options.no_torch:

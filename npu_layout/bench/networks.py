@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..support import track
-from . import benchmark
+from .measuring import clock, medians
 
 DTYPES = ("float32", "bfloat16")
 
@@ -93,7 +93,7 @@ def measure(name: str, dtype: str, seconds: float) -> dict[str, Any]:
     first, last = answers.values()
     difference = float((first - last).abs().max() / first.abs().max())
     wrong = {} if difference < (1e-3 if dtype == "float32" else 0.05) else {"channels_last": f"differs by {difference}"}
-    times = {label: 1e3 * median for label, (median, _) in benchmark.medians(benchmark.clock(calls, seconds)).items()}
+    times = {label: 1e3 * median for label, (median, _) in medians(clock(calls, seconds)).items()}
     gain = 100 * (times["channels_first"] / times["channels_last"] - 1)
     return {"network": name, "dtype": dtype, "shape": tuple(image.shape), "ms": times, "gain": gain, "wrong": wrong}
 
