@@ -16,11 +16,11 @@ from .tables import columns, headings, markdown, plot
 
 
 def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The benchmark's options, on a parser of its own or on a command's."""
+    """Add the benchmark's options to a parser, and return it."""
     options.add_argument("cases", nargs="*", help="letters of cases, such as b or e'; default: all")
     options.add_argument("--quick", action="store_true", help="half a minute for all cases")
-    options.add_argument("--threads", type=int, default=1, help="of ours and of every peer (default: 1)")
-    options.add_argument("--no-peers", action="store_true", help="numpy alone beside ours")
+    options.add_argument("--threads", type=int, default=1, help="of this library and of the others (default: 1)")
+    options.add_argument("--no-peers", action="store_true", help="compare with numpy only")
     options.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     options.add_argument("--plot", metavar="FILE", help="draw bars to FILE (PNG, SVG); needs matplotlib")
     options.add_argument("--markdown", metavar="FILE", help="write the table to FILE")
@@ -28,7 +28,7 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """What `npu-layout bench` does; 0, or 1 where one of ours was wrong, 2 where no case is meant."""
+    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches."""
     try:
         from rich.console import Console
         from rich.progress import track
@@ -37,20 +37,22 @@ def run(options: argparse.Namespace) -> int:
         print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or rich alone, for ours and numpy)")
         return 2
     console = Console()
-    if not console.is_terminal:  # a file has room for whole rows
+    if not console.is_terminal:  # wide enough for whole rows
         console = Console(width=170)
     todo = [case for case in cases() if not options.cases or case.key in options.cases]
     if not todo:
         console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
         return 2
-    held = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
+    restricted = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)
     kernels.set_num_threads(options.threads)
-    about = {**machine(options.threads), "held": held}
+    about = {**machine(options.threads), "held": restricted}
     console.print(f"npu_layout, kernels {about['kernels']}, {options.threads} thread(s); {about['processor']}")
     console.print(", ".join(f"{name} {number}" for name, number in about["versions"].items()))
-    if held:
-        console.print(f"restricted to the same instruction set: {', '.join(held)}; the others choose by the machine")
+    if restricted:
+        console.print(
+            f"restricted to the same instruction set: {', '.join(restricted)}; the others choose by the machine"
+        )
     seconds, rounds = (0.05, 1) if options.quick else (3.0, 5)
     rows = [measure(case, seconds, not options.no_peers, rounds) for case in track(todo, "measuring", console=console)]
     table = Table(*headings(), caption="ours, kernels and peers: time relative to memcpy of the output")

@@ -17,8 +17,10 @@ OURS = "npu_layout"  # the public function, with the active kernels
 
 
 def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
-    """This library's ways to do a case: the public function, and every kind of kernels alone on one thread; and the
-    fast paths taken."""
+    """Return this library's calls for a case, and the fast paths that they use.
+
+    The calls are the public function, and the kernels of each backend without it, on one thread.
+    """
     out = np.zeros(case.target.storage_shape, case.target.stored)
     names = kernels.backends()
     if case.kind in REDUCTIONS:
@@ -35,7 +37,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
             return run
 
-        return {**found, **{name: grays(name) for name in names}}, taken("gray", *planes)
+        return {**found, **{name: grays(name) for name in names}}, paths_of("gray", *planes)
     if case.kind in ("normalize", "input"):
         preprocess = Preprocessor(case.target, mean=case.mean, std=case.std)
         move = preprocess.plan
@@ -46,7 +48,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
         found = {OURS: lambda: conversion(case.flat, out)}
     made = {name: move.program(name) for name in names}
 
-    def alone(program: Any) -> Call:
+    def directly(program: Any) -> Call:
         other = np.zeros(out.size, out.dtype)
 
         def run() -> np.ndarray:
@@ -55,12 +57,12 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
         return run
 
-    found.update((name, alone(program)) for name, program in made.items())
+    found.update((name, directly(program)) for name, program in made.items())
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
 
 
-def taken(kernel: str, *arguments: Any) -> list[str]:
-    """The fast paths of one of the core's functions, at every level."""
+def paths_of(kernel: str, *arguments: Any) -> list[str]:
+    """Return the fast paths that one of the compiled functions uses, at every level."""
     if kernels.active() == "numpy":
         return []
     from ..kernels import native
@@ -69,27 +71,30 @@ def taken(kernel: str, *arguments: Any) -> list[str]:
 
 
 def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
-    """The operator, and the kernels as it calls them: with the channel last, on as many threads as the others; and the
-    fast paths taken."""
+    """Return the calls for a reduction, and the fast paths that they use.
+
+    The calls are the operator, and the kernels of each backend as the operator calls them: with the channel last, and
+    on as many threads.
+    """
     x, out = case.logical, np.zeros(case.target.storage_shape, case.target.stored)
     target = case.target.view(out)
     last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
 
-    where, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
+    indices, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
     values = np.empty_like(target, x.dtype)
 
     def top(x: np.ndarray, out: np.ndarray) -> Any:
         return ops.top_k(x, TOP, out=(values, out))
 
     calls: dict[str, tuple[Any, ...]] = {
-        "argmax": (ops.argmax_channels, kernels.argmax, last, where),
+        "argmax": (ops.argmax_channels, kernels.argmax, last, indices),
         "top_k": (top, kernels.top_k, last, values.transpose(0, 2, 3, 1), result),
         "softmax": (ops.softmax_channels, kernels.softmax, last, result),
         "sigmoid": (ops.sigmoid, kernels.sigmoid, x, target),
         "peaks": (None, kernels.peaks, x, case.threshold),
     }
     operator, kernel, *arguments = calls[case.kind]
-    told: dict[str, tuple[Any, ...]] = {
+    asked: dict[str, tuple[Any, ...]] = {
         "argmax": (channels, dtype),
         "top_k": (channels, dtype),
         "softmax": (last.ndim - 1, channels, dtype, 1.0, 0.0),
@@ -104,13 +109,16 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
         return run
 
     mine = reduction(None) if operator is None else lambda: (operator(x, out=target), out)[1]
-    paths = taken(case.kind, *arguments, *told[case.kind]) if case.kind in told else [case.kind]  # the only one
+    paths = paths_of(case.kind, *arguments, *asked[case.kind]) if case.kind in asked else [case.kind]  # the only one
     return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}, paths
 
 
 def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
-    """Remove the calls whose result is not numpy's, and say why. Ours must be equal to the last bit among each other,
-    but for sigmoid and softmax, whose twins have numpy's exponential; a peer may differ by rounding, gray by one."""
+    """Remove the calls whose result is not numpy's, and return the reason for each.
+
+    This library's results must be equal to the last bit. For sigmoid and softmax that excludes the numpy fallback,
+    which uses numpy's exponential. Other results may differ by rounding, integers by one, unless elements are only moved.
+    """
     wrong: dict[str, str] = {}
     expected = case.cropped(np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()))
     ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
@@ -135,7 +143,7 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
 
 
 def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str], dict[str, str]]:
-    """Everything that does this case and is right, memcpy first; the fast paths taken; what is wrong, and why."""
+    """Return every call that does the case correctly, memcpy first; the fast paths used; and why others are wrong."""
     calls, paths = ours(case)
     libraries = peers.installed()
     for library, spelling, make in peers.PEERS[case.kind]:
@@ -149,7 +157,7 @@ def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str
                 calls[f"{library}: {spelling}"] = call
     wrong = check(case, calls)
     copied = np.zeros(case.nbytes, np.uint8)
-    # Above the caches what a copy costs depends on the pages that it writes to: those of our own result.
+    # For arrays larger than the caches a copy's time depends on its pages: it writes to those of our own result.
     result = np.asarray(calls[OURS]()) if OURS in calls else copied
     own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
     return {"memcpy": lambda: np.copyto(own, copied), **calls}, paths, wrong

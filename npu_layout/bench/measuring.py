@@ -17,15 +17,18 @@ from .cases import Case
 from .contenders import competitors
 from .peers import Call
 
-WARM_UP = 5  # calls of each before anything is timed
-MANY_TURNS = 20  # a call of which so many take longer than there is time is timed alone, after one that is not
+WARM_UP = 5  # calls of each before the first that is timed
+MANY_TURNS = 20  # if so many calls take longer than there is time, a turn is one call that is not timed and one that is
 LEAST = 3  # turns of each, however long they take
-TURN = 3  # calls of one before each time that its turn comes, and at least as many timed
+TURN = 3  # else a turn is so many calls that are not timed, and at least as many that are
 
 
 def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, list[float]]:
-    """Seconds that each call took, interleaved in random order, for about `seconds`; with a pause before each turn, in
-    which the threads of the one before go to sleep, and as long to wake those of this."""
+    """Return the seconds that each call took, by turns in random order, for about `seconds`.
+
+    Before each turn there is a pause of `pause` seconds, in which the threads of the last one go to sleep, and then
+    calls for as long, to wake the threads of this one.
+    """
     repeat: dict[str, int] = {}
     lead: dict[str, int] = {}
     for name, call in calls.items():
@@ -35,10 +38,10 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
             took = time.perf_counter() - start
         lead[name] = TURN if took < seconds / MANY_TURNS else 1
         repeat[name] = max(lead[name], min(100, int(5e-5 / max(took, 1e-7))))
-    taken: dict[str, list[float]] = {name: [] for name in calls}
+    durations: dict[str, list[float]] = {name: [] for name in calls}
     order, end = list(calls), time.perf_counter() + seconds
     shuffled = random.Random(0)
-    while time.perf_counter() < end or len(taken[order[0]]) < LEAST:
+    while time.perf_counter() < end or len(durations[order[0]]) < LEAST:
         shuffled.shuffle(order)
         for name in order:
             call, n = calls[name], repeat[name]
@@ -51,22 +54,23 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
             start = time.perf_counter()
             for _ in range(n):
                 call()
-            taken[name].append((time.perf_counter() - start) / n)
-    return taken
+            durations[name].append((time.perf_counter() - start) / n)
+    return durations
 
 
-def medians(taken: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
-    """Median and interquartile range of what `clock` gives."""
-    quartiles = {name: np.percentile(seconds, (25, 50, 75)) for name, seconds in taken.items()}
+def medians(durations: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+    """Return the median and the interquartile range of each list of seconds that `clock` returns."""
+    quartiles = {name: np.percentile(seconds, (25, 50, 75)) for name, seconds in durations.items()}
     return {name: (float(q[1]), float(q[2] - q[0])) for name, q in quartiles.items()}
 
 
 def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1) -> dict[str, Any]:
-    """One row: microseconds, spread and ratio to memcpy of everything that does this case, equality checked first.
+    """Return one row: microseconds, spread and ratio to memcpy of every call that does the case correctly.
 
-    In so many rounds, each with memory of its own: what a call takes depends by a fifth and more on the pages that its
-    arrays happen to get."""
-    taken: dict[str, list[float]] = {}
+    Each round has memory of its own, since the time of a call varies by a fifth and more with the pages that its arrays
+    happen to get.
+    """
+    durations: dict[str, list[float]] = {}
     wrong: dict[str, str] = {}
     paths: list[str] = []
     for _ in range(rounds):
@@ -74,10 +78,10 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
         calls, paths, mistaken = competitors(case, with_peers)
         wrong.update(mistaken)
         pause = 0.003 if kernels.get_num_threads() > 1 else 0
-        for name, seconds_of in clock(calls, seconds / rounds, pause).items():
-            taken.setdefault(name, []).extend(seconds_of)
+        for name, every in clock(calls, seconds / rounds, pause).items():
+            durations.setdefault(name, []).extend(every)
         del calls
-    times = medians({name: taken[name] for name in taken.keys() - wrong.keys()})
+    times = medians({name: durations[name] for name in durations.keys() - wrong.keys()})
     memcpy = times["memcpy"][0]
     rivals = [name for name in times if ": " in name]
     return {
@@ -95,7 +99,7 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What the figures were measured on and with."""
+    """Return the date, the processor, and the versions that the figures were measured with."""
     processor = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Small convolutional networks in torch's two memory formats, where torch is installed."""
+"""Time small convolutional networks in torch's two memory formats, if torch is installed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ NETWORKS = {"ResNet-like": (_resnet, 224), "MobileNet-like": (_mobilenet, 224), 
 
 
 def measure(name: str, dtype: str, seconds: float) -> dict[str, Any]:
-    """One row: milliseconds in both formats, the gain in per cent, and what is wrong."""
+    """Return one row: milliseconds in both formats, the gain in per cent, and what is wrong."""
     import torch
 
     build, side = NETWORKS[name]
@@ -99,7 +99,7 @@ def measure(name: str, dtype: str, seconds: float) -> dict[str, Any]:
 
 
 def measure_all(threads: int, seconds: float) -> list[dict[str, Any]]:
-    """Every network in every dtype; none where torch is not installed."""
+    """Measure every network in every dtype; return no rows if torch is not installed."""
     try:
         import torch
     except ImportError:
@@ -114,11 +114,12 @@ def measure_all(threads: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def headings() -> Sequence[str]:
+    """Return the titles of what `columns` returns."""
     return ["network", "dtype", "input", "channels_first", "channels_last", "gain"]
 
 
 def columns(row: dict[str, Any]) -> list[str]:
-    """A row in words; the gain is in images per second."""
+    """Format a row; the gain is in images per second."""
     times = row["ms"]
     shape = "x".join(map(str, row["shape"]))
     return [

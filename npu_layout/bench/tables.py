@@ -12,7 +12,7 @@ from .contenders import OURS
 
 
 def columns(row: dict[str, Any]) -> list[str]:
-    """A row in words: case, memcpy, ours, the other kernels, the best peer, ours against it."""
+    """Format a row: case, memcpy, ours, each kind of kernels, the best peer, how much faster ours is."""
     times = row["times"]
     best = row["best_peer"]
     mine = times.get(OURS)
@@ -30,17 +30,18 @@ def columns(row: dict[str, Any]) -> list[str]:
 
 
 def headings() -> list[str]:
+    """Return the titles of what `columns` returns; the fourth names the kinds of kernels."""
     backends = " / ".join(name.replace("native (", "").rstrip(")") for name in kernels.backends())
     return ["case", "memcpy", "ours", backends, "best peer", "faster"]
 
 
 def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
-    """The table for the README."""
+    """Format all rows as a markdown table, below a line on the machine and the versions."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    held = f" Restricted to the same instruction set: {', '.join(about['held'])}." if about["held"] else ""
+    restricted = f" Restricted to the same instruction set: {', '.join(about['held'])}." if about["held"] else ""
     machine = f"{about['date']}, {about['processor']}, {about['threads']} thread(s), kernels {about['kernels']}"
     lines = [
-        f"{machine}; {versions}.{held}",
+        f"{machine}; {versions}.{restricted}",
         "",
         "| " + " | ".join(headings()) + " |",
         "|" + "---|" * len(headings()),
@@ -49,7 +50,7 @@ def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
 
 
 def plot(rows: Sequence[dict[str, Any]], about: dict[str, Any], path: str) -> None:
-    """Bars for each case, memcpy as a line at 1."""
+    """Draw bars for each case to a file; memcpy is a line at 1."""
     import matplotlib
 
     matplotlib.use("Agg")
