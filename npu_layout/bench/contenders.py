@@ -117,7 +117,8 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     """Remove the calls whose result is not numpy's, and return the reason for each.
 
     This library's results must be equal to the last bit. For sigmoid and softmax that excludes the numpy fallback,
-    which uses numpy's exponential. Other results may differ by rounding, integers by one, unless elements are only moved.
+    which uses numpy's exponential. Other results may differ by rounding, integers by one, unless elements are only
+    moved.
     """
     wrong: dict[str, str] = {}
     expected = case.cropped(np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()))
