@@ -32,7 +32,7 @@ import numpy as np
 import pose
 
 import npu_layout as nl
-from npu_layout.engines.onnxruntime import calibrate
+from npu_layout.engines import calibrate
 
 HERE = Path(__file__).resolve().parent
 CLIP = HERE / "data" / "walk.mp4"

@@ -82,7 +82,7 @@ def page(data: dict[str, Any]) -> str:
 def chart(data: dict[str, Any]) -> str:
     """Return an SVG with two bars for each charted case: our time and the best peer's, in copies of the result."""
     rows = {row["case"]: row for row in data["conversions"]["rows"]}
-    left, width, step, top = 250, 760, 34, 58
+    left, width, step, top = 260, 860, 34, 58
     scale, height = 84.0, top + step * len(CHARTED) + 30
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -90,11 +90,14 @@ def chart(data: dict[str, Any]) -> str:
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         '<text x="12" y="20" font-size="14" font-weight="bold" fill="#222222">Time in copies of the result '
         "(np.copyto = 1), shorter is better</text>",
-        '<rect x="12" y="31" width="12" height="10" fill="#1f6fb2"/><text x="29" y="40" fill="#222222">npu_layout</text>',
+        '<rect x="12" y="31" width="12" height="10" fill="#1f6fb2"/>'
+        '<text x="29" y="40" fill="#222222">npu_layout</text>',
         '<rect x="112" y="31" width="12" height="10" fill="#b9c2cc"/>'
         '<text x="129" y="40" fill="#222222">the fastest other library</text>',
     ]
-    room = (width - left - 120) / scale
+    room, one = (width - left - 210) / scale, left + scale
+    bottom = top + step * len(CHARTED)
+    out.append(f'<line x1="{one}" x2="{one}" y1="{top}" y2="{bottom}" stroke="#222222" stroke-dasharray="3 3"/>')
     for i, (case, words) in enumerate(CHARTED.items()):
         row, y = rows[case], top + step * i
         out.append(f'<text x="{left - 8}" y="{y + 17}" text-anchor="end" fill="#222222">{html.escape(words)}</text>')
@@ -105,12 +108,10 @@ def chart(data: dict[str, Any]) -> str:
             out.append(f'<rect x="{left}" y="{at}" width="{long * scale:.1f}" height="11" fill="{colour}"/>')
             beyond = " (bar shortened)" if value > room else ""
             out.append(
-                f'<text x="{left + long * scale + 5:.1f}" y="{at + 10}" font-size="11" fill="#222222">'
+                f'<text x="{left + long * scale + 5:.1f}" y="{at + 10}" font-size="11" fill="#222222" '
+                f'paint-order="stroke" stroke="#ffffff" stroke-width="3">'
                 f"{text}{html.escape(name)}{beyond}</text>"
             )
-    one = left + scale
-    bottom = top + step * len(CHARTED)
-    out.append(f'<line x1="{one}" x2="{one}" y1="{top}" y2="{bottom}" stroke="#222222" stroke-dasharray="3 3"/>')
     run = data["conversions"]["run"].split(";")[0]
     out.append(f'<text x="12" y="{height - 10}" font-size="11" fill="#555555">{html.escape(run)}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"

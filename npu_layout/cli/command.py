@@ -1,47 +1,29 @@
-"""The command line: npu-layout <verb>. No logic of its own."""
+"""The command line: npu-layout <verb>. A verb's module is imported when it runs or shows its own help."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import kernels
-from ..bench import benchmark, formats
 from ..errors import NpuLayoutError
 from ..support import __version__
-from . import convert, explain, look, prove, track
 
 
 class Verb(NamedTuple):
-    """What can be asked for, in one sentence and in one example."""
+    """A verb: its sentence, an example, its module here (``add_options`` and ``run``), whether it echoes itself."""
 
     name: str
     help: str
     example: str
-    add_options: Callable[[argparse.ArgumentParser], Any]
-    run: Callable[[argparse.Namespace], int]
-
-
-def _completion_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-
-
-def _complete(options: argparse.Namespace) -> int:
-    try:
-        import shtab
-    except ImportError:
-        raise NpuLayoutError("completion needs shtab: pip install 'npu-layout[cli]'") from None
-    whole = parser()
-    for action in _actions(whole):
-        if action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(whole, options.shell))
-    return 0
+    module: str
+    echo: bool = True
 
 
 VERBS = (
@@ -50,127 +32,130 @@ VERBS = (
         "Record what an accelerator makes of frames.",
         "npu-layout record samples/models/pose.onnx samples/data/walk.mp4 --mean 128 --std 256 --limit 8 "
         "--simulate NCHW16c:int8 --out recorded",
-        prove.record_options,
-        prove.record,
+        "record",
     ),
     Verb(
         "inspect",
         "Show what a recording, a model or a TensorSpec holds.",
         "npu-layout inspect recorded",
-        look.inspect_options,
-        look.inspect,
+        "inspect",
     ),
     Verb(
         "validate",
         "Compare recordings with the ONNX model, and say why they differ.",
         "npu-layout validate recorded samples/models/pose.onnx --min-cosine pose:0.99 --junit report.xml",
-        prove.validate_options,
-        prove.validate,
+        "validate",
     ),
     Verb(
         "identify",
         "Find how a buffer is stored, from the tensor that it stands for.",
         "npu-layout identify heat.bin heat.npy --dtype int8",
-        look.identify_options,
-        look.identify_buffer,
+        "identify",
     ),
     Verb(
         "repack",
         "Store a tensor's file in another layout.",
         "npu-layout repack heat.bin heat_nhwc.npy --shape 1x57x46x46 --from NC1HWC2:16 --to NHWC --dtype int8",
-        convert.repack_options,
-        convert.repack_file,
+        "repack",
     ),
     Verb(
         "export",
         "Write a recording in another tool's form.",
         "npu-layout export recorded dumps --form raw",
-        convert.export_options,
-        convert.export_recording,
+        "exporting",
     ),
     Verb(
         "import",
         "Make a recording of what another tool wrote.",
         "npu-layout import dumps imported --form raw",
-        convert.import_options,
-        convert.import_recording,
+        "importing",
     ),
     Verb(
         "explain",
         "Say where a layout puts each element, in numbers and as a picture.",
         "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",
-        explain.explain_options,
-        explain.explain_layout,
+        "explain",
     ),
     Verb(
         "track",
         "Run a script and show which calls lose the memory format of its Tensors.",
         "npu-layout track samples/lost_layout.py --kept",
-        track.track_options,
-        track.track_script,
+        "track",
+        echo=False,
     ),
     Verb(
         "bench",
-        str(benchmark.__doc__),
+        "The benchmark: these kernels against memcpy and every peer that is installed, equality checked first.",
         "npu-layout bench b --quick --no-peers",
-        benchmark.add_options,
-        benchmark.run,
+        "bench",
+        echo=False,
     ),
     Verb(
         "bench-layouts",
-        str(formats.__doc__),
+        "Measure what a memory format costs here: the same operators in each format, at sizes for each cache.",
         "npu-layout bench-layouts --quick --operators gray argmax",
-        formats.add_options,
-        formats.run,
+        "bench_layouts",
+        echo=False,
     ),
     Verb(
         "completion",
         "Print a shell's completion script.",
         "npu-layout completion bash > ~/.local/share/bash-completion/completions/npu-layout",
-        _completion_options,
-        _complete,
+        "completion",
+        echo=False,
     ),
 )
-_FILES = {"PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"}
+_BY_NAME = {verb.name: verb for verb in VERBS}
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    whole = argparse.ArgumentParser(
+class _Verbs(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """The verbs' parsers; one that is asked for gets its options first."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        _fill(self.choices[values[0]], values[0])
+        super().__call__(parser, namespace, values, option_string)
+
+
+def _fill(one: argparse.ArgumentParser, name: str) -> None:
+    """Import the verb's module, and add its options."""
+    if one.get_default("run") is None:
+        module = importlib.import_module(f".{_BY_NAME[name].module}", __package__)
+        module.add_options(one)
+        one.set_defaults(run=module.run)
+
+
+def parser(whole: bool = True) -> argparse.ArgumentParser:
+    """Return the command line's parser: the whole of it, or without the options of verbs that are not asked for."""
+    made = argparse.ArgumentParser(
         prog="npu-layout",
         description="Buffers of neural network accelerators.",
         epilog="exit status: 0 it matches or is done, 1 it does not match, 2 usage or bad input",
     )
-    whole.add_argument("--version", action="version", version=f"npu_layout {__version__}, kernels {kernels.active()}")
-    verbs = whole.add_subparsers(dest="verb", required=True, metavar="verb")
+    made.add_argument("--version", action="version", version=f"npu_layout {__version__}, kernels {kernels.active()}")
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="verb", action=_Verbs)
     for verb in VERBS:
         texts: dict[str, Any] = dict(help=verb.help, description=verb.help, epilog=f"example:\n  {verb.example}")
         one = verbs.add_parser(verb.name, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
-        verb.add_options(one)
-        one.set_defaults(run=verb.run)
-    return whole
-
-
-def _actions(of: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in of._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from _actions(one)
+        if whole:
+            _fill(one, verb.name)
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb. Exit status 0, 1 or 2: match, mismatch, usage or bad input; 130 where it is interrupted."""
+    """Run one verb.
+
+    The exit status is 0, 1 or 2: match, mismatch, usage or bad input; 130 if it is interrupted.
+    """
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    options = parser().parse_args(given)
+    options = parser(whole=False).parse_args(given)
     options.command = shlex.join(["npu-layout", *given])
-    # What OpenCV and FFmpeg print of a damaged file is said here in one sentence.
+    # What OpenCV and FFmpeg print of a damaged file is reported here in one sentence.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     if getattr(sys.stdout, "errors", "") == "strict":  # a name that the terminal cannot show is no reason to fail
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        if options.verb not in _QUIET:
+        if _BY_NAME[options.verb].echo:
             print(options.command, file=sys.stderr)
         status = int(options.run(options))
         sys.stdout.flush()
@@ -188,9 +173,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             at = at.tb_next
         where = "" if at is None else f" ({PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno})"
         return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
-
-
-_QUIET = {"completion", "bench", "bench-layouts", "track"}
 
 
 def _refuse(verb: str, why: str) -> int:

@@ -1,4 +1,4 @@
-"""explain: numbers, pictures and coloured cells of a layout."""
+"""npu-layout explain: show where a layout puts each element, in numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def _layout_or_file(text: str) -> Layout | str:
     return text if text.endswith(".json") else words.layout(text)
 
 
-def explain_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
     parser.add_argument("layout", type=_layout_or_file, metavar="LAYOUT",
                         help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
     parser.add_argument("shape", nargs="?", type=words.shape, help="logical shape, such as 1x57x46x46")
@@ -34,7 +35,8 @@ def explain_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="in the terminal")
 
 
-def explain_layout(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Print and save the pictures; 0 when it is done."""
     element("float32" if options.dtype is None else options.dtype)
     layout: Layout | TensorSpec
     if isinstance(options.layout, str):

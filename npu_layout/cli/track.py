@@ -1,4 +1,4 @@
-"""track: a script run under track_layout."""
+"""npu-layout track: run a script, and list the calls that lose the memory format of its Tensors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
 _OURS = {__file__, tracker.__file__}
 
 
-def track_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
     parser.add_argument("--json", action="store_true", help="print JSON; what the script prints goes to stderr")
     parser.add_argument("script", metavar="FILE", help="a Python script; it runs as python would run it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
 
 
-def track_script(options: argparse.Namespace) -> int:
-    """0 where no format was lost, 1 where one was; the script's own status where that is not 0."""
+def run(options: argparse.Namespace) -> int:
+    """Return 0 if no format is lost, 1 if one is; the script's own status if that is not 0."""
     if not os.path.isfile(options.script):
         raise NpuLayoutError(f"{options.script}: no such file")
     elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
@@ -52,7 +53,7 @@ def _say(report: LayoutReport) -> None:
 
 
 def _ran(script: str, arguments: list[str]) -> int:
-    """The exit status of the script, run as ``python script arguments`` would; what it raises is shown."""
+    """Run the script as ``python script arguments`` would; show what it raises, and return its exit status."""
     with _as_main(script, arguments) as main:
         try:
             with io.open_code(main.__file__) as file:
@@ -69,7 +70,7 @@ def _ran(script: str, arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
-    """A module for the script, while it is what python calls ``__main__``. runpy would tell it another sys.argv[0]."""
+    """Make a module for the script, which is ``__main__`` within the block, unlike runpy with the sys.argv[0] given."""
     main = types.ModuleType("__main__")
     vars(main).update(__file__=os.path.abspath(script), __builtins__=builtins, __cached__=None)
     before = sys.argv, sys.path[:], sys.modules["__main__"]
@@ -82,7 +83,7 @@ def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
 
 
 def _status(code: Any) -> int:
-    """What python makes of ``sys.exit(code)``."""
+    """Return the exit status that python makes of ``sys.exit(code)``."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -3,17 +3,11 @@
 Imports buffers, layouts and support.
 """
 
+from .calibration import calibrate
 from .factories import engine_named
-from .onnxruntime import (
-    OnnxRuntimeEngine,
-    SimulatedNpu,
-    axes_in_model,
-    calibrate,
-    fits,
-    order_in_model,
-    shape_in_model,
-    transposed,
-)
+from .model_axes import axes_in_model, fits, order_in_model, shape_in_model, transposed
+from .onnxruntime import OnnxRuntimeEngine
+from .simulated import SimulatedNpu
 
 __all__ = [
     "OnnxRuntimeEngine",

@@ -1,20 +1,18 @@
-"""Who runs the model: onnxruntime on the CPU, and a stand-in that answers as an accelerator would.
-
-onnxruntime is imported when the first engine is made.
-"""
+"""Run an ONNX model in onnxruntime on the CPU; onnxruntime is imported when the first engine is made."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..buffers import Quantization, TensorSpec, element
+from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import counted
+from .model_axes import fits, shape_text
 
 Arrays = dict[str, np.ndarray]
 
@@ -47,7 +45,7 @@ class _Port:
             named = [name for name in self.free() if name != "?"]
             give = f"give OnnxRuntimeEngine dimensions={{{named[0]!r}: ...}} or " if named else ""
             raise NpuLayoutError(
-                f"{self.what} has shape {_words(self.shape)}: the length of {', '.join(self.free())} is not fixed; "
+                f"{self.what} has shape {shape_text(self.shape)}: the length of {', '.join(self.free())} is not fixed; "
                 f"{give}fix it in the model (python -m onnxruntime.tools.make_dynamic_shape_fixed)"
             )
         layout = Layout.of_rank(len(self.shape)) if self.shape else Layout.plain("A")
@@ -60,7 +58,7 @@ class _Port:
         if self.dtype is not None and array.dtype != self.dtype:
             raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {array.dtype} of shape {array.shape}")
         if not fits(self.shape, array.shape):
-            raise NpuLayoutError(f"{self.what} expects shape {_words(self.shape)}, got {array.shape}")
+            raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}")
         return array
 
 
@@ -104,7 +102,7 @@ class OnnxRuntimeEngine:
         self._outputs = [_Port(self.model, "output", node) for node in self._session.get_outputs()]
 
     def __repr__(self) -> str:
-        ports = ", ".join(f"{port.name}{_words(port.shape)}" for port in self._inputs + self._outputs)
+        ports = ", ".join(f"{port.name}{shape_text(port.shape)}" for port in self._inputs + self._outputs)
         return f"<OnnxRuntimeEngine {self.model}: {ports}>"
 
     @property
@@ -138,7 +136,7 @@ class OnnxRuntimeEngine:
         Returns {name: array} in the model's order, arrays of the caller's own. Raises NpuLayoutError on a missing or
         unknown name, another shape or dtype, and where onnxruntime fails.
         """
-        given = _by_name(self.model, [port.name for port in self._inputs], inputs)
+        given = by_name(self.model, [port.name for port in self._inputs], inputs)
         feeds = {port.name: port.check(given[port.name]) for port in self._inputs}
         try:
             results = self._session.run(None, feeds)
@@ -181,7 +179,8 @@ def _reason(error: Exception) -> str:
     return words.split(" : ", 2)[-1] if words.startswith("[ONNXRuntimeError]") else words
 
 
-def _by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
+def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
+    """Return {name: input}; NpuLayoutError if the names are not the model's."""
     if not isinstance(inputs, Mapping):
         if len(names) != 1:
             raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {', '.join(names)}")
@@ -190,178 +189,3 @@ def _by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
         got = ", ".join(map(str, inputs)) or "none"
         raise NpuLayoutError(f"{model} has the inputs {', '.join(names)}; got {got}")
     return dict(inputs)
-
-
-class SimulatedNpu:
-    """Answers as an accelerator does: the model runs in onnxruntime, and each output comes back as the flat, 1-D,
-    padded and quantised buffer that its spec describes.
-
-    Parameters
-    ----------
-    model
-        Path or bytes of the model, or an OnnxRuntimeEngine (no second copy is loaded).
-    outputs
-        One TensorSpec for each output. A spec with a name belongs to the output of that name; the others take the
-        remaining outputs in order. A spec with other axes than the model's (NHWC for NCHW) gets the tensor transposed,
-        unless the model's own shape is the spec's (an NHWC model).
-    inputs
-        The same for the inputs, whose buffers then are what infer takes; None: arrays as the model declares them.
-    threads
-        As for OnnxRuntimeEngine.
-
-    Raises
-    ------
-    NpuLayoutError
-        Where the model cannot be loaded, or a spec fits no input or output of it.
-
-    Attributes
-    ----------
-    engine
-        The OnnxRuntimeEngine that runs it.
-    last_float
-        {name: array}: what the model itself gave in the last infer, before quantisation and packing.
-    """
-
-    engine: OnnxRuntimeEngine
-    last_float: Arrays
-
-    def __init__(
-        self,
-        model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
-        outputs: Sequence[TensorSpec],
-        inputs: Sequence[TensorSpec] | None = None,
-        *,
-        threads: int | None = None,
-    ) -> None:
-        self.engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model, threads=threads)
-        where = self.engine.model
-        self._outputs = _match(f"{where}: output", self.engine.output_shapes, outputs)
-        self._inputs = None if inputs is None else _match(f"{where}: input", self.engine.input_shapes, inputs)
-        self.last_float = {}
-
-    @property
-    def input_specs(self) -> list[TensorSpec]:
-        """What infer takes, in model order."""
-        return self.engine.input_specs if self._inputs is None else list(self._inputs.values())
-
-    @property
-    def output_specs(self) -> list[TensorSpec]:
-        """What the flat buffers that infer returns are, in model order."""
-        return list(self._outputs.values())
-
-    def infer(self, inputs: Any) -> Arrays:
-        """Run once: {name: flat 1-D array of the spec's buffer dtype}, in the model's order; pad elements are zero.
-
-        inputs: {name: buffer}, or one buffer where the model has one input; bytes or an array, as TensorSpec.unpack
-        takes it. Raises NpuLayoutError (BufferSizeError ...) where one does not fit.
-        """
-        if self._inputs is not None:
-            dtypes = {port.name: port.dtype for port in self.engine._inputs}
-            given = _by_name(self.engine.model, list(self._inputs), inputs)
-            shapes = self.engine.input_shapes
-            inputs = {
-                name: spec.unpack(given[name], dtype=dtypes[name]).transpose(order_in_model(spec, shapes[name]))
-                for name, spec in self._inputs.items()
-            }
-        self.last_float = self.engine.infer(inputs)
-        buffers = {}
-        for name, spec in self._outputs.items():
-            array = self.last_float[name]
-            buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
-        return buffers
-
-
-def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
-    """{name: spec}, in the model's order."""
-    given = list(specs)
-    matched = {spec.name: spec for spec in given if spec.name}
-    unknown = [name for name in matched if name not in shapes]
-    if unknown:
-        raise NpuLayoutError(
-            f"{what} {unknown[0]!r} does not exist, expected {', '.join(shapes)}; "
-            f"a spec without a name is matched by order"
-        )
-    matched.update(
-        zip(
-            (name for name in shapes if name not in matched),
-            (spec for spec in given if not spec.name),
-        )
-    )
-    if len(given) != len(shapes) or set(matched) != set(shapes):
-        raise NpuLayoutError(
-            f"{what} specs: expected one for each of {', '.join(shapes)}; "
-            f"got {', '.join(spec.name or 'one without a name' for spec in given) or 'none'}"
-        )
-    for name, spec in matched.items():
-        wanted = shapes[name] or (1,)
-        if not fits(wanted, tuple(spec.shape[i] for i in order_in_model(spec, wanted))):
-            raise NpuLayoutError(
-                f"{what} {name!r} has shape {_words(shapes[name])}; its spec has {_words(spec.shape)} ({spec.axes})"
-            )
-    return {name: _named(matched[name], name) for name in shapes}
-
-
-def _words(shape: tuple[Any, ...]) -> str:
-    return "(" + ",".join("?" if n is None else str(n) for n in shape) + ")"
-
-
-def _named(spec: TensorSpec, name: str) -> TensorSpec:
-    return TensorSpec.from_dict({**spec.to_dict(), "name": name})
-
-
-def fits(wanted: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether the model takes `shape` for the one that it declares, in which an axis may have a name or None."""
-    return len(shape) == len(wanted) and all(
-        not isinstance(want, int) or want < 1 or want == got for want, got in zip(wanted, shape)
-    )
-
-
-def axes_in_model(axes: str) -> list[int]:
-    """Where the model's axes stand in `axes`; letters that the model does not have keep their places."""
-    model = Layout.of_rank(len(axes)).axes
-    return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
-
-
-def shape_in_model(spec: TensorSpec) -> tuple[int, ...]:
-    """The spec's shape in the model's order of letters."""
-    return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
-
-
-def order_in_model(spec: TensorSpec, wanted: tuple[Any, ...]) -> list[int]:
-    """Where the axes of a model that declares the shape `wanted` stand among the spec's: in the model's order of
-    letters, or, where only that fits, as they are."""
-    order = axes_in_model(spec.axes)
-    return order if fits(wanted, shape_in_model(spec)) or not fits(wanted, spec.shape) else list(range(len(order)))
-
-
-def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:
-    """A view of `array`, whose axes are `axes`, in the model's order; or, from_model, the other way."""
-    order = axes_in_model(axes)
-    return array.transpose(np.argsort(order) if from_model else order)
-
-
-def calibrate(values: Any, dtype: Any) -> Quantization | None:
-    """The per-tensor quantisation of `dtype` whose range holds `values` and zero; None for a float dtype.
-
-    values: an array or a list of them (of any shapes). ``scale = (high - low) / (qmax - qmin)``, and the zero point is
-    the nearest integer, so zero is exact and the ends may lie half a step outside. Raises NpuLayoutError on values
-    that are not finite.
-
-    >>> calibrate([-0.5, 127.0], "uint8")
-    Quantization(0.5, 1)
-    >>> calibrate([0.0], "float16") is None
-    True
-    """
-    kind = element(dtype)
-    if kind.unpacked.kind not in "iu":
-        return None
-    arrays = [np.asarray(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
-    low = min([0.0, *(float(a.min()) for a in arrays if a.size)])
-    high = max([0.0, *(float(a.max()) for a in arrays if a.size)])
-    if not np.isfinite([low, high]).all() or any(np.isnan(a).any() for a in arrays):
-        raise NpuLayoutError(f"calibrate: expected finite values, got {low}..{high}")
-    info = np.iinfo(kind.unpacked)
-    bits = 4 if kind.nibbles else info.bits
-    lowest = 0 if kind.unpacked.kind == "u" else -(2 ** (bits - 1))
-    scale = (high - low) / (2**bits - 1) or 1.0
-    return Quantization(scale, lowest - round(low / scale))

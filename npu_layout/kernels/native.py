@@ -61,11 +61,9 @@ def program(
     """The compiled program of a conversion; None where the core has no loops for it."""
     if max((len(box.loops) for box in (*boxes, *fills)), default=0) > 16:
         return None
-    told = None
-    if not arithmetic.moves_only:
-        told = _told(arithmetic)
-        if told is None:
-            return None
+    core = None if arithmetic.moves_only else _core_arithmetic(arithmetic)
+    if core is None and not arithmetic.moves_only:
+        return None
     src_item, dst_item = arithmetic.itemsizes
     return _native.Program(
         level,
@@ -75,61 +73,119 @@ def program(
         dst_item,
         tuple(tuple(box) for box in fills),
         tuple(tuple(box) for box in boxes),
-        told,
+        core,
     )
 
 
-def _told(a: Arithmetic) -> tuple[object, ...] | None:
+class CoreArithmetic(NamedTuple):
+    """An arithmetic as the core reads it, field by field in this order (`read_parameters` of binding/native.c).
+
+    The arrays have one value for each channel. The result is ``rint(y + before)`` clamped to `low` and `high`, plus
+    `after`. If `in_one_step` is true, ``y`` is ``x * scale``, and if `bits` is not 0, the sum is done in 16 bits with
+    `factor` and `summand`.
+    """
+
+    src_dtype: int  #: index in the core's DTYPES
+    dst_dtype: int
+    has_steps: bool  #: a shift, a scale or a divisor
+    divides: bool
+    in_one_step: bool
+    bits: int
+    shift: np.ndarray  #: float32, as the next five
+    scale: np.ndarray
+    divisor: np.ndarray
+    before: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    after: np.ndarray  #: int32, as the next two
+    factor: np.ndarray
+    summand: np.ndarray
+
+
+class _Rounding(NamedTuple):
+    """What an integer destination adds before and after rounding, and the bounds between; zeros for a float one."""
+
+    before: np.ndarray
+    after: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def _core_arithmetic(a: Arithmetic) -> CoreArithmetic | None:
+    """Return the arithmetic as the core reads it, or None if the core has no loops for it."""
     if a.src_dtype not in _DTYPES or a.dst_dtype not in _DTYPES:
         return None
-    steps = [p is not None for p in (a.shift, a.scale, a.divisor)]
+    has_steps = any(p is not None for p in (a.shift, a.scale, a.divisor))
     to_integer = "float" not in a.dst_dtype
-    if to_integer and a.zero_point is None and (any(steps) or "float" in a.src_dtype):
+    if to_integer and a.zero_point is None and (has_steps or "float" in a.src_dtype):
         return None
     channels = next((len(p) for p in (a.shift, a.scale, a.divisor, a.zero_point) if p is not None), 1)
-
-    def filled(values: np.ndarray | None, default: float) -> np.ndarray:
-        return np.full(channels, default, np.float32) if values is None else np.ascontiguousarray(values, np.float32)
-
-    before = after = np.zeros(channels)
-    low = high = before
-    if to_integer:
-        if a.zero_point is not None and a.float_zero_point:
-            before = a.zero_point
-        elif a.zero_point is not None:
-            after = a.zero_point
-        lowest, highest = limits(a.dst_dtype)
-        low, high = lowest - after, highest - after
-        if a.dst_dtype == "int32":
-            if np.abs(after).max() > highest:
-                return None
-        elif max(np.abs(low).max(), np.abs(high).max()) > _ROUNDABLE:
-            return None
-    shift, scale, divisor = filled(a.shift, 0), filled(a.scale, 1), filled(a.divisor, 1)
-    brief = None
-    bits, factor, summand = 0, before, before
-    if a.src_dtype in _BYTES and a.dst_dtype in _BYTES and channels <= _TRIED:
-        ratio = scale.astype(np.float64) / divisor
-        summed = before + after - shift.astype(np.float64) * ratio
-        exact = _of_every_byte(a, shift, scale, divisor, before, after)
-        brief = _brief(a, exact, ratio, summed)
-        if brief is not None and channels <= _SEARCHED:
-            bits, factor, summand = _in_16_bits(a, exact, ratio, summed) or (bits, factor, summand)
-    if brief is not None:
-        scale, before = brief
-    return (
-        _DTYPES.index(a.src_dtype),
-        _DTYPES.index(a.dst_dtype),
-        any(steps),
-        steps[2],
-        brief is not None,
-        bits,
-        shift,
-        scale,
-        divisor,
-        *(np.ascontiguousarray(values, np.float32) for values in (before, low, high)),
-        *(np.ascontiguousarray(values, np.int32) for values in (after, factor, summand)),
+    rounding = _rounding(a, channels, to_integer)
+    if rounding is None:
+        return None
+    shift, scale, divisor = (_filled(p, channels, d) for p, d in ((a.shift, 0), (a.scale, 1), (a.divisor, 1)))
+    one_step, in_16_bits = _shortened(a, shift, scale, divisor, rounding)
+    bits, factor, summand = in_16_bits or (0, np.zeros(channels), np.zeros(channels))
+    before = rounding.before
+    if one_step is not None:
+        scale, before = one_step
+    floats = [np.ascontiguousarray(values, np.float32) for values in (before, rounding.low, rounding.high)]
+    integers = [np.ascontiguousarray(values, np.int32) for values in (rounding.after, factor, summand)]
+    return CoreArithmetic(
+        src_dtype=_DTYPES.index(a.src_dtype),
+        dst_dtype=_DTYPES.index(a.dst_dtype),
+        has_steps=has_steps,
+        divides=a.divisor is not None,
+        in_one_step=one_step is not None,
+        bits=bits,
+        shift=shift,
+        scale=scale,
+        divisor=divisor,
+        before=floats[0],
+        low=floats[1],
+        high=floats[2],
+        after=integers[0],
+        factor=integers[1],
+        summand=integers[2],
     )
+
+
+def _shortened(
+    a: Arithmetic, shift: np.ndarray, scale: np.ndarray, divisor: np.ndarray, rounding: _Rounding
+) -> tuple[tuple[np.ndarray, np.ndarray] | None, tuple[int, np.ndarray, np.ndarray] | None]:
+    """Return bytes to bytes in one step, and in 16 bits; None for each that no factors do to the last bit."""
+    if a.src_dtype not in _BYTES or a.dst_dtype not in _BYTES or len(scale) > _TRIED:
+        return None, None
+    ratio = scale.astype(np.float64) / divisor
+    total = rounding.before + rounding.after - shift.astype(np.float64) * ratio
+    exact = _of_every_byte(a, shift, scale, divisor, rounding.before, rounding.after)
+    one_step = _in_one_step(a, exact, ratio, total)
+    if one_step is None or len(scale) > _SEARCHED:
+        return one_step, None
+    return one_step, _in_16_bits(a, exact, ratio, total)
+
+
+def _filled(values: np.ndarray | None, channels: int, default: float) -> np.ndarray:
+    return np.full(channels, default, np.float32) if values is None else np.ascontiguousarray(values, np.float32)
+
+
+def _rounding(a: Arithmetic, channels: int, to_integer: bool) -> _Rounding | None:
+    """Return what rounding adds and its bounds, or None if float32 cannot hold the sums exactly."""
+    zero = np.zeros(channels)
+    if not to_integer:
+        return _Rounding(zero, zero, zero, zero)
+    before = after = zero
+    if a.zero_point is not None and a.float_zero_point:
+        before = a.zero_point
+    elif a.zero_point is not None:
+        after = a.zero_point
+    lowest, highest = limits(a.dst_dtype)
+    low, high = lowest - after, highest - after
+    if a.dst_dtype == "int32":
+        inexact = np.abs(after).max() > highest
+    else:
+        inexact = max(np.abs(low).max(), np.abs(high).max()) > _ROUNDABLE
+    return None if inexact else _Rounding(before, after, low, high)
 
 
 def _of_every_byte(
@@ -143,7 +199,7 @@ def _of_every_byte(
     return exact.clip(*limits(a.dst_dtype))
 
 
-def _brief(
+def _in_one_step(
     a: Arithmetic, exact: np.ndarray, ratio: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Factor and summand for which rint(x * factor + summand) is the arithmetic, to the last bit, for every byte x;

@@ -7,7 +7,8 @@ from .capturing import Feed, capture, simulated
 from .folder import PathLike, new_folder
 from .frames import FRAME, Arrays, Frame, FramesOnDisk, checked_specs
 from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
-from .recording import Recorder, Recording
+from .recorder import Recorder
+from .recording import Recording
 from .sources import Frames
 
 __all__ = [

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..errors import NpuLayoutError, RecordingError
-from ..frames import ARGUMENTS, Preprocessor
-from ..support import __version__
 from .folder import (
     PathLike,
     count_frames,
@@ -23,21 +18,15 @@ from .folder import (
     new_folder,
     read_about,
     read_frame,
-    sha256_of,
     write_about,
     write_frame,
 )
 from .frames import (
-    FRAME,
     Frame,
     FramesOnDisk,
-    check_frame,
-    check_names,
     checked_frames,
     checked_meta,
     checked_specs,
-    frame_of,
-    named_specs,
 )
 
 
@@ -104,8 +93,10 @@ class Recording:
 
     @classmethod
     def load(cls, path: PathLike) -> Recording:
-        """The recording in the folder `path`: every frame is read once and checked, and read again from disk whenever
-        it is asked for, so that memory holds one frame. The folder is never written to.
+        """Load the recording in the folder `path`.
+
+        Every frame is read once and checked, and read again from disk whenever it is asked for, so that one frame is in
+        memory. The folder is never written to.
 
         Raises RecordingError, naming file and field, on anything that is missing, damaged, renamed, swapped, not of
         this format, larger than it says, or a link that leaves the folder.
@@ -116,154 +107,3 @@ class Recording:
         count = count_frames(folder, about["frames"])
         frames = FramesOnDisk(count, partial(read_frame, folder, name), partial(frame_path, folder), specs)
         return cls(specs, frames, about["meta"])
-
-
-class Recorder:
-    """An engine that also records what passes through it.
-
-    Parameters
-    ----------
-    engine
-        Anything with ``infer({name: array})`` and ``output_specs``, {name: TensorSpec} or TensorSpecs with names. It
-        answers with {name: array}, or with a list of arrays in the order of output_specs; bytes and other buffers will
-        do for arrays.
-    folder
-        Where to record: a new or empty folder. RecordingError where it holds anything, or is none.
-    input_specs
-        TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
-    preprocess
-        How the inputs were made: the Preprocessor, or a mapping of its arguments.
-    model
-        Path of the model; its SHA-256 is noted.
-    note, versions
-        Free text; ``{"runtime": ..., "driver": ...}``.
-
-    Every frame is on disk when `infer` returns, whole even if the process is killed while it writes the next. Arrays
-    are copied by being written. Memory does not grow. Use it in a with statement, or call close(): the number of frames
-    is then noted too, so that a lost last one is missed.
-
-    Attributes
-    ----------
-    engine, folder
-        As given, the folder as a Path.
-    count
-        Frames recorded so far.
-    """
-
-    engine: Any
-    folder: Path
-    count: int
-
-    def __init__(
-        self,
-        engine: Any,
-        folder: PathLike,
-        *,
-        input_specs: Iterable[TensorSpec] = (),
-        preprocess: Preprocessor | Mapping[str, Any] | None = None,
-        model: PathLike | None = None,
-        note: str = "",
-        versions: Mapping[str, str] | None = None,
-    ) -> None:
-        self.engine, self.folder = engine, Path(folder)
-        if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
-            raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
-        self._outputs = named_specs("output_specs", engine.output_specs)
-        self._inputs = named_specs("input_specs", input_specs)
-        self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
-        self._first: Frame | None = None
-        self._meta = checked_meta(
-            {
-                **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
-                **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
-                "note": note,
-                "versions": {
-                    "npu_layout": __version__,
-                    "python": platform.python_version(),
-                    "numpy": np.__version__,
-                    **(versions or {}),
-                },
-            }
-        )
-        if self.folder.exists() and not self.folder.is_dir():
-            raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if any(self.folder.iterdir()):
-            raise RecordingError(f"{self.folder} is not empty; a recording is never written over another")
-        write_about(self.folder, self._name, self._specs, self._meta, None)
-
-    @property
-    def input_specs(self) -> Any:
-        """The engine's."""
-        return self.engine.input_specs
-
-    @property
-    def output_specs(self) -> Any:
-        """The engine's."""
-        return self.engine.output_specs
-
-    def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
-        """The engine's answer to `inputs` (an array, or {name: array}), after both were recorded, with the camera's
-        `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
-        whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
-        has no spec, where an array does not fit its spec, in size, dtype or by the order that its shape says, and where
-        inputs or outputs are not those of the first frame."""
-        where = f"frame {self.count}"
-        given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
-        if frame is not None and FRAME in given:
-            raise RecordingError(
-                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give one of them alone "
-                f"(npu-layout record --without-frames), or rename the input"
-            )
-        seen = given if frame is None else {**given, FRAME: frame}
-        # A copy: an engine may work in place.
-        went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}
-        outputs = self.engine.infer(inputs)
-        recorded = Frame(went_in, frame_of({}, self._named(outputs, where), self._specs, where).outputs)
-        recorded = check_frame(recorded, self._specs, where, shaped=True)
-        self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
-        check_names(recorded, self._first, where)
-        write_frame(self.folder, self._name, self.count, recorded)
-        self.count += 1
-        return outputs
-
-    def _named(self, outputs: Any, where: str) -> Mapping[str, Any]:
-        if isinstance(outputs, Mapping):
-            return outputs
-        given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-        if len(given) != len(self._outputs):
-            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
-            raise RecordingError(f"{where}: the engine gave {len(given)} outputs, expected {wanted}")
-        return dict(zip(self._outputs, given))
-
-    def _input_names(self) -> Iterator[str]:
-        specs = getattr(self.engine, "input_specs", None) or self._inputs
-        return iter(specs) if isinstance(specs, Mapping) else (spec.name for spec in specs)
-
-    def close(self) -> None:
-        """Note how many frames there are."""
-        write_about(self.folder, self._name, self._specs, self._meta, self.count)
-
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _arguments(preprocess: Any) -> dict[str, Any]:
-    """The Preprocessor's arguments. RecordingError where no Preprocessor takes them: who looks at the recording later
-    cannot ask again."""
-    if isinstance(preprocess, Preprocessor):
-        return preprocess.arguments
-    if not isinstance(preprocess, Mapping):
-        raise RecordingError(f"preprocess: expected a Preprocessor or its arguments, got {preprocess!r}")
-    for key in preprocess:
-        if key not in ARGUMENTS:
-            raise RecordingError(f"preprocess: {key!r} is no argument of Preprocessor; it takes {', '.join(ARGUMENTS)}")
-    channels = 1 if preprocess.get("color") == "GRAY" else 3
-    try:
-        Preprocessor(TensorSpec((1, channels, 8, 8)), **preprocess)
-    except NpuLayoutError as error:
-        raise RecordingError(f"preprocess: {error}") from None
-    return {k: v.tolist() if isinstance(v, (np.ndarray, np.generic)) else v for k, v in preprocess.items()}

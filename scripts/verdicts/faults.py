@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import npu_layout as nl
-from npu_layout.engines.onnxruntime import calibrate
+from npu_layout.engines import calibrate
 
 Rng = np.random.Generator
 REFUSALS = frozenset({"ambiguous", "mismatch"})

@@ -23,7 +23,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.cli import command as cli
-from npu_layout.cli import main
+from npu_layout.cli import completion, main
 from tests.support.boards import PRE, Board, network, picture
 from tests.support.paths import SAMPLES
 
@@ -471,7 +471,8 @@ def test_every_help_has_an_example_that_runs(here: Path, capsys: pytest.CaptureF
 
 
 def test_the_readmes_commands_parse() -> None:
-    lines = re.findall(r"^    (npu-layout .*?)(?: +#.*)?$", (SAMPLES.parent / "README.md").read_text(), re.M)
+    page = (SAMPLES.parent / "docs" / "command_line.md").read_text()
+    lines = re.findall(r"^(npu-layout .*?)(?: +#.*)?$", page, re.M)
     assert len(lines) > 6
     for line in lines:
         cli.parser().parse_args(shlex.split(line)[1:])
@@ -506,15 +507,15 @@ def test_completion_without_its_extra(capsys: pytest.CaptureFixture[str], monkey
 
 
 def test_every_file_is_completed_as_one() -> None:
-    metavars = {a.metavar for a in cli._actions(cli.parser()) if isinstance(a.metavar, str)}
-    assert metavars >= cli._FILES
+    metavars = {a.metavar for a in completion.actions(cli.parser()) if isinstance(a.metavar, str)}
+    assert metavars >= completion.FILES
 
 
 def test_interrupted(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("npu_layout.cli.prove.validate_many", interrupted)
+    monkeypatch.setattr("npu_layout.cli.validate.validate_many", interrupted)
     assert ran(capsys, "validate", "good", "model.onnx")[0] == 130
 
 
@@ -524,7 +525,7 @@ def test_a_defect_is_one_sentence(
     def defect(*_: object, **__: object) -> None:
         raise TypeError("not\nso")
 
-    monkeypatch.setattr("npu_layout.cli.prove.validate_many", defect)
+    monkeypatch.setattr("npu_layout.cli.validate.validate_many", defect)
     status, _, err = ran(capsys, "validate", "good", "model.onnx")
     assert status == 2 and re.search(r"TypeError: not so \(test_cli.py:\d+\); this is a defect", err.splitlines()[1])
 

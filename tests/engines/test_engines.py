@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import BufferSizeError, NpuLayoutError, Quantization, TensorSpec
-from npu_layout.engines.onnxruntime import OnnxRuntimeEngine, SimulatedNpu, calibrate
+from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
 
 onnx = pytest.importorskip("onnx")
 helper = onnx.helper

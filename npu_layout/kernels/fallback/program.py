@@ -164,6 +164,11 @@ def _convert(x: np.ndarray, dst: np.ndarray, part: Box, a: Arithmetic) -> None:
 
     if a.src_dtype == "bfloat16":
         x = (x.astype(np.uint32) << 16).view(np.float32)
+    _in_steps(x, dst, a, parameter)
+
+
+def _in_steps(x: np.ndarray, dst: np.ndarray, a: Arithmetic, parameter: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Do the arithmetic on x one step after the other; `parameter` makes values fit the axes of x."""
     steps = [
         (f, p) for f, p in ((np.subtract, a.shift), (np.multiply, a.scale), (np.divide, a.divisor)) if p is not None
     ]

@@ -15,7 +15,11 @@ typedef struct {
     float *parameters; /* all arrays of the arithmetic, one after the other */
 } ProgramObject;
 
-enum { ARRAYS = 9 }; /* parameters of an arithmetic, 4 bytes for each channel */
+/* The arrays of CoreArithmetic in native.py, in its order: 4 bytes for each channel. */
+enum { SHIFT, SCALE, DIVISOR, BEFORE, LOW, HIGH, AFTER, FACTOR, SUMMAND, ARRAYS };
+
+static const char *const array_names[ARRAYS] = {"shift", "scale", "divisor", "before", "low",
+                                                "high",  "after", "factor",  "summand"};
 
 static int add(int64_t *total, int64_t a, int64_t b) {
     int64_t product;
@@ -78,13 +82,15 @@ static int64_t take_pad(Program *p, const Box *box, int64_t src_item, int64_t ds
     return 0;
 }
 
+/* Reads CoreArithmetic of native.py, field by field in its order. */
 static int read_parameters(PyObject *from, ProgramObject *self) {
     Arithmetic *a = &self->program.arithmetic;
     Py_buffer all[ARRAYS];
     int from_type, to_type, got = 0, good = 0;
     PyObject *arrays[ARRAYS];
-    if (!PyArg_ParseTuple(from, "iipppiOOOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, &a->brief, &a->bits, arrays,
-                          arrays + 1, arrays + 2, arrays + 3, arrays + 4, arrays + 5, arrays + 6, arrays + 7, arrays + 8))
+    if (!PyArg_ParseTuple(from, "iipppiOOOOOOOOO", &from_type, &to_type, &a->steps, &a->divides, &a->brief, &a->bits,
+                          arrays + SHIFT, arrays + SCALE, arrays + DIVISOR, arrays + BEFORE, arrays + LOW, arrays + HIGH,
+                          arrays + AFTER, arrays + FACTOR, arrays + SUMMAND))
         return 0;
     if (from_type < 0 || from_type >= DTYPES || to_type < 0 || to_type >= DTYPES) {
         PyErr_SetString(PyExc_ValueError, "no such dtype");
@@ -99,7 +105,8 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
         if (PyObject_GetBuffer(arrays[got], all + got, PyBUF_SIMPLE)) goto end;
     for (int i = 0; i < ARRAYS; ++i)
         if (all[i].len != all[0].len || all[i].len < 4 || all[i].len % 4) {
-            PyErr_SetString(PyExc_ValueError, "parameters of different lengths");
+            PyErr_Format(PyExc_ValueError, "parameters of different lengths: %s has %zd bytes, %s has %zd", array_names[i],
+                         all[i].len, array_names[0], all[0].len);
             goto end;
         }
     a->channels = all[0].len / 4;
@@ -109,14 +116,15 @@ static int read_parameters(PyObject *from, ProgramObject *self) {
         goto end;
     }
     for (int i = 0; i < ARRAYS; ++i) memcpy(self->parameters + i * a->channels, all[i].buf, (size_t)all[0].len);
-    const float **fields[6] = {&a->shift, &a->scale, &a->divisor, &a->before, &a->low, &a->high};
-    for (int i = 0; i < 6; ++i) *fields[i] = self->parameters + i * a->channels;
-    a->after = (const int32_t *)(const void *)(self->parameters + 6 * a->channels);
-    uint16_t *factor = (uint16_t *)(void *)(self->parameters + 7 * a->channels);
-    int16_t *summand = (int16_t *)(void *)(self->parameters + 8 * a->channels);
+    const float **floats[AFTER] = {[SHIFT] = &a->shift,   [SCALE] = &a->scale, [DIVISOR] = &a->divisor,
+                                   [BEFORE] = &a->before, [LOW] = &a->low,     [HIGH] = &a->high};
+    for (int i = 0; i < AFTER; ++i) *floats[i] = self->parameters + i * a->channels;
+    a->after = (const int32_t *)(const void *)(self->parameters + AFTER * a->channels);
+    uint16_t *factor = (uint16_t *)(void *)(self->parameters + FACTOR * a->channels);
+    int16_t *summand = (int16_t *)(void *)(self->parameters + SUMMAND * a->channels);
     for (int64_t i = 0; i < a->channels; ++i) {
-        factor[i] = (uint16_t)((const int32_t *)all[7].buf)[i];
-        summand[i] = (int16_t)((const int32_t *)all[8].buf)[i];
+        factor[i] = (uint16_t)((const int32_t *)all[FACTOR].buf)[i];
+        summand[i] = (int16_t)((const int32_t *)all[SUMMAND].buf)[i];
     }
     a->factor = factor, a->summand = summand;
     Product *products = (Product *)(void *)(self->parameters + ARRAYS * a->channels);

@@ -1,4 +1,4 @@
-"""inspect and identify: what is in a file."""
+"""npu-layout inspect: print what a recording, a model or a TensorSpec contains."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import identify
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
 from . import console
-from .words import array_in, buffer_in, specs_in
+from .words import specs_in
 
 _SPEC = ("name", "shape", "axes", "layout", "dtype", "scale", "zero point", "stored as", "padding", "bytes")
 
 
-def inspect_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("path", nargs="?", metavar="PATH", help="a recording, a model (.onnx) or TensorSpecs (.json)")
     what.add_argument("--spec", metavar="JSON", help="TensorSpecs as JSON text")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def inspect(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Print tables, or JSON; 0 when it is done."""
     path = options.path
     if path is None:
         return _inspect_specs(specs_in(options.spec), options.json)
@@ -99,7 +100,7 @@ def _padding(spec: TensorSpec) -> int:
 def _spec_rows(specs: dict[str, TensorSpec]) -> Iterable[tuple[Any, ...]]:
     for name, spec in specs.items():
         q = spec.quantization
-        scale, zero_point = ("", "") if q is None else (_few(q.scale), _few(q.zero_point))
+        scale, zero_point = ("", "") if q is None else (_range(q.scale), _range(q.zero_point))
         padding = f"{_padding(spec)} of {spec.size}" if _padding(spec) else "none"
         yield (
             name, _x(spec.shape), spec.axes, spec.layout, spec.dtype, scale, zero_point, _x(spec.storage_shape),
@@ -111,38 +112,6 @@ def _x(extents: Iterable[Any]) -> str:
     return "x".join(map(str, extents))
 
 
-def _few(values: Any) -> str:
+def _range(values: Any) -> str:
     every = np.atleast_1d(values)
     return f"{every[0]:g}" if every.size == 1 else f"{every.min():g}..{every.max():g} ({every.size})"
-
-
-def identify_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("buffer", metavar="BUFFER", help="the accelerator's bytes: a raw file, or .npy")
-    parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor they stand for, in the model's order")
-    parser.add_argument("--axes", help="letters of the reference's axes (default: NCHW and the like, by rank)")
-    parser.add_argument("--dtype", help="of the buffer's elements, where it is known (default: all are tried)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def identify_buffer(options: argparse.Namespace) -> int:
-    dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
-    found = identify(buffer_in(options.buffer, dtype), array_in(options.reference), axes=options.axes)
-    if options.json:
-        console.say_json(
-            {
-                "spec": None if found.spec is None else found.spec.to_dict(),
-                "why": found.why,
-                "ranking": [{"score": h.score, "spec": h.spec.to_dict()} for h in found.ranking],
-            }
-        )
-    else:
-        console.table(("score dB", "spec"), ((f"{h.score:.1f}", h.spec) for h in found.ranking[:10]))
-        console.say(f"{found.spec or 'not identified'}: {found.why}")
-    return 0 if found else 1
-
-
-def _numpy_dtype(name: str) -> str:
-    try:
-        return np.dtype(name).name
-    except TypeError:
-        raise NpuLayoutError(f"--dtype {name}: expected one of numpy's names, such as int8 or float16") from None

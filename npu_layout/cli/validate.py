@@ -1,0 +1,58 @@
+"""npu-layout validate: compare recordings with the ONNX model, and report why they differ."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import NpuLayoutError
+from ..reports import Report, write_junit
+from ..validation import find_recordings, validate_many
+from . import console, words
+
+_TOLERANCES = {
+    "min_snr_db": "least signal-to-noise ratio (default: 10)",
+    "min_cosine": "least cosine",
+    "max_abs": "largest absolute error",
+    "max_steps": "largest error in quantisation steps",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("recordings", metavar="RECORDING", nargs="+", help="a recording, or a folder that holds some")
+    parser.add_argument("model", metavar="MODEL", help="the ONNX model")
+    for name, text in _TOLERANCES.items():
+        parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
+                            metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
+    parser.add_argument("--workers", type=int, metavar="N", help="processes; one that dies loses its recording alone")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit's XML, for a build server")
+    parser.add_argument("--html", metavar="FILE", help="write a page with pictures, of one recording")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Return 0 if all match, 1 if one does not, 2 if one cannot be read."""
+    found = find_recordings(options.recordings)
+    if options.html and len(found) > 1:
+        raise NpuLayoutError(f"--html: expected one recording, got {len(found)}")
+    asked = {}
+    for name in _TOLERANCES:
+        if getattr(options, name) is not None:
+            asked[name] = words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
+    reports = validate_many(found, options.model, workers=options.workers, pictures=bool(options.html), **asked)
+    if options.junit:
+        write_junit(reports, options.junit, options.command)
+    single = next(iter(reports.values())) if len(reports) == 1 else None
+    if isinstance(single, str):
+        raise NpuLayoutError(single)
+    if options.html and single is not None:
+        single.to_html(options.html)
+    if options.json:
+        console.say_json({"command": options.command, **reports.to_dict()})
+    elif single is not None:
+        console.say_report(single)
+    else:
+        console.say_reports(reports)
+    if not all(isinstance(report, Report) for report in reports.values()):
+        return 2
+    return 0 if reports else 1

@@ -1,0 +1,129 @@
+"""A stand-in for an accelerator: the ONNX model, with buffers as a board stores them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from .model_axes import fits, order_in_model, shape_text
+from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name
+
+
+class SimulatedNpu:
+    """Answer as an accelerator does, with flat, 1-D, padded and quantised buffers.
+
+    The model runs in onnxruntime, and each output comes back as the buffer that its spec describes.
+
+    Parameters
+    ----------
+    model
+        Path or bytes of the model, or an OnnxRuntimeEngine (no second copy is loaded).
+    outputs
+        One TensorSpec for each output. A spec with a name belongs to the output of that name; the others take the
+        remaining outputs in order. A spec with other axes than the model's (NHWC for NCHW) gets the tensor transposed,
+        unless the model's own shape is the spec's (an NHWC model).
+    inputs
+        The same for the inputs, whose buffers then are what infer takes; None: arrays as the model declares them.
+    threads
+        As for OnnxRuntimeEngine.
+
+    Raises
+    ------
+    NpuLayoutError
+        Where the model cannot be loaded, or a spec fits no input or output of it.
+
+    Attributes
+    ----------
+    engine
+        The OnnxRuntimeEngine that runs it.
+    last_float
+        {name: array}: what the model itself gave in the last infer, before quantisation and packing.
+    """
+
+    engine: OnnxRuntimeEngine
+    last_float: Arrays
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
+        outputs: Sequence[TensorSpec],
+        inputs: Sequence[TensorSpec] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        self.engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model, threads=threads)
+        where = self.engine.model
+        self._outputs = _match(f"{where}: output", self.engine.output_shapes, outputs)
+        self._inputs = None if inputs is None else _match(f"{where}: input", self.engine.input_shapes, inputs)
+        self.last_float = {}
+
+    @property
+    def input_specs(self) -> list[TensorSpec]:
+        """What infer takes, in model order."""
+        return self.engine.input_specs if self._inputs is None else list(self._inputs.values())
+
+    @property
+    def output_specs(self) -> list[TensorSpec]:
+        """What the flat buffers that infer returns are, in model order."""
+        return list(self._outputs.values())
+
+    def infer(self, inputs: Any) -> Arrays:
+        """Run once: {name: flat 1-D array of the spec's buffer dtype}, in the model's order; pad elements are zero.
+
+        inputs: {name: buffer}, or one buffer where the model has one input; bytes or an array, as TensorSpec.unpack
+        takes it. Raises NpuLayoutError (BufferSizeError ...) where one does not fit.
+        """
+        if self._inputs is not None:
+            dtypes = {port.name: port.dtype for port in self.engine._inputs}
+            given = by_name(self.engine.model, list(self._inputs), inputs)
+            shapes = self.engine.input_shapes
+            inputs = {
+                name: spec.unpack(given[name], dtype=dtypes[name]).transpose(order_in_model(spec, shapes[name]))
+                for name, spec in self._inputs.items()
+            }
+        self.last_float = self.engine.infer(inputs)
+        buffers = {}
+        for name, spec in self._outputs.items():
+            array = self.last_float[name]
+            buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
+        return buffers
+
+
+def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
+    """{name: spec}, in the model's order."""
+    given = list(specs)
+    matched = {spec.name: spec for spec in given if spec.name}
+    unknown = [name for name in matched if name not in shapes]
+    if unknown:
+        raise NpuLayoutError(
+            f"{what} {unknown[0]!r} does not exist, expected {', '.join(shapes)}; "
+            f"a spec without a name is matched by order"
+        )
+    matched.update(
+        zip(
+            (name for name in shapes if name not in matched),
+            (spec for spec in given if not spec.name),
+        )
+    )
+    if len(given) != len(shapes) or set(matched) != set(shapes):
+        raise NpuLayoutError(
+            f"{what} specs: expected one for each of {', '.join(shapes)}; "
+            f"got {', '.join(spec.name or 'one without a name' for spec in given) or 'none'}"
+        )
+    for name, spec in matched.items():
+        wanted = shapes[name] or (1,)
+        if not fits(wanted, tuple(spec.shape[i] for i in order_in_model(spec, wanted))):
+            raise NpuLayoutError(
+                f"{what} {name!r} has shape {shape_text(shapes[name])}; "
+                f"its spec has {shape_text(spec.shape)} ({spec.axes})"
+            )
+    return {name: _named(matched[name], name) for name in shapes}
+
+
+def _named(spec: TensorSpec, name: str) -> TensorSpec:
+    return TensorSpec.from_dict({**spec.to_dict(), "name": name})

@@ -1,0 +1,18 @@
+"""The environment chooses the kernels."""
+
+from __future__ import annotations
+
+from tests.support.walks import NATIVE, chosen
+
+
+def test_the_kernels_are_chosen_by_the_environment() -> None:
+    assert chosen(NPU_LAYOUT_KERNELS="numpy").stdout == "numpy\n"
+    wrong = chosen(NPU_LAYOUT_KERNELS="fast")
+    assert wrong.returncode and "expected auto, native or numpy" in wrong.stderr
+    if not NATIVE:
+        return
+    off: list[str] = []
+    for name in NATIVE:
+        assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE=",".join(off)).stdout == f"{name}\n"
+        off.append(name[len("native (") : -1])
+    assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE="base").returncode == 0

@@ -1,0 +1,32 @@
+"""BENCHMARKS.md and the README's chart are what scripts/benchmarks_page.py makes of docs/benchmarks.json."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+
+from tests.support.paths import ROOT
+
+
+def test_the_page_and_the_chart_are_what_the_script_makes() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "benchmarks_page.py"))
+    data = json.loads((ROOT / "docs" / "benchmarks.json").read_text(encoding="utf-8"))
+    assert (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8") == script["page"](data)
+    assert (ROOT / "docs" / "pictures" / "speed.svg").read_text(encoding="utf-8") == script["chart"](data)
+
+
+def test_the_readme_says_what_the_rows_say() -> None:
+    rows = json.loads((ROOT / "docs" / "benchmarks.json").read_text(encoding="utf-8"))["conversions"]["rows"]
+    ahead = sum(float(row["ours"]) < float(row["peer"]) for row in rows)
+    median = sorted(float(row["faster"]) for row in rows)[len(rows) // 2]
+    said = re.search(r"In (\d+) of (\d+) conversions .*?by a median of ([\d.]+) times", readme(), re.S)
+    assert said and said.groups() == (str(ahead), str(len(rows)), str(median))
+
+
+def test_the_readme_is_short() -> None:
+    assert len(readme().splitlines()) <= 130
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
