@@ -25,21 +25,10 @@ from ..layouts import (
 from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
+from .packing import plan_packing
 from .quantization import Quantization
-from .unpacking import Unpacking, plan_unpacking, quantized_axis, real_values
-
-_FIELDS = (
-    "shape",
-    "layout",
-    "dtype",
-    "axes",
-    "quantization",
-    "storage_shape",
-    "storage_strides",
-    "storage_offset",
-    "size",
-    "name",
-)
+from .unpacking import Unpacking, plan_unpacking, real_values
+from .written_forms import spec_arguments, spec_dict, spec_text
 
 
 class TensorSpec:
@@ -155,23 +144,7 @@ class TensorSpec:
         return TensorSpec.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        parts = [repr(self.shape), repr(str(self.layout)), repr(self.dtype)]
-        if _default_axes(self.layout.tag) != self.axes:
-            parts.append(f"axes={self.axes!r}")
-        if self.quantization is not None:
-            parts.append(f"quantization={self.quantization!r}")
-        plain = Storage.bind(self.layout, self.shape)
-        for field, mine, default in (
-            ("storage_shape", self.storage_shape, plain.storage_shape),
-            ("storage_strides", self.storage_strides, plain.strides),
-            ("storage_offset", self.storage_offset, 0),
-            ("size", self.size, plain.size),
-        ):
-            if mine != default:
-                parts.append(f"{field}={mine!r}")
-        if self.name:
-            parts.append(f"name={self.name!r}")
-        return f"TensorSpec({', '.join(parts)})"
+        return spec_text(self)
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -360,21 +333,8 @@ class TensorSpec:
             On values that the stored dtype cannot hold, and on an out that does not fit.
         """
         array = plain_array(tensor)
+        affine = plan_packing(self, array)
         kind = self.element
-        if array.shape != self.shape:
-            raise LayoutError(f"tensor has shape {array.shape}; {self.describe()} expects {self.shape} ({self.axes})")
-        if array.dtype.kind not in "iufb":
-            raise NpuLayoutError(f"tensor has dtype {array.dtype}; {self.describe()} expects real numbers")
-        affine = None
-        if array.dtype.kind == "f" and kind.unpacked.kind != "f":
-            if self.quantization is None:
-                raise NpuLayoutError(
-                    f"tensor has dtype {array.dtype}; {self.describe()} stores integers and is not quantised: "
-                    f"give the spec a quantization, or integers"
-                )
-            affine = self.quantization.affine(quantized_axis(self), to_stored=True)
-        elif kind.unpacked.kind in "iub":
-            self._check_range(array)
         length = kind.buffer_size(self.size)
         if out is None:
             result = np.empty(length, self.stored)
@@ -389,62 +349,16 @@ class TensorSpec:
             pack_nibbles(memory, kind, result)
         return result
 
-    def _check_range(self, array: np.ndarray) -> None:
-        kind = self.element
-        if kind.nibbles:
-            lowest, highest = (-8, 7) if kind.unpacked.kind == "i" else (0, 15)
-        elif np.can_cast(array.dtype, kind.unpacked, "safe"):
-            return
-        elif kind.unpacked.kind == "b":
-            lowest, highest = 0, 1
-        else:
-            info = np.iinfo(kind.unpacked)
-            lowest, highest = int(info.min), int(info.max)
-        if array.size and (int(array.min()) < lowest or int(array.max()) > highest):
-            raise NpuLayoutError(
-                f"tensor has values {array.min()}..{array.max()}; {self.describe()} holds {lowest}..{highest}"
-            )
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; from_dict makes an equal spec of it."""
-        quantization = None if self.quantization is None else self.quantization.to_dict()
-        return {
-            "shape": list(self.shape),
-            "layout": str(self.layout),
-            "dtype": self.dtype,
-            "axes": self.axes,
-            "quantization": quantization,
-            "storage_shape": list(self.storage_shape),
-            "storage_strides": list(self.storage_strides),
-            "storage_offset": self.storage_offset,
-            "size": self.size,
-            "name": self.name,
-        }
+        return spec_dict(self)
 
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
         """The spec of `d`, to_dict's result; what is missing is default. NpuLayoutError on an unknown or missing
         key.
         """
-        if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
-            got = sorted(d, key=str) if isinstance(d, dict) else d
-            raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
-        given = dict(d)
-        if isinstance(given.get("quantization"), dict):
-            try:
-                given["quantization"] = Quantization(**given["quantization"])
-            except TypeError as error:
-                raise NpuLayoutError(f"TensorSpec quantization: {error}") from None
-        if isinstance(given.get("layout"), str) and given["layout"] == given.get("axes"):
-            given["layout"] = Layout.plain(given["axes"])
-        return cls(given.pop("shape"), given.pop("layout", "NCHW"), given.pop("dtype", "float32"), **given)
-
-
-def _default_axes(tag: str) -> str | None:
-    try:
-        return Layout(tag).axes
-    except LayoutError:  # some are refused as tags, such as WHCN, but name axes
-        return None
+        return cls(**spec_arguments(d))
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:

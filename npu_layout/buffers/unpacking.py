@@ -18,10 +18,17 @@ class Spec(Protocol):
     """What is read of a TensorSpec."""
 
     shape: Shape
+    layout: Layout
+    dtype: str
     axes: str
+    quantization: Quantization | None
+    storage_shape: Shape
+    storage_strides: Shape
+    storage_offset: int
+    size: int
+    name: str
     storage: Storage
     element: Element
-    quantization: Quantization | None
 
     @property
     def stored(self) -> np.dtype[Any]:

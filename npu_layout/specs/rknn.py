@@ -143,6 +143,22 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     if first_api and native_attr is not None:
         raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
     dims = _dims(attr)[::-1] if first_api else _dims(attr)
+    axes = _axes(attr, dims)
+    dtype = _rknn_dtype(source)
+    quantization = _rknn_quantization(source, dtype)
+    tensor = _Rknn(dims, axes, {"dtype": dtype, "name": text(attr.field("name", "")), "quantization": quantization})
+    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
+    size = source.whole("size_with_stride", 0) // itemsize
+    if native_attr is not None:
+        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
+    pitch = attr.whole("w_stride", 0)
+    if first_api:
+        return TensorSpec(dims, Layout.plain(axes), **tensor.common)
+    return _by_rule(tensor, pitch, None if target is None else _atom(target, itemsize))
+
+
+def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:
+    """Return the axes of a logical attribute: those of its fmt, or the usual ones of its rank."""
     fmt = _enum("fmt", attr.field("fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
     if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
         raise NpuLayoutError(
@@ -152,27 +168,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else BY_RANK.get(len(dims), "")
     if not axes:
         raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
-    dtype = _rknn_dtype(source)
-    common: dict[str, Any] = {
-        "dtype": dtype,
-        "name": text(attr.field("name", "")),
-        "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
-    }
-    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
-    size = source.whole("size_with_stride", 0) // itemsize
-    tensor = _Rknn(dims, axes, common)
-    if native_attr is not None:
-        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
-    c, h, w = tensor.extents("CHW")
-    pitch = attr.whole("w_stride", 0)
-    if target is not None and not first_api:
-        atom = _atom(target, itemsize)
-        if axes == "NHWC" and c in _IMAGES:
-            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
-        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
-    if axes == "NHWC" and not first_api:
-        return _rows(tensor, 0, pitch or w, c)
-    return TensorSpec(dims, Layout.plain(axes), **common)
+    return axes
 
 
 class _Rknn(NamedTuple):
@@ -189,29 +185,48 @@ class _Rknn(NamedTuple):
         return LayoutError(f"RKNN {self.common['name']!r}: {says}")
 
 
+def _by_rule(tensor: _Rknn, pitch: int, atom: _Atom | None) -> TensorSpec:
+    """Return the native buffer by the rule of the chip that `atom` belongs to; the dense buffer without one."""
+    c, h, w = tensor.extents("CHW")
+    if atom is not None:
+        if tensor.axes == "NHWC" and c in _IMAGES:
+            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
+    if tensor.axes == "NHWC":
+        return _rows(tensor, 0, pitch or w, c)
+    return TensorSpec(tensor.dims, Layout.plain(tensor.axes), **tensor.common)
+
+
 def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
-    """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
-    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
+    """Return the native buffer: blocks, rows of pixels, or the tensor in the order of its own dims.
+
+    The last is what the vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
     """
     native = _dims(attr)
     fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
     n, c, h, w = tensor.extents("NCHW")
-    if fmt == "NC1HWC2" and len(native) != 5:
-        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-    image = fmt == "NC1HWC2" and native[4] == c in (1, 3)  # no block is as small
-    if fmt == "NC1HWC2" and not image:
+    if fmt == "NC1HWC2":
+        if len(native) != 5:
+            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+        if native[4] == c in (1, 3):  # no block is as small: an image
+            return _native_rows(tensor, attr, size, _up(w, atom.row if atom else 16 // itemsize), c)
         return _native_blocks(tensor, native, size, atom)
-    if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
-        row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
-        channels = c if image else native[3]
-        if not image and (native[:2] != (n, h) or row < w or channels < c):
+    if fmt == "NHWC" and len(native) == len(tensor.dims) == 4:
+        row, channels = native[2:]
+        if native[:2] != (n, h) or row < w or channels < c:
             raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
-        rows, rest = divmod(size, n * h * channels)
-        return _rows(tensor, size, attr.whole("w_stride", 0) or (rows if rest == 0 else 0) or row, channels)
+        return _native_rows(tensor, attr, size, row, channels)
     order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
     if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
         raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
     return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
+
+
+def _native_rows(tensor: _Rknn, attr: Metadata, size: int, row: int, channels: int) -> TensorSpec:
+    """Return NHWC with rows of w_stride pixels; else of as many as `size` elements are, else of `row` pixels."""
+    n, h = tensor.extents("NH")
+    pitch, rest = divmod(size, n * h * channels)
+    return _rows(tensor, size, attr.whole("w_stride", 0) or (pitch if rest == 0 else 0) or row, channels)
 
 
 def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
