@@ -146,7 +146,7 @@ def test_the_table_of_wings_is_complete() -> None:
 
 def test_what_is_missing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     page, known = ROOT / "docs" / "contributing" / "layout_name.md", words()
-    wrong = page.read_text(encoding="utf-8").replace("_ENTRIES", "_NO_ENTRIES").replace("vendor_names.py", "names.py")
+    wrong = page.read_text(encoding="utf-8").replace("_ENTRIES", "_NO_ENTRIES").replace("/vendor_names.py", "/names.py")
     monkeypatch.setattr(Path, "read_text", lambda self, **_: wrong)
     assert names(page) - known == {"_NO_" + "ENTRIES"}
     assert [path for path in named_paths(page) if not there(path)] == ["npu_layout/layouts/names.py"]
