@@ -15,11 +15,13 @@ import html
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from statistics import fmean  # the same in every Python, as sum is not
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "house.svg"
 Graph = dict[str, set[str]]
+BOX_WIDTH, BOX_HEIGHT, FLOOR_HEIGHT, GAP, LANE, MARGIN = 124, 30, 70, 26, 16, 24  # pixels
 
 
 class House(NamedTuple):
@@ -50,12 +52,17 @@ class House(NamedTuple):
 
 
 def imported(tree: ast.AST, depth: int, package: str) -> Iterator[str]:
-    """Yield the rooms that a module `depth` folders below the root imports."""
+    """Yield the rooms that a module `depth` folders below the root imports, and names that are none."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ("__init__" for alias in node.names if alias.name == package)
-        elif isinstance(node, ast.ImportFrom) and node.level == depth + 1:
-            yield from [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            paths = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level in (0, depth + 1):
+            start = [package] if node.level else []
+            module = start + (node.module.split(".") if node.module else [])
+            paths = [[*module, alias.name] for alias in node.names]
+        else:
+            continue
+        yield from ([*path, "__init__"][1] for path in paths if path[0] == package)
 
 
 def read(package: Path) -> House:
@@ -109,37 +116,142 @@ def needed(imports: Graph) -> Iterator[tuple[str, str]]:
 
 
 def drawn(house: House) -> str:
-    """Return the house as SVG, the ground floor at the bottom."""
-    rows: list[list[str]] = [[] for _ in range(1 + max(house.floors.values()))]
-    for room in sorted(house.imports):
-        rows[house.floors[room]].append(room)
-    wide, high, gap = 118, 30, 26
-    width = max(map(len, rows)) * (wide + 24) + 40
-    height = len(rows) * (high + gap) + 20
-    at = {
-        room: (round(width / 2 + (i - len(row) / 2) * (wide + 24) + 12), height - 20 - (f + 1) * (high + gap) + gap)
-        for f, row in enumerate(rows)
-        for i, room in enumerate(row)
-    }
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="13">',
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-    ]
-    for a, b in needed(house.imports):
-        (x1, y1), (x2, y2) = at[a], at[b]
-        out.append(
-            f'<path d="M{x1 + wide // 2} {y1 + high} C{x1 + wide // 2} {y1 + high + 24} {x2 + wide // 2} {y2 - 24} '
-            f'{x2 + wide // 2} {y2}" fill="none" stroke="#8a97a6" stroke-width="1.2"/>'
+    """Return the house as SVG, the ground floor at the bottom; no arrow runs behind a room."""
+    return Drawing(house).svg()
+
+
+class Drawing:
+    """Rooms in rows by floor. An arrow across several floors has a lane of its own on each floor between."""
+
+    def __init__(self, house: House) -> None:
+        top = max(house.floors.values())
+        row_of = {room: top - house.floors[room] for room in sorted(house.floors)}
+        self.rows: list[list[str]] = [[room for room in row_of if row_of[room] == row] for row in range(top + 1)]
+        self.rooms = {room: any(name.startswith(f"{room}/") for name in house.modules) for room in row_of}  #: is a wing
+        self.chains: list[list[str]] = []
+        self.above: dict[str, list[str]] = {room: [] for room in row_of}
+        self.below: dict[str, list[str]] = {room: [] for room in row_of}
+        for start, end in needed(house.imports):
+            lanes = [f"{start} > {end} {row}" for row in range(row_of[start] + 1, row_of[end])]
+            for row, lane in enumerate(lanes, row_of[start] + 1):
+                self.rows[row].append(lane)
+                self.above[lane], self.below[lane] = [], []
+            chain = [start, *lanes, end]
+            self.chains.append(chain)
+            for upper, lower in zip(chain, chain[1:]):
+                self.below[upper].append(lower)
+                self.above[lower].append(upper)
+        self._order()
+        self.x = self._places()
+
+    def _order(self) -> None:
+        """Sort each row by its neighbours' mean place, again and again, and keep the rows with the fewest crossings."""
+        fewest, best = self._crossings(), [list(row) for row in self.rows]
+        for sweep in range(40):
+            down = sweep % 2 == 0
+            for row in self.rows if down else self.rows[::-1]:
+                place = {node: i / max(len(r) - 1, 1) for r in self.rows for i, node in enumerate(r)}
+                near = self.above if down else self.below
+                key = {n: fmean(place[m] for m in near[n]) if near[n] else place[n] for n in row}
+                row.sort(key=lambda node: key[node])
+            crossings = self._crossings()
+            if crossings < fewest:
+                fewest, best = crossings, [list(row) for row in self.rows]
+        self.rows = best
+
+    def _crossings(self) -> int:
+        """Count the pairs of arrows that cross between two rows."""
+        place = {node: i for row in self.rows for i, node in enumerate(row)}
+        count = 0
+        for row in self.rows:
+            ends = [(place[upper], place[lower]) for upper in row for lower in self.below[upper]]
+            count += sum(a < c and b > d for a, b in ends for c, d in ends)
+        return count
+
+    def _places(self) -> dict[str, float]:
+        """Return the centre of every node: as near to its neighbours as the order and the widths allow."""
+        x: dict[str, float] = {}
+        for row in self.rows:
+            offsets = self._offsets(row)
+            x.update((node, offset - offsets[-1] / 2) for node, offset in zip(row, offsets))
+        for sweep in range(60):
+            for row in self.rows if sweep % 2 else self.rows[::-1]:
+                near = {n: self.above[n] + self.below[n] for n in row}
+                wanted = [fmean(x[m] for m in near[n]) if near[n] else x[n] for n in row]
+                offsets = self._offsets(row)
+                shifts = _ascending([place - offset for place, offset in zip(wanted, offsets)])
+                x.update((node, shift + offset) for node, shift, offset in zip(row, shifts, offsets))
+        left = min(x[node] - self._width(node) / 2 for node in x)
+        return {node: place - left + 2 * MARGIN for node, place in x.items()}
+
+    def _width(self, node: str) -> int:
+        return BOX_WIDTH if node in self.rooms else 0
+
+    def _offsets(self, row: list[str]) -> list[float]:
+        """Return the least distance of each node of a row from the first."""
+        offsets = [0.0]
+        for left, right in zip(row, row[1:]):
+            gap = GAP if self._width(left) or self._width(right) else LANE
+            offsets.append(offsets[-1] + (self._width(left) + self._width(right)) / 2 + gap)
+        return offsets
+
+    def svg(self) -> str:
+        """Return the picture."""
+        width = round(max(self.x[room] + BOX_WIDTH / 2 for room in self.x)) + MARGIN
+        height = 2 * MARGIN + BOX_HEIGHT + FLOOR_HEIGHT * (len(self.rows) - 1)
+        top = {node: MARGIN + FLOOR_HEIGHT * row for row, nodes in enumerate(self.rows) for node in nodes}
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+            ' font-family="DejaVu Sans, Verdana, Helvetica, sans-serif" font-size="13">',
+            "<title>Which module of the package imports which</title>",
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+            '<path d="M0 1 L8 4 L0 7 z" fill="#5b6b7b"/></marker></defs>',
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        ]
+        for row in range(len(self.rows)):
+            y = MARGIN + FLOOR_HEIGHT * row
+            if row % 2 == 0:
+                parts.append(f'<rect y="{y - 22}" width="{width}" height="{FLOOR_HEIGHT}" fill="#f4f6f8"/>')
+            number = len(self.rows) - row
+            parts.append(f'<text x="10" y="{y + 20}" fill="#7b8794" font-size="12">{number}</text>')
+        parts += [self._path(chain, top) for chain in self.chains]
+        for row_nodes in self.rows:
+            parts += [self._box(node, top[node]) for node in row_nodes if node in self.rooms]
+        return "\n".join([*parts, "</svg>", ""])
+
+    def _path(self, chain: list[str], top: dict[str, int]) -> str:
+        x, y = round(self.x[chain[0]]), top[chain[0]] + BOX_HEIGHT
+        steps = [f"M{x} {y}"]
+        for node in chain[1:]:
+            to, at = round(self.x[node]), top[node]
+            middle = (y + at) // 2
+            steps.append(f"C{x} {middle} {to} {middle} {to} {at}")
+            x, y = to, at
+            if node not in self.rooms:
+                y += BOX_HEIGHT
+                steps.append(f"V{y}")
+        return f'<path d="{" ".join(steps)}" fill="none" stroke="#5b6b7b" stroke-width="1" marker-end="url(#tip)"/>'
+
+    def _box(self, room: str, y: int) -> str:
+        x, name = round(self.x[room]), "npu_layout" if room == "__init__" else room
+        fill, line = ("#e3eefb", "#3f72b0") if self.rooms[room] else ("#fff6dc", "#b58a1b")
+        return (
+            f'<rect x="{x - BOX_WIDTH // 2}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="5" fill="{fill}" '
+            f'stroke="{line}"/>'
+            f'<text x="{x}" y="{y + 20}" text-anchor="middle" fill="#1c2733">{html.escape(name)}</text>'
         )
-    for room, (x, y) in at.items():
-        colour = "#dbe9f6" if any(name.startswith(f"{room}/") for name in house.modules) else "#f2f2f2"
-        name = "npu_layout" if room == "__init__" else room
-        out.append(f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" rx="4" fill="{colour}" stroke="#5b6b7b"/>')
-        out.append(
-            f'<text x="{x + wide // 2}" y="{y + 20}" text-anchor="middle" fill="#1d2731">{html.escape(name)}</text>'
-        )
-    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _ascending(wanted: list[float]) -> list[float]:
+    """Return the ascending numbers with the least sum of squared distances from `wanted` (pool adjacent violators)."""
+    pools: list[tuple[float, int]] = []  # mean, how many
+    for value in wanted:
+        mean, count = value, 1
+        while pools and pools[-1][0] > mean:
+            before, members = pools.pop()
+            mean, count = (mean * count + before * members) / (count + members), count + members
+        pools.append((mean, count))
+    return [mean for mean, count in pools for _ in range(count)]
 
 
 def main() -> None:
