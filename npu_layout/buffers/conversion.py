@@ -127,7 +127,7 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
         if to_kind != "f" and not np.can_cast(source.element.unpacked, target.element.unpacked, "safe"):
             raise NpuLayoutError(
                 f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
-                f"expected a quantization, or a dtype that holds {source.dtype}"
+                f"expected a quantization, or a dtype that represents {source.dtype}"
             )
         return None if given is None or to_kind != "f" else given.affine(quantized_axis(source), to_stored=False)
     stored = wanted.affine(quantized_axis(target), to_stored=True)

@@ -21,7 +21,7 @@ def from_tflite(details: Any) -> TensorSpec:
     shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
     the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
     QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
-    cannot hold.
+    cannot represent.
 
     >>> import numpy as np
     >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})
