@@ -41,5 +41,5 @@ def _check_range(spec: Spec, array: np.ndarray) -> None:
         lowest, highest = int(info.min), int(info.max)
     if array.size and (int(array.min()) < lowest or int(array.max()) > highest):
         raise NpuLayoutError(
-            f"tensor has values {array.min()}..{array.max()}; {spec.describe()} holds {lowest}..{highest}"
+            f"tensor has values {array.min()}..{array.max()}; {spec.describe()} stores {lowest}..{highest}"
         )

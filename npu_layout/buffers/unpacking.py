@@ -15,7 +15,7 @@ Unpacking = tuple[Plan, Shape, np.dtype[Any], bool]  # plan, the result's shape 
 
 
 class Spec(Protocol):
-    """What is read of a TensorSpec."""
+    """The attributes of a TensorSpec that are read."""
 
     shape: Shape
     layout: Layout

@@ -208,7 +208,7 @@ def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
             {**HEAT, "dims": [1, 57, 5, 5]},
             {**HEAT, "fmt": 2, "dims": [1, 4, 5, 5, 16]},
             None,
-            "no size_with_stride, which tells whether planes of 25 pixels are stored as 28",
+            "no size_with_stride, which determines whether planes of 25 pixels are stored as 28",
         ),
         ({"fmt": "NCHW", "type": 2}, HEAT, None, "^RKNN attr has no field 'dims'; it has fmt, type$"),
         (HEAT, {"fmt": "NCHW", "type": 2}, None, "^RKNN native_attr has no field 'dims'; it has fmt, type$"),
