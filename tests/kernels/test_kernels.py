@@ -39,6 +39,7 @@ BACKENDS = kernels.backends()
 NATIVE = [name for name in BACKENDS if name != "numpy"]
 if NATIVE:
     from npu_layout.kernels import native
+    from npu_layout.kernels.description import describe
 
     PATHS = {path.name: path for path in native.FAST_PATHS}
     WIDEST = max(max(path.steps.values()) for path in native.FAST_PATHS)
@@ -840,9 +841,9 @@ def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
             np.full(n, zero_point, float),
         )
         a = Arithmetic(source, target, *parameters)
-        told = native._told(a)
-        assert told is not None
-        found += told[5] > 0
+        described = describe(a)
+        assert described is not None
+        found += described.bits > 0
         x = np.ascontiguousarray(np.broadcast_to(every[:, None], (256, n))).ravel()
         channel = np.tile(np.arange(n), 256)
         expected = converted(x, a, channel)
