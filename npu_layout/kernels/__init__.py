@@ -105,7 +105,7 @@ def program(
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
-    """Write grayscale of three views of one shape and the same strides to `out`; see `fallback.gray.gray`."""
+    """Write grayscale of three views of one shape and one set of strides to `out`; see `fallback.gray.gray`."""
     level = _BACKENDS[backend or _ACTIVE]
     if level is None:
         fallback.gray.gray(blue, green, red, out)
@@ -204,8 +204,8 @@ def peaks(
     A new array (count, 4), int64, of rows (n, c, y, x) in ascending order.
 
     `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; several axes between N and H are the channel's
-    digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError if
-    something does not fit.
+    digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
+    fit.
     """
     count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
     if not count or not x.size:
@@ -220,8 +220,8 @@ def tops(
 ) -> None:
     """Write where peaks are between pixels to `out`, float64 (count, 5): n, c, x, y, value.
 
-    `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns; refine: "parabola", "quarter" or None,
-    see `fallback.reduce.tops`. ValueError on what does not fit.
+    `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
+    None, see `fallback.reduce.tops`. ValueError on what does not fit.
     """
     native = _BACKENDS[backend or _ACTIVE] is not None
     if not native or not _core.tops(x, rows, out, refine):
