@@ -1,8 +1,11 @@
 from typing import Any, final, overload
 
-LEVELS: list[tuple[str, int]]
+from .box import Box
+from .description import Description
+
+LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
 DTYPES: list[str]
-FAST: list[tuple[str, str, str, str, int]]
+FAST: list[tuple[str, str, str, str, int]]  # path, kind, what it applies to, level, bytes of a step
 
 @final
 class Program:
@@ -13,9 +16,9 @@ class Program:
         src_item: int,
         dst_bytes: int,
         dst_item: int,
-        fills: tuple[Any, ...],
-        boxes: tuple[Any, ...],
-        arithmetic: tuple[Any, ...] | None,
+        fills: tuple[Box, ...],
+        boxes: tuple[Box, ...],
+        arithmetic: Description | None,
         /,
     ) -> Program: ...
     @overload

@@ -1,4 +1,4 @@
-"""What crosses the door: a box of loops, and the arithmetic done on each element."""
+"""Records that describe work to the kernels: a box of nested loops, and the arithmetic for each element."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _NIBBLES = {"int4": (-8, 7), "uint4": (0, 15)}
-_ITEMSIZES = {"bfloat16": 2, "int4": 1, "uint4": 1}  # numpy knows these where ml_dtypes is imported, else not
+_ITEMSIZES = {"bfloat16": 2, "int4": 1, "uint4": 1}  # numpy knows these only if ml_dtypes is imported
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """The lowest and highest value of an integer dtype, by name; int4 and uint4 too."""
+    """Return the lowest and highest value of an integer dtype, by name; int4 and uint4 too."""
     if dtype in _NIBBLES:
         return _NIBBLES[dtype]
     info = np.iinfo(dtype)
@@ -20,8 +20,11 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 class Box(NamedTuple):
-    """Nested loops (extent, source stride, destination stride, parameter stride), outermost first, in elements,
-    and the element at which each of the three starts. Coalesced, sorted by destination stride."""
+    """Nested loops over a source, a destination and the parameters, and the element at which each of them starts.
+
+    A loop is (extent, source stride, destination stride, parameter stride), in elements. The outermost comes first, by
+    destination stride; neighbours that are one walk are one loop.
+    """
 
     loops: tuple[tuple[int, int, int, int], ...]
     src: int
@@ -30,11 +33,11 @@ class Box(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """Dtypes by name, and per-channel float32 parameters (all of one length) or None.
+    """Two dtypes, by name, and the numbers of each channel: float32 arrays of one length, or None.
 
     ``y = ((x - shift) * scale) / divisor`` in float32, subtract then multiply, never fused. An integer
     destination with a zero point gets ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))``
-    where the zero point is a float; NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+    if the zero point is a float. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
     """
 
     src_dtype: str
@@ -53,7 +56,10 @@ class Arithmetic(NamedTuple):
         fields: Sequence[Any] | None,
         channels: int,
     ) -> Arithmetic:
-        """From (shift, scale, divisor, zero_point, float_zero_point): tuples of 1 or `channels` values, or None."""
+        """Return the arithmetic of (shift, scale, divisor, zero_point, float_zero_point), or of None for no steps.
+
+        The first four are tuples of 1 or `channels` values, or None.
+        """
         if fields is None:
             return cls(src_dtype, dst_dtype)
         arrays: list[np.ndarray | None] = []
@@ -70,11 +76,11 @@ class Arithmetic(NamedTuple):
 
     @property
     def itemsizes(self) -> tuple[int, int]:
-        """Bytes of an element of the source and of the destination."""
+        """The bytes of an element of the source and of the destination."""
         src, dst = (_ITEMSIZES.get(name) or np.dtype(name).itemsize for name in self[:2])
         return src, dst
 
     @property
     def moves_only(self) -> bool:
-        """Whether elements are moved as they are, whatever they mean."""
+        """Whether elements are moved unchanged, whatever they mean."""
         return self.src_dtype == self.dst_dtype and all(p is None for p in self[2:6])

@@ -1,4 +1,4 @@
-"""What caches this machine's first CPU has."""
+"""Return the sizes of the caches of this machine's first CPU."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
-USUAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # where nothing tells
+USUAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # if the machine does not report them
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Caches(NamedTuple):
-    """Bytes of each level that holds data, of a cache line, and whether the machine told or they are assumed."""
+    """The bytes of each level of data caches and of a cache line, and whether they are known or assumed."""
 
     sizes: Mapping[int, int]
     line: int
@@ -20,7 +20,7 @@ class Caches(NamedTuple):
 
     @property
     def last(self) -> int:
-        """Bytes of the last level."""
+        """The bytes of the last level."""
         return self.sizes[max(self.sizes)]
 
     def __str__(self) -> str:
@@ -29,7 +29,8 @@ class Caches(NamedTuple):
 
 
 def human(size: int) -> str:
-    """
+    """Return a number of bytes in words.
+
     >>> human(48 << 10), human(32 << 20), human(1000)
     ('48 KiB', '32 MiB', '1000 B')
     """
@@ -40,12 +41,12 @@ def human(size: int) -> str:
 
 
 def caches(folder: Path = SYSFS) -> Caches:
-    """As Linux's sysfs says in `folder`, or usual ones."""
+    """Return the caches that Linux's sysfs reports in `folder`, or usual ones."""
     sizes: dict[int, int] = {}
     line = 64
     try:
         found = sorted(folder.glob("index*"))
-    except OSError:  # a folder on the way that nobody may enter
+    except OSError:  # no permission to enter the folder
         found = []
     for index in found:
         try:

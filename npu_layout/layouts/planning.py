@@ -153,7 +153,7 @@ class Plan:
         self.run = made.run
         #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
         #: written.
-        self.attempt = _never if isinstance(made, kernels.Twin) else made.attempt
+        self.attempt = _never if isinstance(made, kernels.FallbackProgram) else made.attempt
 
     def program(self, backend: str | None = None) -> Any:
         """Return the kernels' program, for one thread; `backend`: other kernels than the active ones."""

@@ -1,4 +1,4 @@
-"""What the core knows of this machine's caches."""
+"""What is known of the caches of a machine, and what the core makes of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from functools import partial
 import pytest
 
 from npu_layout.kernels.caches import USUAL, Caches
-from tests.support.walks import NATIVE, native
+from tests.support.kernel_walks import NATIVE
+
+if NATIVE:
+    from npu_layout.kernels import native
 
 
 @pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")

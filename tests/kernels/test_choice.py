@@ -1,8 +1,24 @@
-"""The environment chooses the kernels."""
+"""Which kernels run is chosen by the environment."""
 
 from __future__ import annotations
 
-from tests.support.walks import NATIVE, chosen
+import os
+import subprocess
+import sys
+
+from tests.support.kernel_walks import NATIVE
+
+if NATIVE:
+    pass
+
+
+def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "import npu_layout as nl; print(nl.kernels.active())"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_the_kernels_are_chosen_by_the_environment() -> None:

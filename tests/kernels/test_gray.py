@@ -1,4 +1,4 @@
-"""Grayscale at every width and instruction set, between fences."""
+"""Grayscale, at every instruction set, against its rule in integers: widths, steps, fences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
-from tests.support.walks import BACKENDS, GRAYS, native
+
+if NATIVE:
+    from npu_layout.kernels import native
+
+GRAYS = {"gray": ("uint8",), "gray wide": ("uint16", "float32")}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

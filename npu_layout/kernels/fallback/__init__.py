@@ -1,4 +1,9 @@
-"""The kernels in numpy and OpenCV: slower twins of the compiled ones with the same bits, where those are not built."""
+"""The kernels in numpy and OpenCV, for where the compiled ones are not built: slower, with the same bits.
+
+Only sigmoid and softmax differ in their last bits; `reduce` documents by how much.
+
+Imports numpy and the records of `box`.
+"""
 
 from . import gray, program, reduce
 

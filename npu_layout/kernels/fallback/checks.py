@@ -1,5 +1,7 @@
-"""What numpy's argmax, top_k, softmax, sigmoid and tops may count on, and every backend's peaks: what does not fit is a
-ValueError that says why. The compiled core refuses the same by itself."""
+"""Check the arrays of argmax, top_k, softmax, sigmoid, peaks and tops: a ValueError explains what does not fit.
+
+The compiled core refuses the same arrays on its own; only its peaks rely on these checks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int3
 
 
 def _stored(x: np.ndarray, dtype: str | None) -> str:
-    """The name of what x holds; bfloat16 lies in uint16."""
+    """Return the name of the dtype of x; bfloat16 is stored as uint16."""
     name = _NAMES.get(x.dtype)
     if dtype == "bfloat16" and name == "uint16":
         return dtype
@@ -27,6 +29,7 @@ def _stored(x: np.ndarray, dtype: str | None) -> str:
 
 
 def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
+    """Return the number of channels, which the axes `digits` must have room for."""
     room = math.prod(digits)
     count = room if channels is None else operator.index(channels)
     if not digits or not 1 <= count <= room:
@@ -35,6 +38,7 @@ def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
 
 
 def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place: bool = False) -> None:
+    """Check that `out` can be written and has the positions of x, and that they do not overlap."""
     if out.dtype != dtype or not out.dtype.isnative or not out.flags.writeable:
         raise ValueError(f"out: expected {np.dtype(dtype)} that can be written, got {out.dtype.str}")
     if out.shape[:positions] != x.shape[:positions]:
@@ -44,7 +48,7 @@ def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place
 
 
 def _alike(x: np.ndarray, out: np.ndarray) -> bool:
-    """Whether both are the same elements, each for itself: every step leads beyond all shorter ones."""
+    """Whether both are the same elements, none of them twice: every step leads beyond all shorter ones."""
     steps = [(abs(s), n, s == t) for s, t, n in zip(x.strides, out.strides, x.shape) if n > 1]
     reach, alike = x.itemsize, x.ctypes.data == out.ctypes.data and x.shape == out.shape and x.dtype == out.dtype
     for step, n, same in sorted(steps):
@@ -54,7 +58,7 @@ def _alike(x: np.ndarray, out: np.ndarray) -> bool:
 
 
 def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None) -> tuple[int, str]:
-    """The number of channels and the dtype's name."""
+    """Return the number of channels and the dtype's name."""
     name = _stored(x, dtype)
     _result(x, out, np.int64, out.ndim)
     return _count(x.shape[out.ndim :], channels, "x"), name
@@ -63,7 +67,7 @@ def checked_argmax(x: np.ndarray, out: np.ndarray, channels: int | None, dtype: 
 def checked_top_k(
     x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int | None, dtype: str | None
 ) -> tuple[int, str]:
-    """The number of channels and the dtype's name."""
+    """Return the number of channels and the dtype's name."""
     name = _stored(x, dtype)
     axes = numbers.ndim - 1
     if axes < 0 or values.shape != numbers.shape:
@@ -84,7 +88,7 @@ def _unscaled(name: str, scale: float, zero_point: float) -> None:
 
 
 def checked_sigmoid(x: np.ndarray, out: np.ndarray, dtype: str | None, scale: float, zero_point: float) -> str:
-    """The dtype's name."""
+    """Return the dtype's name."""
     name = _stored(x, dtype)
     _unscaled(name, scale, zero_point)
     _result(x, out, np.float32, max(x.ndim, out.ndim), in_place=True)
@@ -100,7 +104,7 @@ def checked_softmax(
     scale: float,
     zero_point: float,
 ) -> tuple[int, int, str]:
-    """The number of axes that are positions, that of channels, and the dtype's name."""
+    """Return the number of axes that are positions, the number of channels, and the dtype's name."""
     name = _stored(x, dtype)
     _unscaled(name, scale, zero_point)
     axes = x.ndim - 1 if positions is None else positions
@@ -116,7 +120,7 @@ def checked_softmax(
 
 @lru_cache(maxsize=256)
 def _float32_below(threshold: float) -> float:
-    """The largest float32 that is not above it."""
+    """Return the largest float32 that is not above `threshold`."""
     with np.errstate(over="ignore"):
         nearest = np.float32(threshold)
     return float(nearest if float(nearest) <= threshold else np.nextafter(nearest, np.float32(-np.inf)))
@@ -125,8 +129,11 @@ def _float32_below(threshold: float) -> float:
 def checked_peaks(
     x: np.ndarray, threshold: float, radius: int, channels: int | None, dtype: str | None
 ) -> tuple[int, str, int | None, float, int]:
-    """The number of channels, the dtype's name, and what has to be reached: an integer, None for floats, which have to
-    be above the float32 that follows; and the radius. No channels where no element can be above."""
+    """Return the number of channels, the dtype's name, `least`, `above` and the radius.
+
+    A peak is an integer of `least` or more; for floats `least` is None, and a peak is greater than `above`, a float32.
+    The number of channels is 0 if no element can be above the threshold.
+    """
     name = _stored(x, dtype)
     if x.ndim < 4:
         raise ValueError(f"x: expected axes N, C, H and W, got shape {x.shape}")
@@ -143,7 +150,7 @@ def checked_peaks(
 
 
 def checked_tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> None:
-    """What tops takes."""
+    """Check the arrays and the refinement of tops."""
     if x.ndim != 4 or x.dtype.kind not in "iuf" or not x.dtype.isnative:
         raise ValueError(f"x: expected numbers with the axes N, C, H and W, got {x.dtype.str} of shape {x.shape}")
     if rows.dtype != np.int64 or rows.shape != (len(rows), 4) or not rows.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""The plain twin of grayscale: OpenCV's own, where pixels lie as it knows them."""
+"""Convert pixels to grayscale by OpenCV, or by its rule in numpy if OpenCV does not know how pixels are stored."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 _CHUNK = 1 << 17  # pixels that stay in L2 while they are converted
-_ROW = 4096  # pixels that one thread of OpenCV takes at a time
+_ROW = 4096  # pixels that one thread of OpenCV converts at a time
 _GRAY_FLOATS = (0.114, 0.587, 0.299)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
-    """Grayscale of three views of one shape and the same strides into `out`, by OpenCV's rule, chunk by chunk.
+    """Write grayscale of three views of one shape and one set of strides to `out`, by OpenCV's rule, in chunks.
 
     uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15, which is cv2.cvtColor itself; float32:
     (0.114 B + 0.587 G) + 0.299 R, never fused (OpenCV modules/imgproc/src/color_rgb.simd.hpp).
@@ -32,7 +32,7 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) 
 
 
 def _flattened(*views: np.ndarray) -> list[np.ndarray]:
-    """The same elements with every pair of neighbouring dimensions merged that is one walk in all views."""
+    """Return views with all those neighbouring dimensions merged that are one walk in every view."""
     shape: list[int] = []
     last: list[int] = []
     for axis, n in enumerate(views[0].shape):
@@ -48,7 +48,7 @@ def _flattened(*views: np.ndarray) -> list[np.ndarray]:
 
 
 def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """`_gray_interleaved`, but for the last pixel of four: OpenCV reads its fourth value, which may lie outside."""
+    """Do as `_gray_interleaved`, but for the last pixel of four channels: OpenCV would read beyond the array."""
     if planes[0].strides[-1] != 4 * out.itemsize:
         return _gray_interleaved(planes, out)
     if out.ndim == 2:
@@ -62,7 +62,7 @@ def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
 
 
 def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """Pixels of 3 or 4 neighbouring channels go to OpenCV as they lie; False where they are not that."""
+    """Convert pixels of 3 or 4 contiguous channels by OpenCV, without a copy; False if they are not that."""
     import cv2
 
     size, first = out.itemsize, min(planes, key=lambda p: p.ctypes.data)

@@ -1,4 +1,4 @@
-"""The plain twin of argmax, top_k, softmax, sigmoid and peaks; the kernels' rules are written here."""
+"""Compute argmax, top_k, softmax, sigmoid and peaks by numpy, by the rules that all kernels follow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ..bfloat16 import widen_bfloat16
+
 _NEIGHBOURS = 64  # channels up to which numpy's reductions are faster over planes
-_MANY = 256  # positions from which on the largest are found one by one, where they are few
-_CHUNK = 1 << 19  # elements that are worked on at a time: fewer cost more in numpy's calls, more leave the caches
+_MANY = 256  # positions from which on a small number of largest values is found one by one
+_CHUNK = 1 << 19  # elements computed at a time: fewer cost more in numpy's calls, more leave the caches
 
 
 def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
-    """The first of the largest: of `x` (*positions, *digits of the channel) to `out` (*positions), int64.
+    """Write the first largest channel of `x` (*positions, *digits of the channel) to `out` (*positions), int64.
 
     As numpy.argmax: -0 equals 0, and the first NaN is the largest of all.
     """
@@ -32,19 +34,20 @@ def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
 
 
 def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int, dtype: str) -> None:
-    """The largest channels of each position in order, as many as there is room for: of `x` (*positions, *digits of the
-    channel) what they hold to `values` and which they are to `numbers`, both (*positions, k).
+    """Write the k largest channels of each position of `x` (*positions, *digits of the channel), the largest first.
+
+    Their values go to `values`, their channels to `numbers`, both (*positions, k).
 
     Of equal ones the lower channel comes first; -0 equals 0, and every NaN is the largest of all.
     """
     positions, k = numbers.ndim - 1, numbers.shape[-1]
     both = (_parts(x, positions, channels, out) for out in (numbers, values))
-    for (part, which), (_, held) in zip(*both):
+    for (part, which), (_, largest) in zip(*both):
         one = part.ndim == positions + 1
         rows = part[..., :channels] if one else np.stack(list(_planes(part, positions, channels)), -1)
         real = _floats(rows, dtype)
-        few = 8 if real.itemsize == 4 else 2  # numpy sorts what is shorter by its digits
-        if k <= few and which.size >= k * _MANY:
+        most = 8 if real.itemsize == 4 else 2  # numpy sorts shorter dtypes faster, by their digits
+        if k <= most and which.size >= k * _MANY:
             keys = _ascending(real)
             for j in range(k):
                 best = keys.argmax(-1)
@@ -52,11 +55,11 @@ def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int,
                 np.put_along_axis(keys, best[..., None], np.iinfo(keys.dtype).min, -1)
         else:
             which[...] = _descending(real).argsort(-1, kind="stable")[..., :k]
-        held[...] = np.take_along_axis(rows, which, -1)
+        largest[...] = np.take_along_axis(rows, which, -1)
 
 
 def _ascending(x: np.ndarray) -> np.ndarray:
-    """Integers in the order of int8 .. int32 or float32, NaN the largest; none is the lowest of its dtype."""
+    """Return integers in the order of int8 .. int32 or float32, NaN the largest, none the lowest of its dtype."""
     if x.dtype.kind != "f":
         return x.astype({1: np.int16, 2: np.int32, 4: np.int64}[x.itemsize])
     keys = (x + np.float32(0)).view(np.int32)
@@ -66,7 +69,7 @@ def _ascending(x: np.ndarray) -> np.ndarray:
 
 
 def _descending(x: np.ndarray) -> np.ndarray:
-    """Numbers in the opposite order of int8 .. int32 or float32; NaN, the largest, comes first."""
+    """Return numbers in the opposite order of int8 .. int32 or float32; NaN, the largest, comes first."""
     if x.dtype.kind != "f":
         return ~x
     return ~_ascending(x) if np.isnan(x).any() else -x
@@ -75,10 +78,10 @@ def _descending(x: np.ndarray) -> np.ndarray:
 def softmax(
     x: np.ndarray, out: np.ndarray, positions: int, channels: int, dtype: str, scale: float, zero_point: float
 ) -> None:
-    """e**(v - max v) / sum of them over the channels of each position, v = (x - zero_point) * scale, to float32 `out`.
+    """Write e**(v - max v) / their sum over the channels to float32 `out`, of v = (x - zero_point) * scale.
 
-    Of exact arithmetic on v in float32 a result of the compiled kernels lies within 16 units in its last place (or
-    1.22e-38), one of numpy's within 144, as v - max v is rounded and planes are summed one by one. A position
+    A result of the compiled kernels is within 16 units in the last place of exact arithmetic on v in float32 (or
+    1.22e-38), one of numpy's within 144, because v - max v is rounded and planes are summed one by one. A position
     with a NaN, or an infinity at the top, is NaN throughout. The kernels agree among themselves to the last bit; the
     exponentials here are numpy's.
     """
@@ -99,7 +102,10 @@ def softmax(
 
 
 def _summed(e: np.ndarray) -> np.ndarray:
-    """Over the channels. numpy adds planes one after the other in float32, which loses more the more there are."""
+    """Return the sums over the channels.
+
+    numpy adds planes one by one in float32, which loses more the more there are.
+    """
     step = len(e) if e.strides[0] == 4 else 128
     total = np.zeros(e.shape[1:], np.float32 if len(e) <= step else np.float64)
     for c in range(0, len(e), step):
@@ -108,10 +114,10 @@ def _summed(e: np.ndarray) -> np.ndarray:
 
 
 def sigmoid(x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point: float) -> None:
-    """1 / (1 + e**-v), v = (x - zero_point) * scale in float32, to float32 `out`, which may be `x`.
+    """Write 1 / (1 + e**-v) to float32 `out`, which may be `x`, of v = (x - zero_point) * scale in float32.
 
     Within 4 units in the last place of exact arithmetic on v, or 2**-126; NaN stays NaN. The bits are numpy's, not
-    the compiled kernels', whose steps take 5 to 10 times as long in numpy as its own exponential.
+    the compiled kernels', whose steps would need 5 to 10 times as long in numpy as its own exponential.
     """
     for part, result in _parts(x, x.ndim, 1, out):
         v = _floats(part, dtype)
@@ -125,18 +131,18 @@ def sigmoid(x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point
 
 
 def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold: float, radius: int) -> np.ndarray:
-    """Indices (n, c, y, x) of the local maxima of `x` (N, *digits of the channel, H, W), in ascending order.
+    """Return indices (n, c, y, x) of the local maxima of `x` (N, *digits of the channel, H, W), in ascending order.
 
-    A point is one where it is above the threshold, greater than every neighbour of its window before it in raster
-    order, and no less than every one behind it; windows end at the borders. So a level rectangle has its first point.
+    A point is one if it is above the threshold, greater than every neighbour of its window before it in raster
+    order, and no less than every one behind it; windows end at the borders. Of a level rectangle it is the first point.
     NaN is no peak, nor is any point beside it. Integers are above the threshold at `least`.
     """
     digits = x.shape[1:-2]
-    if digits != (channels,):  # what lies beyond the channels is not read
+    if digits != (channels,):  # lanes beyond the channels are not read
         x = np.stack([x[(slice(None), *index)] for index in itertools.islice(np.ndindex(*digits), channels)], 1)
     x = _floats(x, dtype)
     lowest: Any = -np.inf if least is None else np.iinfo(x.dtype).min
-    if least == lowest:  # what is beyond the borders has to be below every point
+    if least == lowest:  # values beyond the borders have to be below every point
         x, lowest = x.astype(np.int64), np.iinfo(np.int64).min
     points, pitch = _bordered(x, lowest)
     body = points[pitch + 1 :]
@@ -159,8 +165,11 @@ def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold
 
 
 def _bordered(x: np.ndarray, beyond: Any) -> tuple[np.ndarray, int]:
-    """The points of `x` (N, C, H, W) in a row, so that each has its eight neighbours: one `beyond` behind each row of a
-    plane, a row of them behind each plane, and a row and one more before the first; and how far apart rows are."""
+    """Return the points of `x` (N, C, H, W) in one row, each with its eight neighbours, and the distance of rows.
+
+    There is one `beyond` behind each row of a plane, a row of them behind each plane, and a row and one more before the
+    first point.
+    """
     n, c, height, width = x.shape
     pitch = width + 1
     points = np.full(pitch + 1 + n * c * (height + 1) * pitch, beyond, x.dtype)
@@ -169,11 +178,11 @@ def _bordered(x: np.ndarray, beyond: Any) -> tuple[np.ndarray, int]:
 
 
 def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> None:
-    """n, c, x, y and value of the pixels (n, c, y, x) of `x` (N, C, H, W), to float64 `out`, in float64.
+    """Write n, c, x, y and value of the pixels (n, c, y, x) of `x` (N, C, H, W) to float64 `out`, in float64.
 
-    x and y are moved to the top of the parabola through the pixel and its neighbours l and r on that axis, by
-    0.5 (l - r) / (l - 2 v + r), or by a quarter towards the greater one; not where that is no finite number or one of
-    them is missing.
+    x and y move to the top of the parabola through the pixel and its neighbours l and r on that axis, by
+    0.5 (l - r) / (l - 2 v + r), or by a quarter towards the greater one. They stay if that is no finite number or a
+    neighbour is missing.
     """
     n, c, row, column = rows.T
     values = x[n, c, row, column].astype(np.float64)
@@ -195,26 +204,27 @@ def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -
 
 
 def _floats(x: np.ndarray, dtype: str) -> np.ndarray:
-    """float16 and bfloat16 (uint16) as float32, everything else as it is."""
+    """Return float16 and bfloat16 (uint16) as float32, everything else unchanged."""
     if dtype == "bfloat16":
-        return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return widen_bfloat16(x)
     return x.astype(np.float32) if dtype == "float16" else x
 
 
 def _first(x: np.ndarray, positions: int, channels: int) -> np.ndarray:
-    """(channels, *positions): a view where the channel is one axis."""
+    """Return x as (channels, *positions): a view if the channel is one axis."""
     if x.ndim == positions + 1:
         return x.transpose(positions, *range(positions))[:channels]
     return np.stack(list(_planes(x, positions, channels)))
 
 
 def _planes(x: np.ndarray, positions: int, channels: int) -> Iterator[np.ndarray]:
+    """Yield the positions of each channel."""
     for index in itertools.islice(np.ndindex(*x.shape[positions:]), channels):
         yield x[(..., *index)]
 
 
 def _parts(x: np.ndarray, positions: int, channels: int, out: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
-    """Pieces of x and out with few positions, cut where x's are furthest apart."""
+    """Yield pieces of x and out of at most _CHUNK elements, cut along x's largest stride of a position."""
     size = math.prod(x.shape[:positions]) * channels
     wide = [axis for axis in range(positions) if x.shape[axis] > 1]
     if size <= _CHUNK or not wide:

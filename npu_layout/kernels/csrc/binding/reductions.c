@@ -1,20 +1,15 @@
-/* The binding of argmax, top_k, softmax, sigmoid and peaks: views to loops. Others than peaks refuse what they cannot do, by -1 and
- * with nothing written, and Python says why or does it; of peaks, what the arrays are has been checked in Python, and here,
- * that every walk stays within what the buffers' own shapes and strides say. */
+/* The binding of argmax, top_k, softmax, sigmoid and peaks: views become loops. All but peaks return -1 for arrays that they
+ * cannot handle and write nothing; Python then raises, or computes the result itself. For peaks, Python checks the arrays; the
+ * binding checks that every walk stays within the shapes and strides of the buffers. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <string.h>
 
+#include "binding/level_named.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
 #include "peaks.h"
 #include "reduce.h"
-
-static const Level *level_named(const char *name) {
-    for (int i = 0; i < level_count(); ++i)
-        if (level_at(i) && !strcmp(level_at(i)->name, name)) return level_at(i);
-    return NULL;
-}
 
 static int get(PyObject *from, Py_buffer *view, int flags, int item) {
     if (PyObject_GetBuffer(from, view, flags)) return 0;
@@ -46,7 +41,7 @@ static int read_reduction(const Py_buffer *src, const Py_buffer *dst, int64_t po
     return good;
 }
 
-/* The one letter of a format in this machine's byte order; 0 where it is another. */
+/* The one letter of a format in this machine's byte order; 0 for any other format. */
 static char letter_of(const Py_buffer *view) {
     const int one = 1;
     const char *format = view->format ? view->format : "B", native = *(const char *)&one ? '<' : '>';
@@ -56,7 +51,7 @@ static char letter_of(const Py_buffer *view) {
 
 static int is_index(const Py_buffer *view) { return view->itemsize == 8 && (letter_of(view) == 'l' || letter_of(view) == 'q'); }
 
-/* What the elements are: as the buffer says, or the type asked for, a name or None; DTYPES where neither is known. */
+/* The dtype of the elements: the buffer's, or `asked` (a name or None); DTYPES if there is no such one. */
 static Dtype type_of(const Py_buffer *view, PyObject *asked) {
     static const char letters[] = "bBhHieHf";
     const char letter = letter_of(view);
@@ -68,7 +63,7 @@ static Dtype type_of(const Py_buffer *view, PyObject *asked) {
     return DTYPES;
 }
 
-/* The bytes from the first element to the end of the last one; as numpy's may_share_memory has it. */
+/* The bytes from the first element to the end of the last one; as numpy's may_share_memory computes it. */
 static void reach_of(const Py_buffer *view, uintptr_t *low, uintptr_t *high) {
     *low = (uintptr_t)view->buf, *high = *low + (size_t)view->itemsize;
     for (int i = 0; i < view->ndim; ++i) {
@@ -77,14 +72,14 @@ static void reach_of(const Py_buffer *view, uintptr_t *low, uintptr_t *high) {
     }
 }
 
-static int apart(const Py_buffer *a, const Py_buffer *b) {
+static int disjoint(const Py_buffer *a, const Py_buffer *b) {
     uintptr_t low[2], high[2];
     if (!a->len || !b->len) return 1;
     reach_of(a, low, high), reach_of(b, low + 1, high + 1);
     return high[0] <= low[1] || high[1] <= low[0];
 }
 
-/* An integer, `otherwise` for None; -1 for what is none. */
+/* An integer, `otherwise` for None; -1 for anything else. */
 static int64_t count_of(PyObject *number, int64_t otherwise) {
     if (number == Py_None) return otherwise;
     const Py_ssize_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError);
@@ -92,7 +87,7 @@ static int64_t count_of(PyObject *number, int64_t otherwise) {
     return n;
 }
 
-/* How many channels there are, in the dimensions from `first` on; 0 where that is more than can be counted. */
+/* The number of channels in the dimensions from `first` on; 0 if 64 bits cannot count them. */
 static int64_t room_of(const Py_buffer *view, int64_t first) {
     int64_t room = 1;
     for (int64_t i = first; i < view->ndim; ++i)
@@ -100,10 +95,10 @@ static int64_t room_of(const Py_buffer *view, int64_t first) {
     return room;
 }
 
-/* What the binding has to know of argmax, softmax and sigmoid. */
+/* How argmax, softmax and sigmoid differ. */
 typedef struct {
     int floats; /* the result is float32, not int64 */
-    int path;   /* the row of the table, of empty arrays and where there is one */
+    int path;   /* the row of the table, for empty arrays and if there is only one */
     int (*path_of)(const Level *, const Reduction *);
     void (*run)(const Level *, const Reduction *, const uint8_t *, uint8_t *, int64_t, int64_t);
 } Kind;
@@ -124,7 +119,7 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
     c->kind->run(c->level, c->reduction, c->src, c->dst, part, parts);
 }
 
-/* Whether both arrays are what this kind of reduction takes; then `r` is filled. */
+/* Whether both arrays suit this kind of reduction; then `r` is filled. */
 static int read_call(const Kind *kind, const Py_buffer *src, const Py_buffer *dst, PyObject *positions, PyObject *channels,
                      Reduction *r) {
     const int of_channels = kind != &sigmoid_kind, spread = kind == &softmax_kind;
@@ -149,10 +144,7 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
     if (!PyArg_ParseTuple(args, "sOOOOO|ddp", &name, &x, &out, &positions, &channels, &dtype, &shift, &scale, &in_place))
         return NULL;
     const Level *level = level_named(name);
-    if (!level) {
-        PyErr_SetString(PyExc_ValueError, "no such level");
-        return NULL;
-    }
+    if (!level) return NULL;
     if (PyObject_GetBuffer(x, &src, PyBUF_STRIDED_RO | PyBUF_FORMAT)) goto refused;
     if (PyObject_GetBuffer(out, &dst, PyBUF_STRIDED | PyBUF_FORMAT)) {
         PyBuffer_Release(&src);
@@ -160,7 +152,7 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
     }
     Reduction r = {.type = type_of(&src, dtype), .scale = (float)scale, .shift = (float)shift, .past = past_caches(src.len + dst.len, pool_threads() > 1)};
     const int scaled = scale != 1 || shift != 0;
-    if ((r.type != F32 || !scaled) && (in_place || apart(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
+    if ((r.type != F32 || !scaled) && (in_place || disjoint(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
         path = kind->path;
         if (src.len && dst.len) {
             reduction_plan(&r);
@@ -196,7 +188,7 @@ static int read_top_k(const Py_buffer views[3], PyObject *channels, PyObject *dt
     r->type = type_of(src, dtype);
     if (axes < 0 || values->ndim != dst->ndim || r->type == DTYPES || !is_index(dst)) return 0;
     if (letter_of(values) != letter_of(src) || values->itemsize != src->itemsize) return 0;
-    if (!apart(src, values) || !apart(src, dst) || !apart(values, dst)) return 0;
+    if (!disjoint(src, values) || !disjoint(src, dst) || !disjoint(values, dst)) return 0;
     if (!read_reduction(src, dst, axes, r) || src->ndim == axes) return 0;
     for (int i = 0; i <= axes; ++i)
         if (values->shape[i] != dst->shape[i]) return 0;
@@ -211,19 +203,16 @@ PyObject *native_top_k(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *arrays[3], *channels, *dtype;
     Py_buffer views[3];
-    int held = 0, path = -1;
+    int got = 0, path = -1;
     (void)module;
     if (!PyArg_ParseTuple(args, "sOOOOO", &name, arrays, arrays + 1, arrays + 2, &channels, &dtype)) return NULL;
     const Level *level = level_named(name);
-    if (!level) {
-        PyErr_SetString(PyExc_ValueError, "no such level");
-        return NULL;
-    }
-    while (held < 3 && !PyObject_GetBuffer(arrays[held], views + held, (held ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT))
-        ++held;
+    if (!level) return NULL;
+    while (got < 3 && !PyObject_GetBuffer(arrays[got], views + got, (got ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT))
+        ++got;
     PyErr_Clear();
     Reduction r = {.scale = 1};
-    if (held == 3 && read_top_k(views, channels, dtype, &r)) {
+    if (got == 3 && read_top_k(views, channels, dtype, &r)) {
         path = PATH_TOP_K;
         if (views[0].len && views[1].len) {
             reduction_plan(&r);
@@ -232,7 +221,7 @@ PyObject *native_top_k(PyObject *module, PyObject *args) {
             path = top_k_path(&r);
         }
     }
-    while (held) PyBuffer_Release(views + --held);
+    while (got) PyBuffer_Release(views + --got);
     return PyErr_Occurred() ? NULL : PyLong_FromLong(path);
 }
 
@@ -274,7 +263,7 @@ static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, 
     }
 }
 
-/* Codes to rows of n, c, y, x. The codes lie in the last quarter of the room, which the rows reach last of all. */
+/* Turn codes into rows of n, c, y, x. The codes are in the last quarter of the room, which the rows reach last of all. */
 static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits, int y_bits, int x_bits) {
     const int64_t c = ((int64_t)1 << c_bits) - 1, y = ((int64_t)1 << y_bits) - 1, x = ((int64_t)1 << x_bits) - 1;
     for (int64_t i = 0; i < count; ++i) {
@@ -284,7 +273,7 @@ static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits,
     }
 }
 
-/* That hold 0 .. n - 1. */
+/* The bits that 0 .. n - 1 need. */
 static int bits_of(int64_t n) {
     int bits = 0;
     while ((n - 1) >> bits) ++bits;
@@ -304,8 +293,10 @@ PyObject *native_peaks(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "siOOLLfL", &name, &type, arrays, arrays + 1, &channels, &least, &maps.threshold, &radius))
         return NULL;
     const Level *level = level_named(name);
-    if (!level || type < 0 || type >= DTYPES || radius < 1) {
-        PyErr_SetString(PyExc_ValueError, "no such level, dtype or radius");
+    if (!level) return NULL;
+    if (type < 0 || type >= DTYPES || radius < 1) {
+        PyErr_Format(PyExc_ValueError, "dtype: expected 0 to %d, got %d; radius: expected 1 or more, got %lld", DTYPES - 1, type,
+                     radius);
         return NULL;
     }
     maps.type = (Dtype)type, maps.radius = radius, maps.least = least;
@@ -354,10 +345,10 @@ PyObject *native_tops(PyObject *module, PyObject *args) {
         return NULL;
     }
     const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED};
-    int held = 0, good = 0;
-    while (held < 3 && !PyObject_GetBuffer(arrays[held], views + held, flags[held] | PyBUF_FORMAT)) ++held;
+    int got = 0, good = 0;
+    while (got < 3 && !PyObject_GetBuffer(arrays[got], views + got, flags[got] | PyBUF_FORMAT)) ++got;
     PyErr_Clear();
-    if (held == 3) {
+    if (got == 3) {
         const Py_buffer *x = views, *rows = views + 1, *out = views + 2;
         const Dtype type = type_of(x, Py_None);
         good = type != DTYPES && x->ndim == 4 && rows->ndim == 2 && rows->shape[1] == 4 && out->ndim == 2 && out->shape[1] == 5 &&
@@ -378,6 +369,6 @@ PyObject *native_tops(PyObject *module, PyObject *args) {
                 memcpy((uint8_t *)out->buf + i * out->strides[0] + k * out->strides[1], top + k, sizeof *top);
         }
     }
-    while (held) PyBuffer_Release(views + --held);
+    while (got) PyBuffer_Release(views + --got);
     return PyBool_FromLong(good);
 }

@@ -1,4 +1,4 @@
-/* What _native.c takes from _reduce.c. */
+/* The functions of the module that reduce channels or find peaks. */
 #ifndef NPU_LAYOUT_REDUCE_BINDING_H
 #define NPU_LAYOUT_REDUCE_BINDING_H
 

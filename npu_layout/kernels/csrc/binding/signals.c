@@ -10,8 +10,8 @@ static int see_signals(void *thread) {
     return raised;
 }
 
-/* Asked anew each time: after a fork it is the thread that forked. The question is a Python function, before which a signal's
- * handler may run: what that raises is left set. */
+/* Asked each time: after a fork it is the thread that forked. The question is a Python function, before which a signal's
+ * handler may run: what that raises stays set. */
 static int in_main_thread(void) {
     PyObject *threading = PyImport_ImportModule("threading");
     if (!threading) PyErr_Clear(); /* the interpreter ends */

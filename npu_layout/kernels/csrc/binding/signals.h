@@ -6,12 +6,12 @@
 
 enum { UNLOCK = 1 << 14 }; /* bytes from which on other threads may run meanwhile */
 
-/* What stops a task when a signal's handler raises, as Ctrl-C does; whose: the thread state without the lock. NULL where
- * no signal is seen anyway (they are the main thread's) or the task is too short to ask. -1 where one has raised: the task
- * is not begun. */
+/* Set `stop` to what ends a task when a signal's handler raises, as Ctrl-C does (its argument is the thread state without the
+ * lock), or to NULL if this is not the main thread, which alone handles signals, or the task is too short to ask. -1: a
+ * handler has raised; do not begin the task. */
 int signals_stop(int64_t bytes, Stop **stop);
 
-/* A task by the pool, without the lock where it is worth while; an exception may be set. */
+/* Run a task on the pool, without the lock if the task is long enough; an exception may be set. */
 void run_unlocked(Task *task, const void *context, int64_t bytes);
 
 #endif

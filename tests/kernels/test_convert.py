@@ -1,8 +1,9 @@
-"""Conversions of dtypes with an arithmetic for each channel, at every instruction set, against numpy's float32."""
+"""Conversions, at every instruction set, against numpy: dtypes, widths, fences, tiles."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,27 +11,49 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
-from tests.support.memory import Fenced
-from tests.support.walks import (
+from npu_layout.layouts import Affine, Plan
+from npu_layout.layouts.storage import Storage
+from tests.support import oracle
+from tests.support.conversion_examples import CONVERSIONS, TILES
+from tests.support.kernel_walks import (
     BACKENDS,
-    CONVERSIONS,
     DTYPES,
-    EXAMPLES,
     NATIVE,
-    PAST,
-    TILES,
+    WIDEST,
     arithmetics,
     boxed,
-    check_conversions,
-    check_conversions_between_fences,
     converted,
     filling,
-    native,
     numbers,
-    run_cases,
     same,
     walked,
 )
+from tests.support.memory import Fenced
+from tests.support.move_examples import PAST
+
+if NATIVE:
+    pass
+
+
+def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tuple[str, ...], backend: str) -> None:
+    """Bytes and floats to `targets`, each with every arithmetic that has parameters for each channel."""
+    values = np.random.default_rng(0)
+    src, dst = (Storage.bind(nl.Layout(tag, "CHW"), shape) for tag in tags)
+    index = dict(zip("CHW", np.indices(shape)))
+    places = [np.asarray(oracle.place(s.layout.tag, list(s.storage_shape), index)).ravel() for s in (src, dst)]
+    channel = index["C"].ravel()
+    for source, target in itertools.product(("uint8", "int16", "float32"), targets):
+        raw = numbers(values, source, src.size)
+        if source == "int16":
+            raw //= 300
+        for made in arithmetics(source, target, shape[0]):
+            fields = [None if p is None else tuple(p.tolist()) for p in made[2:6]]
+            plan = Plan(src, dst, source, target, Affine("C", *fields, made.float_zero_point), True)
+            got = np.full(dst.size, 77, target)
+            plan.program(backend).run(raw, got)
+            expected = np.zeros(dst.size, target)
+            expected[places[1]] = converted(raw[places[0]], plan.arithmetic, channel)
+            assert same(got, expected, target), f"{source} {target} {made}"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -98,37 +121,6 @@ def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, F
                     assert same(got.view(stored), expected.astype(stored), target), message
 
 
-@pytest.mark.parametrize("backend", NATIVE)
-@pytest.mark.parametrize("source, target", list(itertools.product(("uint8", "int8"), repeat=2)))
-def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
-    """Pixels and how an input is quantised: factors in 16 bits are found for nearly all, and change no bit."""
-    rng = np.random.default_rng(7)
-    first, zero_point = (0 if source == "uint8" else -128), (-10 if target == "int8" else 118)
-    every = np.arange(first, first + 256).astype(source)
-    found = 0
-    for n in (1, 3, 3, 3, 3, 3, 16):
-        mean, std = rng.uniform(90, 140, n) + first, rng.uniform(40, 80, n)
-        parameters = (
-            np.float32(mean),
-            np.float32(1 / std),
-            np.full(n, 0.02, np.float32),
-            np.full(n, zero_point, float),
-        )
-        a = Arithmetic(source, target, *parameters)
-        core = native._core_arithmetic(a)
-        assert core is not None
-        found += core.bits > 0
-        x = np.ascontiguousarray(np.broadcast_to(every[:, None], (256, n))).ravel()
-        channel = np.tile(np.arange(n), 256)
-        expected = converted(x, a, channel)
-        for count in (n, 5 * n, 67 * n, 256 * n):
-            box = Box(((count // n, n, n, 0), (n, 1, 1, 1)) if n > 1 else ((count, 1, 1, 0),), 0, 0, 0)
-            got = np.full(x.size + 1, 99, target)
-            kernels.program(x.size, got.size, (), (box,), a, backend).run(x, got)
-            assert same(got[:count], expected[:count].astype(target), target) and (got[count:] == 99).all()
-    assert found >= 5
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", CONVERSIONS)
 def test_every_width_converted_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
@@ -142,14 +134,61 @@ def test_widths_converted_past_the_caches(path: str, backend: str, fences: tuple
     check_conversions_between_fences(path, backend, fences, 3)
 
 
-@pytest.mark.parametrize("count", [13, 14, 15, 16, 17])
-def test_pads_behind_as_many_axes_as_the_core_walks(count: int) -> None:
-    letters = "ABDEFGHIJKLMNOPQR"[:count]
-    source, target = nl.Layout(letters + "C"), nl.Layout(letters[::-1] + "C4c", letters + "C")
-    x = np.random.default_rng(count).integers(1, 100, (2,) * count + (1,), np.uint8)
-    got = nl.repack(x, source, target)
-    np.testing.assert_array_equal(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
-    assert not got[..., 1:].any()
+def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced], every: int) -> None:
+    rng, taken = np.random.default_rng(5), Counter[str]()
+    for a, loops in CONVERSIONS[path]:
+        step = 8 if backend == "numpy" else WIDEST // min(a.itemsizes)
+        for n, at_end in itertools.product((*range(1, 2 * step + 22, every), 1023, 1026, 2051), (False, True)):
+            box, src_size, dst_size = boxed(loops(n))
+            stored = np.dtype("uint16" if a.dst_dtype == "bfloat16" else a.dst_dtype)
+            x = numbers(rng, a.src_dtype, src_size)
+            given, got = (
+                (fence.last if at_end else fence.first)(size)
+                for fence, size in zip(fences, (x.nbytes, dst_size * stored.itemsize))
+            )
+            given[:], got[:] = x.view(np.uint8), 0x77
+            expected = got.copy().view(stored)
+            source, target, channel = (walked(loops(n), *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
+            expected[target] = converted(x[source], a, channel).astype(stored)
+            program = kernels.program(src_size, dst_size, (), (box,), a, backend)
+            program.run(given.view(x.dtype), got.view(stored))
+            assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
+            taken.update(getattr(program, "paths", list)())
+    assert backend == "numpy" or taken[path] > 9 // every * len(CONVERSIONS[path]), taken
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "source, target",
+    [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],
+)
+def test_every_tile_between_fences(source: str, target: str, backend: str) -> None:
+    rng, fences = np.random.default_rng(6), (Fenced(1 << 22), Fenced(1 << 22))
+    channels = 25
+    scale = np.float32(rng.uniform(0.01, 0.1, channels))
+    zero = None if "float" in target else rng.integers(-9, 9, channels).astype(float)
+    for (loops, pads), each in itertools.product(TILES, (True, False)):
+        a = Arithmetic(
+            source, target, None, scale if each else scale[:1], None, zero if each or zero is None else zero[:1]
+        )
+        for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400, 5500), (False, True)):
+            many = [(*k[:3], k[3] if each else 0) for k in loops(n)]
+            if sum(k[3] * (k[0] - 1) for k in many) >= channels:
+                continue
+            box, src_size, dst_size = boxed(many)
+            dst_size += pads
+            x, stored = numbers(rng, source, src_size), np.dtype(target)
+            sizes = (x.nbytes, dst_size * stored.itemsize)
+            given, got = ((fence.last if at_end else fence.first)(size) for fence, size in zip(fences, sizes))
+            given[:], got[:] = x.view(np.uint8), 0x77
+            expected = got.copy().view(stored)
+            places, to, channel = (walked(many, *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
+            expected[to] = converted(x[places], a, channel).astype(stored)
+            for k in range(pads):
+                expected[walked(many[:-1], 1, box.dst) + many[-1][0] + k] = 0
+            program = kernels.program(src_size, dst_size, filling(many, pads), (box,), a, backend)
+            program.run(given.view(x.dtype), got.view(stored))
+            assert same(got.view(stored), expected, target), f"{backend} {a} {many} {pads}"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -188,52 +227,3 @@ def test_a_shift_keeps_its_sign_where_it_is_zero(source: str, target: str, backe
         got = np.ones(x.size, "uint16" if target == "bfloat16" else target)
         kernels.program(x.size, x.size, (), (box,), a, backend).run(x, got)
         assert not got.view(f"u{got.itemsize}").any()  # -0.0 - -0.0 is 0.0
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    "source, target",
-    [("uint8", "int8"), ("int8", "float32"), ("float32", "int8"), ("float32", "float16"), ("int16", "uint8")],
-)
-def test_every_tile_between_fences(source: str, target: str, backend: str) -> None:
-    rng, fences = np.random.default_rng(6), (Fenced(1 << 22), Fenced(1 << 22))
-    channels = 25
-    scale = np.float32(rng.uniform(0.01, 0.1, channels))
-    zero = None if "float" in target else rng.integers(-9, 9, channels).astype(float)
-    for (loops, pads), each in itertools.product(TILES, (True, False)):
-        a = Arithmetic(
-            source, target, None, scale if each else scale[:1], None, zero if each or zero is None else zero[:1]
-        )
-        for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400, 5500), (False, True)):
-            many = [(*k[:3], k[3] if each else 0) for k in loops(n)]
-            if sum(k[3] * (k[0] - 1) for k in many) >= channels:
-                continue
-            box, src_size, dst_size = boxed(many)
-            dst_size += pads
-            x, stored = numbers(rng, source, src_size), np.dtype(target)
-            sizes = (x.nbytes, dst_size * stored.itemsize)
-            given, got = ((fence.last if at_end else fence.first)(size) for fence, size in zip(fences, sizes))
-            given[:], got[:] = x.view(np.uint8), 0x77
-            expected = got.copy().view(stored)
-            places, to, channel = (walked(many, *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
-            expected[to] = converted(x[places], a, channel).astype(stored)
-            for k in range(pads):
-                expected[walked(many[:-1], 1, box.dst) + many[-1][0] + k] = 0
-            program = kernels.program(src_size, dst_size, filling(many, pads), (box,), a, backend)
-            program.run(given.view(x.dtype), got.view(stored))
-            assert same(got.view(stored), expected, target), f"{backend} {a} {many} {pads}"
-
-
-@pytest.mark.parametrize("seed", range(17))
-def test_generated_conversions(seed: int) -> None:
-    """17 x 1000: more than oneDNN's 16,761 reorders."""
-    taken = run_cases(seed, 1000)
-    if NATIVE:
-        rare = {"detour", "pixels", "short pixels", "load transposed", "store transposed"}
-        assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1020))
-def test_a_hundred_thousand_generated_conversions(seed: int) -> None:
-    run_cases(seed, 5000)

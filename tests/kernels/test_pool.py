@@ -1,18 +1,49 @@
-"""Threads: large results are shared among them, plans by them, and a fork has its own."""
+"""The pool of threads: parts, sharing, forks, and how many there are."""
 
 from __future__ import annotations
 
 import os
 import select
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout import kernels
+from npu_layout.kernels import Arithmetic
+from tests.support.kernel_walks import NATIVE, boxed
 from tests.support.memory import LAST_CACHE
-from tests.support.walks import NATIVE, PAST
+from tests.support.move_examples import EXAMPLES, PAST, expected_of
+
+if NATIVE:
+    pass
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = kernels.get_num_threads()
+    nl.set_num_threads(4)
+    yield
+    nl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_parts_are_the_whole(backend: str) -> None:
+    for path, examples in EXAMPLES.items():
+        for size, loops in examples:
+            for n in (2, 9, 65, 300):
+                box, src_size, dst_size = boxed(loops(n))
+                name = f"V{size}"
+                program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
+                source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
+                expected = expected_of("strided", loops(n), box, source, size, dst_size, 0x33)
+                for parts in (2, 3, 4, 7, 100):
+                    target = np.full(dst_size * size, 0x33, np.uint8)
+                    for part in range(parts):
+                        program.run(source, target, part, parts)
+                    np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
 
 
 @pytest.mark.parametrize(("rows", "between"), [(60, [True, False]), (100, [False, True]), (150, [False, False])])

@@ -1,4 +1,4 @@
-"""Divisions by constants, which the core does as products where those give the same bits."""
+"""Divisions that are done as multiplications give the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import pytest
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
 from npu_layout.kernels.box import limits
-from tests.support.walks import BACKENDS, UNSURE, converted
+from tests.support.kernel_walks import BACKENDS, NATIVE, converted
+
+if NATIVE:
+    pass
+
+# Some of the few (1 in 10,000) for which x / d comes so near to the middle of two floats that no products are taken.
+UNSURE = (float.fromhex("0x1.e7fffep0"), float.fromhex("0x1.fbfff6p0"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,4 +1,4 @@
-"""Moves, at every instruction set, against indices computed without the kernels: widths, alignments, fences."""
+"""Moves, at every instruction set, against indices computed without it: widths, alignments, fences."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
+from tests.support.kernel_walks import BACKENDS, NATIVE, WIDEST, boxed
 from tests.support.memory import Fenced
-from tests.support.walks import (
-    BACKENDS,
-    EXAMPLES,
-    NATIVE,
-    PAST,
-    WIDEST,
-    boxed,
-    check_move,
-    expected_of,
-    mover,
-)
+from tests.support.move_examples import EXAMPLES, PAST, check_move, expected_of, mover
+
+if NATIVE:
+    pass
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -132,23 +127,6 @@ def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
             )
 
 
-@pytest.mark.parametrize("backend", NATIVE)
-def test_parts_are_the_whole(backend: str) -> None:
-    for path, examples in EXAMPLES.items():
-        for size, loops in examples:
-            for n in (2, 9, 65, 300):
-                box, src_size, dst_size = boxed(loops(n))
-                name = f"V{size}"
-                program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(name, name), backend)
-                source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
-                expected = expected_of("strided", loops(n), box, source, size, dst_size, 0x33)
-                for parts in (2, 3, 4, 7, 100):
-                    target = np.full(dst_size * size, 0x33, np.uint8)
-                    for part in range(parts):
-                        program.run(source, target, part, parts)
-                    np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {n} {parts}")
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_source_that_overlaps_is_refused(backend: str) -> None:
     box, pads = Box(((40, 1, 61, 0), (60, 40, 1, 0)), 0, 0, 0), Box(((40, 0, 61, 0), (1, 0, 1, 0)), 0, 60, 0)
@@ -204,3 +182,13 @@ def test_short_rows_past_the_caches(backend: str) -> None:
             program.run(x.ravel(), got.view("V4"))
             rows = got.view(np.int32).reshape(n, c + gap)
             assert np.array_equal(rows[:, :c], x.T) and (got.reshape(n, -1)[:, 4 * c :] == 0x99).all()
+
+
+@pytest.mark.parametrize("count", [13, 14, 15, 16, 17])
+def test_pads_behind_as_many_axes_as_the_core_walks(count: int) -> None:
+    letters = "ABDEFGHIJKLMNOPQR"[:count]
+    source, target = nl.Layout(letters + "C"), nl.Layout(letters[::-1] + "C4c", letters + "C")
+    x = np.random.default_rng(count).integers(1, 100, (2,) * count + (1,), np.uint8)
+    got = nl.repack(x, source, target)
+    np.testing.assert_array_equal(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
+    assert not got[..., 1:].any()

@@ -1,0 +1,15 @@
+/* The Python type of a program. */
+#ifndef NPU_LAYOUT_PROGRAM_TYPE_H
+#define NPU_LAYOUT_PROGRAM_TYPE_H
+
+extern PyType_Spec program_spec;
+
+/* Append a text to a list. False: an exception is set. */
+static inline int append_text(PyObject *list, const char *text) {
+    PyObject *item = PyUnicode_FromString(text);
+    const int wrong = !item || PyList_Append(list, item);
+    Py_XDECREF(item);
+    return !wrong;
+}
+
+#endif

@@ -1,0 +1,117 @@
+"""argmax, at every instruction set, against scalar loops: layouts, dtypes, widths, fences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.memory import Fenced
+from tests.support.reduction_examples import (
+    DTYPES,
+    SHAPES,
+    argmax_oracle,
+    arranged,
+    assert_softmax,
+    first_largest,
+    real,
+    room,
+    values,
+)
+
+if NATIVE:
+    pass
+
+pytestmark = pytest.mark.usefixtures("asked_alone")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng = np.random.default_rng(1)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        expected = argmax_oracle(x, dtype)
+        for i, (order, gaps, flips) in enumerate(arranged(rng)):
+            view = room(fences[0], x.dtype, shape, order, gaps, flips, i % 3 == 0)
+            view[...] = x
+            kept = [a for a in order if a != "C"]
+            other = "".join(kept) if i % 2 else "".join(rng.permutation(kept))
+            small = (shape[0], *shape[2:])
+            for backend in BACKENDS:
+                out = room(
+                    fences[1], np.int64, small, other, [0, 0, 1] if i % 4 == 3 else None, "H" * (i % 5 == 2), axes="NHW"
+                )
+                out[...] = -7
+                kernels.argmax(view.transpose(0, 2, 3, 1), out, dtype=dtype, backend=backend)
+                np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {shape} {order} {gaps} {flips}")
+            np.testing.assert_array_equal(view.astype(x.dtype), x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Every number of channels that vectors may hold, with ties, infinities and NaN, and none read beyond the last."""
+    rng = np.random.default_rng(11)
+    for channels in (*range(1, 140), 255, 256, 257, 1000):
+        rows = np.stack([values(rng, "float32", (channels,), odd) for odd in (True, False) for _ in range(6)])
+        rows[0], rows[1], rows[2, :-1] = -np.inf, np.nan, -np.inf
+        expected = [first_largest(row.tolist()) for row in rows]
+        for first, gap in itertools.product((True, False), (0, 1)):
+            view = room(fences[0], "float32", (12, channels), "PC", (0, gap), "P" if gap else "", first, axes="PC")
+            view[...] = rows
+            for out in (np.zeros(12, np.int64), np.zeros((12, 2), np.int64)[:, 1]):
+                kernels.argmax(view, out, backend=backend)
+                assert out.tolist() == expected, channels
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ties_and_what_is_not_a_number(backend: str) -> None:
+    nan, inf = math.nan, math.inf
+    rows = [
+        ([1, 3, 3, 2], 1),
+        ([-0.0, 0.0, 0.0, -0.0], 0),
+        ([0.0, -0.0, 1e-30, 0.0], 2),
+        ([nan, nan, inf, 1], 0),
+        ([inf, nan, nan, inf], 1),
+        ([-inf, -inf, -inf, -inf], 0),
+        ([-inf, -inf, -1e38, -inf], 2),
+        ([1, inf, inf, nan], 3),
+    ]
+    for repeat, length in itertools.product((1, 3, 40), (4, 260)):
+        x = np.full((len(rows) * repeat, length), -np.inf, np.float32)
+        x[:, :4] = np.repeat(np.array([row for row, _ in rows], np.float32), repeat, 0)
+        for dtype in ("float32", "float16", "bfloat16"):
+            with np.errstate(over="ignore"):
+                y = (x.view(np.uint32) >> 16).astype(np.uint16) if dtype == "bfloat16" else x.astype(dtype)
+            expected = [first_largest(row) for row in real(y, dtype).tolist()]
+            if dtype == "float32":
+                assert expected == np.repeat([index for _, index in rows], repeat).tolist()
+            for view in (y, np.asfortranarray(y)):
+                out = np.empty(len(y), np.int64)
+                kernels.argmax(view, out, dtype=dtype, backend=backend)
+                assert out.tolist() == expected
+                soft = np.empty(y.shape, np.float32)
+                kernels.softmax(view, soft, dtype=dtype, backend=backend)
+                assert_softmax(soft.T[None, :, :, None], real(y, dtype).T[None, :, :, None], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_views_whose_elements_share_memory(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Broadcast arrays have steps of 0 and windows that slide overlap, up to the last byte."""
+    for dtype in ("uint8", "int16", "float32"):
+        row = np.arange(64).astype(dtype)
+        for shape in ((64, 64, 64), (3, 70, 64)):
+            found = np.empty(shape[:2], np.int64)
+            kernels.argmax(np.broadcast_to(row, shape), found, backend=backend)
+            assert (found == 63).all()
+    for n in range(4, 90):
+        planes = fences[0].last(2 * n).reshape(2, n)
+        planes[...] = np.random.default_rng(n).integers(0, 9, (2, n))
+        for width in (2, 3, 4):
+            windows = np.lib.stride_tricks.sliding_window_view(planes, width, axis=1)
+            found = np.empty(windows.shape[1:], np.int64)
+            kernels.argmax(windows.transpose(1, 2, 0), found, backend=backend)
+            assert (found == windows.argmax(0)).all()

@@ -1,0 +1,315 @@
+"""What argmax, top_k, softmax, sigmoid and peaks have in common: paths, widths, alignments, threads, any view."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu_layout import kernels
+from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.memory import LAST_CACHE, Fenced
+from tests.support.reduction_examples import (
+    DTYPES,
+    EXAMPLES,
+    ULPS,
+    assert_near,
+    assert_softmax,
+    bits,
+    first_largest,
+    real,
+    room,
+    shifted_peaks,
+    sigmoid_oracle,
+    stored_dtype,
+    top_k_oracle,
+    values,
+)
+
+if NATIVE:
+    from npu_layout.kernels import native
+
+pytestmark = pytest.mark.usefixtures("asked_alone")
+
+
+def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -> tuple[str, np.ndarray]:
+    """The path that the core takes for (H, W, C), and what comes out; `out`: room for it."""
+    if path == "peaks":
+        found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
+        return path, found
+    if path == "sigmoid":
+        result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
+        return native.sigmoid(x, result, dtype, 1.0, 0.0, level).name, result
+    if path in ("top k", "top k across"):
+        k = 3 if path == "top k" else 17
+        result = out[: 8 * k * x[..., 0].size].view(np.int64).reshape(*x.shape[:2], k)
+        held = np.empty(result.shape, x.dtype)
+        taken = native.top_k(x, held, result, None, dtype, level)
+        np.testing.assert_array_equal(held, np.take_along_axis(x, result, -1))
+        return taken.name, result
+    if path in ("softmax", "softmax across"):
+        result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
+        taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
+    else:
+        result = out[: 8 * x[..., 0].size].view(np.int64).reshape(x.shape[:2])
+        taken = native.argmax(x, result, x.shape[2], dtype, level)
+    return taken.name, result
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    rng, level = np.random.default_rng(12), kernels._BACKENDS[backend]
+    step = next(row.steps[level] for row in native.FAST_PATHS if row.name == path)
+    for dtype, channels, order in itertools.product(*EXAMPLES[path]):
+        stored = stored_dtype(dtype)
+        for n, first in itertools.product((*range(1, 2 * 64 // stored.itemsize + 2), 1030), (True, False)):
+            x = values(rng, dtype, (3, n, channels), odd=False)
+            view = room(fences[0], stored, x.shape, order, first=first, axes="HWC")
+            view[...] = x
+            taken, got = reduced(path, view, dtype, fences[1].first(1 << 20), level)
+            assert taken == path or not step
+            if path == "peaks":
+                expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
+            elif path == "sigmoid":
+                assert_near(got, sigmoid_oracle(real(x, dtype).astype(np.float32)), ULPS["sigmoid"])
+                expected = np.empty(x.shape, np.float32)
+                kernels.sigmoid(x, expected, dtype, backend=NATIVE[-1])
+                expected, got = bits(expected), bits(got)
+            elif path in ("softmax", "softmax across"):
+                expected = np.empty(x.shape, np.float32)
+                kernels.softmax(x, expected, dtype=dtype, backend=NATIVE[-1])
+                if backend == NATIVE[-1] and n < 40:  # so that the others, which agree with it, are right too
+                    v = real(x, dtype).astype(np.float32)
+                    assert_softmax(got.transpose(2, 0, 1)[None], v.transpose(2, 0, 1)[None], backend)
+                expected, got = bits(expected), bits(got)
+            elif path in ("top k", "top k across"):
+                expected = (-real(x, dtype)).argsort(-1, kind="stable")[..., : got.shape[-1]]
+            else:
+                expected = real(x, dtype).argmax(-1)
+            np.testing.assert_array_equal(got, expected, err_msg=f"{backend} {dtype} {channels} {order} {n}")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Also where channels lie in blocks whose last one is not all there: the fence begins at the first pad lane."""
+    rng = np.random.default_rng(3)
+    for dtype, channels, block in itertools.product(("int8", "uint16", "float32"), (1, 5, 17), (0, 4, 16)):
+        stored = stored_dtype(dtype)
+        for n in (*range(1, 2 * 64 + 2), 1025, 1100):
+            x = values(rng, dtype, (n, channels), odd=False)
+            expected = [first_largest(row) for row in real(x, dtype).tolist()] if n < 20 else np.argmax(x, 1)
+            result = fences[1].last(8 * n).view(np.int64)
+            views = []
+            if block:
+                blocks = -(-channels // block)
+                last = channels - (blocks - 1) * block
+                size = ((blocks - 1) * block * n + (n - 1) * block + last) * stored.itemsize
+                memory = fences[0].last(size)
+                item = stored.itemsize
+                strides = (block * item, n * block * item, item)
+                view = np.lib.stride_tricks.as_strided(memory.view(stored), (n, blocks, block), strides)
+                for c in range(channels):
+                    view[:, c // block, c % block] = x[:, c]
+                views.append(view)
+            else:
+                for first, planar in itertools.product((True, False), repeat=2):
+                    memory = (fences[0].first if first else fences[0].last)(x.nbytes).view(stored)
+                    view = memory.reshape(channels, n).T if planar else memory.reshape(n, channels)
+                    views.append(view)
+            for view in views:
+                if not block:
+                    view[...] = x
+                result[:] = 99
+                kernels.argmax(view, result, channels, dtype, backend)
+                np.testing.assert_array_equal(result, expected, err_msg=f"{dtype} {channels} {block} {n}")
+            if dtype != "float32" or n > 70:
+                continue
+            flat = np.empty((n, channels), np.float32)
+            kernels.softmax(x, flat, backend=backend)
+            for view in views:
+                if not block:
+                    view[...] = x
+                memory = fences[1].last(size if block else 4 * n * channels).view(np.float32)
+                memory[:] = 0.25
+                out = np.lib.stride_tricks.as_strided(memory, view.shape, view.strides)
+                kernels.softmax(view, out, 1, channels, backend=backend)
+                for c in range(channels):
+                    lane = (c // block, c % block) if block else (c,)
+                    got = out[(slice(None), *lane)]
+                    if backend == "numpy":  # its sums depend on the order of memory
+                        np.testing.assert_allclose(got, flat[:, c], rtol=3e-7)
+                    else:
+                        np.testing.assert_array_equal(bits(got), bits(flat[:, c]))
+                if block:  # the lanes beside the real ones are as they were
+                    for lane, position in itertools.product(range(last, block), range(n - 1)):
+                        assert out[position, blocks - 1, lane] == 0.25
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("order", ["CP", "PC"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_about_every_room(dtype: str, order: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Positions and channels on both sides of what the core has room for at a time."""
+    rng = np.random.default_rng(16)
+    positions = [(p, 9) for p in (255, 256, 257, 271, 1023, 1024, 1025, 1039, 1040)]
+    channels = [(5, c) for edge in (64, 128, 1024, 2032, 4080, 16368) for c in (edge - 1, edge, edge + 1, edge + 9)]
+    for shape in positions + channels:
+        x = room(fences[0], dtype, shape, order, axes="PC")
+        x[...] = rng.integers(0, 250, shape) / (1 if dtype == "uint8" else 8)
+        which = room(fences[1], np.int64, shape[:1], "P", axes="P")
+        kernels.argmax(x, which, backend=backend)
+        np.testing.assert_array_equal(which, x.argmax(1), err_msg=f"{shape}")
+        for k in (1, 9, 16, 17):
+            k = min(k, shape[1])
+            held = np.empty((shape[0], k), x.dtype)
+            numbers = room(fences[1], np.int64, held.shape, "PK", axes="PK")
+            kernels.top_k(x, held, numbers, backend=backend)
+            expected = np.argsort(-x.astype(np.float32), 1, kind="stable")[:, :k]
+            np.testing.assert_array_equal(numbers, expected, err_msg=f"{shape} {k}")
+            np.testing.assert_array_equal(held, np.take_along_axis(x, expected, 1), err_msg=f"{shape} {k}")
+        out = room(fences[1], np.float32, shape, order, axes="PC")
+        kernels.softmax(x, out, backend=backend)
+        e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+        np.testing.assert_allclose(out, e / e.sum(1, keepdims=True), rtol=2e-5, atol=1e-30, err_msg=f"{shape}")
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_every_alignment(backend: str) -> None:
+    rng = np.random.default_rng(4)
+    for dtype, (channels, n) in itertools.product(
+        ("int8", "uint16", "float32"), ((3, 150), (19, 70), (79, 9), (140, 40))
+    ):
+        stored = stored_dtype(dtype)
+        x = values(rng, dtype, (channels, n), odd=False)
+        expected = np.argmax(x, 0)
+        soft = np.empty((n, channels), np.float32)
+        kernels.softmax(x.T, soft, scale=1.0, backend=backend)
+        for at, planar in itertools.product(range(64), (True, False)):
+            memory = np.zeros(x.nbytes + 64, np.uint8)[at:][: x.nbytes].view(stored)
+            view = memory.reshape(channels, n).T if planar else memory.reshape(n, channels)
+            view[...] = x.T
+            target = np.full(8 * n + 128, 0x11, np.uint8)
+            out = target[64 - at :][: 8 * n].view(np.int64)
+            kernels.argmax(view, out, backend=backend)
+            np.testing.assert_array_equal(out, expected)
+            assert (target[: 64 - at] == 0x11).all() and (target[64 - at + 8 * n :] == 0x11).all()
+            floats = np.full(4 * soft.size + 128, 0x11, np.uint8)
+            flat = floats[64 - at :][: 4 * soft.size].view(np.float32)
+            kernels.softmax(view, flat.reshape(channels, n).T if planar else flat.reshape(n, channels), backend=backend)
+            np.testing.assert_array_equal(flat.reshape(channels, n).T if planar else flat.reshape(n, channels), soft)
+            assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
+            floats[:] = 0x11
+            kernels.sigmoid(view.ravel("K"), flat, backend=backend)
+            kernels.sigmoid(view, dense := np.empty(view.shape, np.float32), backend=backend)
+            np.testing.assert_array_equal(flat, (dense.T if planar else dense).ravel())
+            assert (floats[: 64 - at] == 0x11).all() and (floats[64 - at + 4 * soft.size :] == 0x11).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_channels_alone(backend: str) -> None:
+    """No axis of positions at all."""
+    for channels in (1, 3, 9, 70):
+        x = values(np.random.default_rng(channels), "float32", (channels,), odd=False)
+        soft, where = np.empty(channels, np.float32), np.empty((), np.int64)
+        kernels.softmax(x, soft, 0, backend=backend)
+        assert_softmax(soft[None, :, None, None], x.astype(np.float64)[None, :, None, None], backend)
+        kernels.argmax(x, where, backend=backend)
+        assert where == first_largest(x.tolist())
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_threads_and_large_results(backend: str) -> None:
+    rng = np.random.default_rng(10)
+    before = kernels.get_num_threads()
+    wrong: list[str] = []
+    work = []
+    try:
+        kernels.set_num_threads(1)
+        orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
+        # Planes and pixels that begin at cache lines, and others.
+        shapes = ((2, 277, 285, 21), (1, 901, 880, 4), (1, 797, 797, 5), (1, 284, 176, 64), (1, 201, 201, 79))
+        for (order, other), shape in itertools.product(orders, shapes):
+            view, soft = (
+                np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
+                for o in (order, other)
+            )
+            where = np.empty(view.shape[:3], np.int64)
+            view[...] = rng.standard_normal(view.shape) * 9
+            kernels.argmax(view, where, backend=backend)
+            # So that results go past the caches of four threads (core.c).
+            assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
+            kernels.softmax(view, soft, backend=backend)
+            np.testing.assert_array_equal(where, view.argmax(-1))
+            twin = np.empty(view.shape, np.float32)
+            kernels.softmax(view, twin, backend="numpy")
+            np.testing.assert_allclose(soft, twin, rtol=1e-5, atol=1e-37)
+            curve = np.empty_like(soft)
+            kernels.sigmoid(view, curve, backend=backend)
+            np.testing.assert_allclose(curve, 1 / (1 + np.exp(-view.astype(np.float64))), rtol=5e-7)
+            k = min(5, view.shape[3])
+            held, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
+            kernels.top_k(view, held, which, backend=backend)
+            np.testing.assert_array_equal(which, (-view).argsort(-1, kind="stable")[..., :k])
+            work.append((view, where, soft, curve, held, which))
+        kernels.set_num_threads(4)
+
+        def many() -> None:
+            for view, where, soft, curve, held, which in work:
+                others = np.empty_like(held), np.empty_like(which)
+                kernels.top_k(view, *others, backend=backend)
+                wrong.extend("top_k" for a, b in zip((held, which), others) if not np.array_equal(a, b))
+                out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
+                kernels.argmax(view, out, backend=backend)
+                kernels.softmax(view, floats, backend=backend)
+                kernels.sigmoid(elements, elements, backend=backend)
+                if not all(map(np.array_equal, (out, floats, elements), (where, soft, curve))):
+                    wrong.append(str(view.strides))
+
+        threads = [threading.Thread(target=many) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        kernels.set_num_threads(before)
+    assert not wrong
+
+
+@given(data=st.data())
+def test_any_view_in_any_digits(data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(1, 7), min_size=2, max_size=6), "shape")
+    order = data.draw(st.permutations(range(len(shape))), "order")
+    steps = data.draw(st.lists(st.sampled_from([1, 1, -1, 2]), min_size=len(shape), max_size=len(shape)), "steps")
+    digits = data.draw(st.integers(1, min(4, len(shape) - 1)), "digits")
+    dtype = data.draw(st.sampled_from(DTYPES), "dtype")
+    rng = np.random.default_rng(data.draw(st.integers(0, 999), "seed"))
+    large = values(rng, dtype, [shape[i] * abs(steps[i]) for i in order])
+    x = large.transpose(np.argsort(order))[tuple(slice(None, None, s) for s in steps)]
+    positions = len(shape) - digits
+    capacity = math.prod(x.shape[positions:])
+    channels = data.draw(st.integers(1, capacity), "channels")
+    plain = x.reshape(*x.shape[:positions], capacity)[..., :channels]
+    expected = np.array([first_largest(row) for row in real(plain, dtype).reshape(-1, channels).tolist()])
+    soft = None
+    for backend in BACKENDS:
+        out = np.full(plain.shape[:-1], -1, np.int64)
+        kernels.argmax(x, out, channels, dtype, backend)
+        np.testing.assert_array_equal(out.ravel(), expected)
+        k = 1 + (channels - 1) // 2
+        held, which = np.empty((*plain.shape[:-1], k), x.dtype), np.full((*plain.shape[:-1], k), -1, np.int64)
+        kernels.top_k(x, held, which, channels, dtype, backend)
+        np.testing.assert_array_equal(which, top_k_oracle(plain, dtype, k))
+        assert held.tobytes() == np.take_along_axis(plain, which, -1).tobytes()
+        got = np.full((*plain.shape[:-1], channels), -1, np.float32)
+        kernels.softmax(x, got, positions, channels, dtype, backend=backend)
+        rows = real(plain, dtype).reshape(-1, channels, 1, 1)
+        assert_softmax(got.reshape(-1, channels, 1, 1), rows, backend)
+        if backend != "numpy":
+            soft = got if soft is None else soft
+            np.testing.assert_array_equal(bits(got), bits(soft))

@@ -1,0 +1,65 @@
+"""sigmoid, at every instruction set, against scalar loops: layouts, dtypes, sizes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.memory import Fenced
+from tests.support.reduction_examples import (
+    DTYPES,
+    SHAPES,
+    ULPS,
+    assert_near,
+    bits,
+    placed,
+    scaled,
+    sigmoid_oracle,
+    stored_dtype,
+    values,
+)
+
+if NATIVE:
+    pass
+
+pytestmark = pytest.mark.usefixtures("asked_alone")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sigmoid_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """The native levels to the last bit, all within what is promised; the other order of the axes in the result too."""
+    rng = np.random.default_rng(15)
+    for shape in SHAPES:
+        x = values(rng, dtype, shape)
+        scale, zero = (1.0, 0.0) if dtype == "float32" else (0.07 if stored_dtype(dtype).itemsize == 1 else 1e-4, 3.0)
+        expected = sigmoid_oracle(scaled(x, dtype, scale, zero))
+        first: dict[bool, np.ndarray] = {}
+        for message, view, result in placed(rng, fences, x):
+            for backend in BACKENDS:
+                out = result()
+                kernels.sigmoid(view, out, dtype, scale, zero, backend)
+                same = first.setdefault(backend == "numpy", out.copy())
+                assert_near(out, expected, ULPS["sigmoid"])
+                np.testing.assert_array_equal(bits(out), bits(same), err_msg=f"{backend} {message}")
+                if dtype == "float32":
+                    kernels.sigmoid(view, view, backend=backend)
+                    np.testing.assert_array_equal(bits(view), bits(same), err_msg=f"{backend} {message}, in place")
+                    view[...] = x
+
+
+def test_sigmoid_of_every_size_and_at_its_ends(fences: tuple[Fenced, Fenced]) -> None:
+    """Floats near each power of two and where the exponential meets the limits of float32; what it says at the ends."""
+    near = np.array([s * 2.0**e * f for e in range(-149, 128) for f in (1, 1.2, 1.7) for s in (1, -1)], np.float32)
+    ends = np.concatenate([np.arange(-90, -80, 0.01), np.arange(15, 19, 0.01), np.arange(86, 90, 0.01)])
+    x = np.concatenate([near, ends.astype(np.float32), np.random.default_rng(16).normal(0, 6, 5000).astype(np.float32)])
+    for backend in BACKENDS:
+        out = np.empty_like(x)
+        kernels.sigmoid(x, out, backend=backend)
+        assert_near(out, sigmoid_oracle(x), ULPS["sigmoid"])
+        few = np.array([math.inf, -math.inf, 0.0, -0.0, math.nan, -math.nan, 1e38, -1e38], np.float32)
+        kernels.sigmoid(few, few, backend=backend)
+        np.testing.assert_array_equal(few, np.array([1, 0, 0.5, 0.5, math.nan, math.nan, 1, 0], np.float32))
