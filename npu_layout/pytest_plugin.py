@@ -19,11 +19,11 @@ from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
+from .support import PathLike
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
 
-PathLike = Union[str, "os.PathLike[str]"]
 Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 

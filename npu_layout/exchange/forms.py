@@ -9,8 +9,8 @@ from typing import Any, Callable, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..recordings import Model, PathLike, Recording, new_folder
-from ..support import told_of
+from ..recordings import Model, Recording, new_folder
+from ..support import PathLike, told_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 

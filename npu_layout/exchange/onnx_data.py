@@ -17,8 +17,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..recordings import Arrays, Frame, Model, PathLike, Recording, sides
-from ..support import told_of
+from ..recordings import Arrays, Frame, Model, Recording, sides
+from ..support import PathLike, told_of
 from .foreign_files import existing, home_of, imported, read_bytes
 
 _SET = re.compile(r"test_data_set_([0-9]+)")

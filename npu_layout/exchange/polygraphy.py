@@ -22,8 +22,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import RecordingError
-from ..recordings import Arrays, Frame, Model, PathLike, Recording, sides
-from ..support import npy_bytes, parse_npy, told_of
+from ..recordings import Arrays, Frame, Model, Recording, sides
+from ..support import PathLike, npy_bytes, parse_npy, told_of
 from .foreign_files import existing, home_of, imported, read_json
 from .raw import SPEC
 

@@ -36,8 +36,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, RecordingError
 from ..layouts import Layout
-from ..recordings import Frame, FramesOnDisk, PathLike, Recording, checked_specs
-from ..support import npy_bytes, parse_npy, told_of
+from ..recordings import Frame, FramesOnDisk, Recording, checked_specs
+from ..support import PathLike, npy_bytes, parse_npy, told_of
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
 SPEC = "spec.json"

@@ -26,8 +26,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import RecordingError
-from ..recordings import Arrays, Frame, PathLike, Recording
-from ..support import parse_npy, told_of
+from ..recordings import Arrays, Frame, Recording
+from ..support import PathLike, parse_npy, told_of
 from .foreign_files import existing, imported, read_bytes
 from .onnx_data import model_names
 

@@ -4,7 +4,7 @@ Imports engines, frames, buffers, layouts and support.
 """
 
 from .capturing import Feed, capture, simulated
-from .folder import PathLike, new_folder
+from .folder import new_folder
 from .frames import FRAME, Arrays, Frame, FramesOnDisk, checked_specs
 from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
 from .recorder import Recorder
@@ -20,7 +20,6 @@ __all__ = [
     "Frames",
     "FramesOnDisk",
     "Model",
-    "PathLike",
     "Recorder",
     "Recording",
     "as_model",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,9 @@ from ..engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
 from ..errors import NpuLayoutError
 from ..frames import Preprocessor
 from ..layouts import Layout
-from ..support import track
+from ..support import PathLike, track
 from .recorder import Recorder
 from .sources import Frames
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 _CALIBRATION = 16  # frames that a simulated accelerator's scales are taken from
 

@@ -17,13 +17,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import npy_bytes, parsed, whole
+from ..support import PathLike, npy_bytes, parsed, whole
 from .frames import Arrays, Frame
 
 FORMAT = 1
@@ -31,8 +31,6 @@ _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
 _MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may take
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 
 @contextmanager

@@ -14,9 +14,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor
-from ..support import __version__
+from ..support import PathLike, __version__
 from .folder import (
-    PathLike,
     sha256_of,
     write_about,
     write_frame,

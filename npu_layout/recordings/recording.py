@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
+from ..support import PathLike
 from .folder import (
-    PathLike,
     count_frames,
     frame_path,
     new_folder,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import counted
-
-PathLike = Union[str, "os.PathLike[str]"]
+from ..support import PathLike, counted
 
 IMAGES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 

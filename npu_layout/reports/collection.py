@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Union
 
+from ..support import PathLike
 from .report import Report
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Reports(Mapping[str, Union[Report, str]]):

@@ -16,12 +16,11 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
-from ..support import counted, track
+from ..support import PathLike, counted, track
 from .conductor import validate
 from .processes import ProcessDied, Processes
 from .tolerances import Tolerance
 
-PathLike = Union[str, "os.PathLike[str]"]
 Model = Union[str, bytes]
 
 _AT_ONCE = 256  # jobs that an executor has: enough for a cluster, not too many for constant memory
