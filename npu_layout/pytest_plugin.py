@@ -36,9 +36,11 @@ def assert_matches(
     max_abs: Tolerance = None,
     max_steps: Tolerance = None,
 ) -> Report:
-    """AssertionError, whose text is the Report, where a recording (or the one in a folder) does not match the model.
-    Relative paths are looked for beside the file that calls, then in the working directory. Arguments and other errors
-    are those of `validate`; returns the Report."""
+    """Assert that a recording, or the one in a folder, matches the model.
+
+    The AssertionError's text is the Report. Relative paths are looked for beside the file that calls, then in the
+    working directory. Arguments and other errors are those of `validate`; returns the Report.
+    """
     __tracebackhide__ = True
     folder = Path(sys._getframe(1).f_code.co_filename).absolute().parent
     try:
@@ -68,10 +70,10 @@ def _beside(folder: Path, path: PathLike) -> PathLike:
 
 
 class Recordings:
-    """The fixture ``npu_recording``, which pytest makes of its `config`, the file of the `test`, and what was
-    `recorded` with which `engines` before.
+    """The fixture ``npu_recording``.
 
-    Recordings lie in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
+    pytest makes it of its `config`, the file of the `test`, and what was `recorded` with which `engines` before.
+    Recordings are in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
     file. A plain run reads them and writes nothing. ``--npu-record`` records those that are missing, ``--npu-update``
     all that the tests ask for, with the engine of ``npu_engine``, ``package.module:factory`` (see
     npu_layout.factories.engine_named); where the factory says that its accelerator is not here, the test is skipped.
@@ -80,7 +82,7 @@ class Recordings:
     Attributes
     ----------
     folder
-        Where the recordings lie.
+        The folder of the recordings.
     """
 
     folder: Path
@@ -99,7 +101,7 @@ class Recordings:
         engine: str | None = None,
         **about: Any,
     ) -> Recording:
-        """The recording `name`.
+        """Return the recording `name`.
 
         inputs: what is recorded, a frame each: an array, or {name: array} ("frame": the camera's); a function that
         gives them is called only when they are needed. None: an update runs the recorded inputs again. engine: in place
@@ -137,7 +139,7 @@ class Recordings:
         raise NpuLayoutError(f"there is no recording {folder}; --npu-record makes it where the accelerator is")
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
-        """A recording that takes the place of the one before when it is whole."""
+        """Record what replaces the recording before when it is whole."""
         if folder.exists() and not (folder / "recording.json").exists():
             raise NpuLayoutError(f"{folder} is no recording; nothing is written over it")
         old = Recording.load(folder) if folder.exists() and inputs is None else None

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import npu_layout as nl
-from npu_layout.bench.benchmark import machine
+from npu_layout.bench.measuring import machine
 
 QUANTIZATION = nl.Quantization(0.05, 3)
 THREADS = (1, 2, 4)

@@ -14,16 +14,16 @@ import statistics
 import time
 
 import npu_layout as nl
-from npu_layout.bench import benchmark as bench
 from npu_layout.bench import cases as bench_cases
+from npu_layout.bench import contenders
 
 LEAST, ROUNDS, WARM_UP, SECONDS = 1_000_000, 7, 5, 0.02
 
 
 def gain(case: bench_cases.Case, threads: int) -> tuple[float, float]:
     """Times less that the call takes on so many threads; seconds on one."""
-    calls, _ = bench.ours(case)
-    call = calls[bench.OURS]
+    calls, _ = contenders.ours(case)
+    call = calls[contenders.OURS]
     taken: dict[int, list[float]] = {1: [], threads: []}
     for count in (1, threads) * ROUNDS:
         nl.set_num_threads(count)

@@ -60,6 +60,31 @@ def ran() -> Callable[[int, str], None]:
     return note
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--alone", choices=("only", "never"), help="run only the tests marked alone, or none of them")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    choice = config.getoption("--alone", default=None)
+    if choice is not None:
+        marked = [item for item in items if item.get_closest_marker("alone")]
+        others = [item for item in items if not item.get_closest_marker("alone")]
+        items[:], left = (marked, others) if choice == "only" else (others, marked)
+        config.hook.pytest_deselected(items=left)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["ran"] = dict(_RAN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker of pytest-xdist counted is added up where the summary is written."""
+    _RAN.update(getattr(node, "workeroutput", {}).get("ran", {}))
+
+
 def pytest_report_header() -> str:
     return f"npu_layout {nl.__version__} in {Path(nl.__file__).parent}, kernels: {nl.kernels.active()}"
 

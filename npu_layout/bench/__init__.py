@@ -1,4 +1,4 @@
-"""The kernels and operators timed against memcpy and other libraries.
+"""Time the kernels and operators against memcpy and other libraries.
 
 Imports ops, frames, buffers, layouts, kernels and support.
 """

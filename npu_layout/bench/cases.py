@@ -1,4 +1,4 @@
-"""The benchmark's cases: what is converted into what, and how a peer would see it."""
+"""List the benchmark's cases: what is converted into what, and the same as another library sees it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _QUANTISED = {
     "quantize-each": (None, _EACH),
 }
 
-# The issue's letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order
-# of its axes that the target stores; for gray: the axis of channels. Sources with gaps, or mirrored: their strides, and
-# what a peer takes of that shape.
+# Letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order in which the
+# target stores its axes; for gray: the axis of channels. For sources with gaps or mirrored ones: their strides, and the
+# index that selects what a peer uses of that shape.
 _PITCHES = (255 * 6464, 6464, 80, 1)
 _MIRRORED = np.s_[:, ::-1]
 _EVERY_SECOND = (6400 * 128, 80 * 128, 128, 2)
@@ -209,16 +209,16 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
 
 
 class Case:
-    """One row of the benchmark, made with random contents.
+    """One row of the benchmark, with random contents.
 
     Attributes
     ----------
     source, target
         TensorSpecs.
     flat
-        What is converted: 1-D, as an accelerator gives it.
+        What is converted: 1-D, as an accelerator returns it.
     x
-        The same as a peer sees it: transposed by `order` it is what the target stores (and pad channels after it).
+        The same as a peer sees it: transposed by `order` it is what the target stores, without pad channels.
     mean, std
         For pictures: float32, in the order of the model's channels, RGB.
     """
@@ -267,12 +267,12 @@ class Case:
         self.x: np.ndarray = memory.reshape(view)[kept]
 
     def again(self) -> Case:
-        """The same in other memory."""
+        """Return the same case in other memory."""
         return Case(*self.row)
 
     @property
     def scale(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scale and zero point of whichever side is quantised: float32, 0-d."""
+        """Scale and zero point of the side that is quantised: float32; 0-d, or 1-D if each channel has its own."""
         quantization = self.source.quantization or self.target.quantization
         assert quantization is not None
         return np.asarray(quantization.scale, np.float32), np.asarray(quantization.zero_point, np.float32)
@@ -284,16 +284,16 @@ class Case:
 
     @property
     def threshold(self) -> float:
-        """That one or two in a hundred elements are above: for peaks."""
+        """The value that a peak must exceed; one or two in a hundred elements do."""
         return 2.25 if self.source.stored.kind == "f" else 125.0
 
     @property
     def nbytes(self) -> int:
-        """What a copy moves that writes as much; for gray: half of what is read and written."""
+        """The bytes that a copy moves for comparison: those of the result; for gray: half of those read and written."""
         return (self.flat.nbytes + self.target.nbytes) // 2 if self.kind == "gray" else self.target.nbytes
 
     def cropped(self, result: np.ndarray) -> np.ndarray:
-        """Of a peer's result, which has whole blocks of channels, what the target stores, 1-D; of peaks, all."""
+        """Return what the target stores of a result with whole blocks of channels: 1-D; all of it for peaks."""
         if self.kind == "peaks":
             return result.reshape(-1)
         shape, channels = list(self.target.storage_shape), self.target.layout.tag.index("C")
@@ -301,11 +301,11 @@ class Case:
         return whole.take(range(shape[channels]), channels).reshape(-1)
 
     def permuted(self) -> np.ndarray:
-        """`x` in the target's order, a view."""
+        """Return `x` in the target's order, a view."""
         return self.x.transpose(self.order)
 
     def out(self) -> np.ndarray:
-        """New memory of the shape of `permuted`, in the target's dtype; pad channels included, zeros."""
+        """Return zeros of the shape of `permuted`, with pad channels, in the target's dtype."""
         shape = [self.x.shape[i] for i in self.order]
         if self.kind in ("pad", "input"):
             shape[-1] = self.target.storage_shape[-1]
@@ -313,5 +313,5 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every row, made when its turn comes."""
+    """Yield the case of every row; each is made when it is asked for."""
     return (Case(*row) for row in _ROWS)

@@ -1,4 +1,4 @@
-"""Measure what a memory format costs here: the same operators in each format, at sizes for each cache."""
+"""Measure what a memory format costs: the same operators in each format, at sizes that fit each cache."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ..buffers import Quantization, TensorSpec, plan
 from ..frames import to_gray
 from ..kernels.caches import Caches, caches, human
 from ..support import track
-from . import benchmark, networks
+from . import networks
 from .cases import MEAN, STD
+from .measuring import clock, machine, medians
 
 Call = Callable[[], np.ndarray]
 _MEAN, _STD = np.array(MEAN, np.float32), np.array(STD, np.float32)
@@ -27,9 +28,9 @@ _NORMALIZE = Quantization(1 / _STD, _MEAN, axis=1)
 class Operator(NamedTuple):
     """One thing to measure.
 
-    `make(source, target, flat, out)` gives the call that reads `flat`, stored as `source` says, and writes `out`;
-    `reference` computes it from the logical tensor in double precision. Window sums are numpy's, in the array's own
-    order, for want of a kernel.
+    `make(source, target, flat, out)` returns the call that reads `flat`, stored as `source` describes, and writes
+    `out`; `reference` computes the result from the logical tensor in double precision. Window sums are numpy's, in the
+    array's own order, since there is no kernel for them.
     """
 
     title: str
@@ -140,12 +141,15 @@ FORMATS = (*PLAIN, "blocked")  # the columns; NCHW with the operator's block
 
 
 def sizes(cache: Caches) -> dict[str, int]:
-    """Bytes read and written that fit each level by half, and that fit none."""
+    """Return the bytes read and written for each level: half of a cache, and more than all caches."""
     return {"L1": cache.sizes[1] // 2, "L2": cache.sizes[2] // 2, "memory": min(2 * cache.last, 256 << 20)}
 
 
 def shape_of(operator: Operator, budget: int) -> tuple[int, int, int, int]:
-    """A square picture whose input and output take about `budget` bytes; sides are multiples of 4."""
+    """Return the shape of a square picture whose input and output have about `budget` bytes together.
+
+    Sides are multiples of 4.
+    """
     outputs = operator.result((1, operator.channels, 9, 9))[1]
     read, written = (np.dtype(name).itemsize for name in operator.dtypes)
     side = int((budget / (operator.channels * read + outputs * written)) ** 0.5)
@@ -154,7 +158,7 @@ def shape_of(operator: Operator, budget: int) -> tuple[int, int, int, int]:
 
 
 def case(operator: Operator, name: str, shape: tuple[int, ...]) -> tuple[TensorSpec, TensorSpec]:
-    """What the operator reads and writes in a format."""
+    """Return the specs of what the operator reads and writes in a format."""
     tag = name if name in PLAIN else PLAIN[0] + operator.block
     source = TensorSpec(shape, tag, operator.dtypes[0])
     out = tag if operator.blocked_result else source.layout.letters
@@ -162,7 +166,7 @@ def case(operator: Operator, name: str, shape: tuple[int, ...]) -> tuple[TensorS
 
 
 def measure(operator: Operator, level: str, budget: int, seconds: float) -> dict[str, Any]:
-    """One row: microseconds of each format, and those whose result is wrong."""
+    """Return one row: microseconds of each format, and the formats whose result is wrong."""
     shape = shape_of(operator, budget)
     rng = np.random.default_rng(0)
     logical: np.ndarray
@@ -183,7 +187,7 @@ def measure(operator: Operator, level: str, budget: int, seconds: float) -> dict
             calls[name] = call
         else:
             wrong[name] = f"{got.reshape(-1)[:4]} ..., expected {expected.reshape(-1)[:4]} ..."
-    times = benchmark.medians(benchmark.clock(calls, seconds) if calls else {})
+    times = medians(clock(calls, seconds) if calls else {})
     return {
         "operator": operator.title,
         "size": level,
@@ -197,11 +201,12 @@ def measure(operator: Operator, level: str, budget: int, seconds: float) -> dict
 
 
 def headings() -> list[str]:
+    """Return the titles of what `columns` returns."""
     return ["operator", "fits", "shape", *PLAIN, "NCHW4c, 16c", "fastest"]
 
 
 def columns(row: dict[str, Any]) -> list[str]:
-    """A row in words: microseconds, and in brackets relative to the first format."""
+    """Format a row: microseconds, and in brackets relative to the first format."""
     times = row["us"]
     first = times.get(FORMATS[0])
     cells = [
@@ -225,7 +230,7 @@ def _rows(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """The tables for a terminal and for the README."""
+    """Format the tables for a terminal and for the README."""
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items() if name in _SHOWN)
     lines = [
         f"{result['date']}, {result['processor']}, {result['caches']}, {result['threads']} thread(s), kernels "
@@ -239,7 +244,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def plot(result: dict[str, Any], path: str) -> None:
-    """Bars: time relative to NCHW of each operator and size, and of each network."""
+    """Draw bars: time relative to NCHW for each operator and size, and the gain of each network."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -279,7 +284,7 @@ def plot(result: dict[str, Any], path: str) -> None:
 
 
 def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The verb's options, on a parser of its own or on a command's."""
+    """Add the options of `npu-layout bench-layouts` to a parser, and return it."""
     options.add_argument("--operators", nargs="+", choices=OPERATORS, default=list(OPERATORS), metavar="NAME")
     options.add_argument("--sizes", nargs="+", choices=("L1", "L2", "memory"), default=["L1", "L2", "memory"])
     options.add_argument("--quick", action="store_true", help="a fifth of the time")
@@ -292,7 +297,7 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """What `npu-layout bench-layouts` does: 0, or 1 where a result was wrong."""
+    """Run `npu-layout bench-layouts`; return 0, or 1 if a result is wrong, or 2 for a wrong option."""
     if options.threads < 1:
         print(f"npu-layout bench-layouts: --threads: expected 1 or more, got {options.threads}", file=sys.stderr)
         return 2
@@ -301,7 +306,7 @@ def run(options: argparse.Namespace) -> int:
     seconds = 0.1 if options.quick else 0.5
     wanted = sizes(cache)
     todo = [(OPERATORS[name], size, wanted[size]) for name in options.operators for size in options.sizes]
-    result: dict[str, Any] = {**benchmark.machine(options.threads), "caches": str(cache), "networks": []}
+    result: dict[str, Any] = {**machine(options.threads), "caches": str(cache), "networks": []}
     result["sizes"] = {size: human(wanted[size]) for size in options.sizes}
     result["rows"] = [measure(*each, seconds) for each in track(todo, len(todo), "operators")]
     if not options.no_torch:

@@ -1,4 +1,4 @@
-"""Small convolutional networks in torch's two memory formats, where torch is installed."""
+"""Time small convolutional networks in torch's two memory formats, if torch is installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..support import track
-from . import benchmark
+from .measuring import clock, medians
 
 DTYPES = ("float32", "bfloat16")
 
@@ -68,7 +68,7 @@ NETWORKS = {"ResNet-like": (_resnet, 224), "MobileNet-like": (_mobilenet, 224), 
 
 
 def measure(name: str, dtype: str, seconds: float) -> dict[str, Any]:
-    """One row: milliseconds in both formats, the gain in per cent, and what is wrong."""
+    """Return one row: milliseconds in both formats, the gain in per cent, and what is wrong."""
     import torch
 
     build, side = NETWORKS[name]
@@ -93,13 +93,13 @@ def measure(name: str, dtype: str, seconds: float) -> dict[str, Any]:
     first, last = answers.values()
     difference = float((first - last).abs().max() / first.abs().max())
     wrong = {} if difference < (1e-3 if dtype == "float32" else 0.05) else {"channels_last": f"differs by {difference}"}
-    times = {label: 1e3 * median for label, (median, _) in benchmark.medians(benchmark.clock(calls, seconds)).items()}
+    times = {label: 1e3 * median for label, (median, _) in medians(clock(calls, seconds)).items()}
     gain = 100 * (times["channels_first"] / times["channels_last"] - 1)
     return {"network": name, "dtype": dtype, "shape": tuple(image.shape), "ms": times, "gain": gain, "wrong": wrong}
 
 
 def measure_all(threads: int, seconds: float) -> list[dict[str, Any]]:
-    """Every network in every dtype; none where torch is not installed."""
+    """Measure every network in every dtype; return no rows if torch is not installed."""
     try:
         import torch
     except ImportError:
@@ -114,11 +114,12 @@ def measure_all(threads: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def headings() -> Sequence[str]:
+    """Return the titles of what `columns` returns."""
     return ["network", "dtype", "input", "channels_first", "channels_last", "gain"]
 
 
 def columns(row: dict[str, Any]) -> list[str]:
-    """A row in words; the gain is in images per second."""
+    """Format a row; the gain is in images per second."""
     times = row["ms"]
     shape = "x".join(map(str, row["shape"]))
     return [

@@ -36,15 +36,15 @@ class Conversion:
         self._fitted: tuple[Any, ...] = ()  # dtypes and shapes of the last arrays that passed every check
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """The buffer of `target` that holds what `buffer`, of `source`, holds: a copy, pad elements and gaps zero.
+        """Return the tensor in `buffer`, of `source`, as a buffer of `target`: a copy, pad elements and gaps zero.
 
-        buffer: whatever ``source.flat`` takes. out: C-contiguous array of the target's stored dtype, of a shape that
-        ``target.flat`` takes, apart from buffer. Returns `out`, or a new 1-D array.
+        buffer: whatever ``source.flat`` accepts. out: C-contiguous array of the target's stored dtype, of a shape that
+        ``target.flat`` accepts, which does not overlap buffer. Returns `out`, or a new 1-D array.
 
         Raises BufferSizeError, LayoutError, NpuLayoutError on a buffer or an out that does not fit; then nothing was
         written. Ctrl-C leaves `out` half written.
         """
-        # The usual case of a hot loop; else the checks below say why.
+        # The usual case of a hot loop; if it fails, the checks below find out why.
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
             fit = (buffer.dtype, buffer.shape, out.dtype, out.shape) == self._fitted
             if fit and self._attempt(buffer, out):
@@ -73,14 +73,14 @@ class Conversion:
 
 
 def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
-    """The conversion of `source`'s buffer into `target`'s: the same tensor in another order, dtype and quantization.
+    """Return the conversion of `source`'s buffer into `target`'s: another order, dtype and quantization.
 
     Parameters
     ----------
     source, target
-        TensorSpecs with the same axes, matched by letter, and the same extents. A quantised source gives real values
-        to a float target, and is quantised anew for a target quantised in another way; a quantised target takes
-        integers that are not quantised as stored values.
+        TensorSpecs with the same axes, matched by letter, and the same extents. A quantised source becomes real
+        values in a float target, and is quantised again for a target quantised in another way; integers that are not
+        quantised become the stored values of a quantised target.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     Raises
     ------
     LayoutError, NpuLayoutError
-        Where shapes or axes differ, where values could be lost (floats to integers without a quantization, integers
+        If shapes or axes differ, if values could be lost (floats to integers without a quantization, integers
         to a narrower dtype), on elements of half a byte, and on quantizations along two different axes.
 
     Examples
@@ -127,7 +127,7 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
         if to_kind != "f" and not np.can_cast(source.element.unpacked, target.element.unpacked, "safe"):
             raise NpuLayoutError(
                 f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
-                f"expected a quantization, or a dtype that holds {source.dtype}"
+                f"expected a quantization, or a dtype that represents {source.dtype}"
             )
         return None if given is None or to_kind != "f" else given.affine(quantized_axis(source), to_stored=False)
     stored = wanted.affine(quantized_axis(target), to_stored=True)
@@ -144,6 +144,6 @@ def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
 
 
 def _means(spec: TensorSpec) -> Any:
-    """What stored integers mean: scales and zero points, and the letter of the axis that they belong to."""
+    """Return what defines the real values: scales and zero points, and the letter of the axis they belong to."""
     q = spec.quantization
     return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else quantized_axis(spec))

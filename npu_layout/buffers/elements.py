@@ -1,4 +1,4 @@
-"""What a buffer's elements are: numpy's dtypes, and the two stored types that numpy has not."""
+"""Describe the element types of buffers: numpy's dtypes, and bfloat16 and int4, which numpy does not have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import LayoutError
 
 
 class Element(NamedTuple):
-    """A stored type: the dtype of its buffer, the one it unpacks to, and how the kernels call both.
+    """A stored type: the dtype of its buffer, the dtype it unpacks to, and its name in the kernels.
 
     `nibbles`: 0, or which half of a byte comes first: 1 the low one, 2 the high one.
     """
@@ -23,7 +23,7 @@ class Element(NamedTuple):
     nibbles: int = 0
 
     def buffer_size(self, elements: int) -> int:
-        """Length of the buffer, in elements of its dtype."""
+        """Return the length of the buffer, in elements of its dtype."""
         return -(-elements // 2) if self.nibbles else elements
 
 
@@ -41,17 +41,18 @@ _SPECIAL = {
 
 @lru_cache(maxsize=256)
 def kernel_name(dtype: np.dtype[Any]) -> str:
-    """How the kernels call a numpy dtype: its name, with the byte order where that is foreign."""
+    """Return the kernels' name of a numpy dtype: its name, with the byte order if that is foreign."""
     return dtype.name if dtype.isnative else dtype.str
 
 
 def element(dtype: Any) -> Element:
-    """The stored type behind a numpy dtype or one of bfloat16, int4, uint4, int4_high, uint4_high. LayoutError
-    for what is no number.
+    """Return the stored type of a numpy dtype or of bfloat16, int4, uint4, int4_high or uint4_high.
+
+    Raises LayoutError on what is no number.
     """
     try:
         return _known(dtype)
-    except TypeError:  # what has no hash, such as some dtypes
+    except TypeError:  # it has no hash, as some dtypes
         return _element(dtype)
 
 
@@ -75,7 +76,7 @@ _known = lru_cache(maxsize=256)(_element)
 
 
 def unpack_nibbles(packed: np.ndarray, kind: Element, count: int) -> np.ndarray:
-    """`count` int8 or uint8 values from bytes that hold two each; int4 is sign-extended. A copy."""
+    """Return `count` int8 or uint8 values from bytes that contain two each; int4 is sign-extended. A copy."""
     halves = np.empty((packed.size, 2), np.uint8)
     first, second = (0, 1) if kind.nibbles == 1 else (1, 0)
     np.bitwise_and(packed, 15, out=halves[:, first])
@@ -90,7 +91,7 @@ def unpack_nibbles(packed: np.ndarray, kind: Element, count: int) -> np.ndarray:
 
 
 def pack_nibbles(values: np.ndarray, kind: Element, out: np.ndarray) -> None:
-    """The inverse of unpack_nibbles; the half byte behind an odd count becomes 0."""
+    """Write `values` to the bytes of `out`, two each; the half byte behind an odd count becomes 0."""
     halves = np.zeros((out.size, 2), np.uint8)
     halves.reshape(-1)[: values.size] = values.view(np.uint8) & np.uint8(15)
     first, second = (0, 1) if kind.nibbles == 1 else (1, 0)

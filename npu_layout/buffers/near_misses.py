@@ -1,4 +1,4 @@
-"""Whether a buffer can be a stored tensor, by its shape, and what it would be instead, in words."""
+"""Find out whether a buffer of some shape can be a stored tensor, and describe in words what it would be instead."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _BLOCKS = (4, 8, 16, 32, 64)  # what vendors pad to
 
 
 def same_order(storage: Storage, shape: Shape, per_item: int = 1) -> bool:
-    """Whether a C array of `shape`, of so many elements an item, may be this memory: where the one steps the other
-    does too, so that they differ in how finely they tell neighbours apart, and in dimensions of 1.
+    """Return whether a C array of `shape`, with `per_item` elements an item, may be this memory.
+
+    It may if the strides of one are among those of the other: then one only merges or divides dimensions of the
+    other, or has further dimensions of 1.
     """
     steps = {abs(stride) for extent, stride in zip(storage.storage_shape, storage.strides) if extent > 1} - {1}
     asked = {stride * per_item for extent, stride in zip(shape, c_strides(shape)) if extent > 1 and stride > 1}
@@ -22,7 +24,7 @@ def same_order(storage: Storage, shape: Shape, per_item: int = 1) -> bool:
 
 
 def order_words(storage: Storage, shape: Shape) -> str:
-    """The order of axes in which a C array of `shape` would hold this tensor, the usual one of several."""
+    """Return the order of axes in which a C array of `shape` would contain this tensor, in words."""
     extents = dict(zip(storage.layout.axes, storage.shape))
     asked = [n for n in shape if n > 1]
     for order in itertools.permutations(storage.layout.axes):
@@ -32,7 +34,7 @@ def order_words(storage: Storage, shape: Shape) -> str:
 
 
 def size_words(storage: Storage, kind: Element, nbytes: int) -> str:
-    """What a buffer of so many bytes would hold of this tensor; empty where nothing usual fits."""
+    """Return what a buffer of `nbytes` bytes would contain of this tensor, in words; empty if nothing usual fits."""
     words = dict.fromkeys(name for name, needed in _sizes(storage, kind) if needed == nbytes)
     return f"; {nbytes} are {' or '.join(words)}" if words else ""
 

@@ -1,4 +1,4 @@
-"""Quantization: what a stored integer means. One rule, ONNX's, and the vendors' conventions as ways to state it."""
+"""Convert between stored integers and real values: ONNX's rule, and the vendors' conventions as ways to state it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Quantization:
     Raises
     ------
     LayoutError
-        Where scale is zero, negative or not finite, or the values do not fit `axis`.
+        If scale is zero, negative or not finite, or the values do not fit `axis`.
 
     Examples
     --------
@@ -73,8 +73,8 @@ class Quantization:
         scales = _values("scale", scale, axis)
         zero_points = _values("zero_point", zero_point, axis)
         with np.errstate(over="ignore", under="ignore"):
-            held = np.asarray(scales, np.float32)
-        if not ((held > 0) & np.isfinite(held)).all():
+            rounded = np.asarray(scales, np.float32)
+        if not ((rounded > 0) & np.isfinite(rounded)).all():
             raise LayoutError(
                 f"quantization scale: expected positive numbers that float32 can hold, got {scale!r}; "
                 f"a tensor without scale is not quantised: leave quantization out"
@@ -120,15 +120,15 @@ class Quantization:
 
     @property
     def count(self) -> int:
-        """How many scales there are."""
+        """The number of scales."""
         return len(self._scales)
 
     @classmethod
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
-        """Dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib vsi_nn_DFPToFp32).
+        """Return that of dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib).
 
-        fl, and axis where there are several, as `Quantization` has scale and axis. LayoutError where fl is not whole,
-        or 2**-fl is beyond float32.
+        Source: vsi_nn_DFPToFp32. fl, and axis if there are several, are as scale and axis of `Quantization`. Raises
+        LayoutError if fl is not whole, or 2**-fl is beyond float32.
         """
         bits = np.asarray(_values("fl", fl, axis))
         if (bits != np.rint(bits)).any():
@@ -140,16 +140,18 @@ class Quantization:
 
     @classmethod
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
-        """Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``; the offset is the negated zero point.
-        Arguments and LayoutError as for `Quantization`.
+        """Return that of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
+
+        The offset is the negated zero point. Arguments and LayoutError as for `Quantization`.
         """
         zero_points = [-v for v in _values("offset", offset, axis)]
         return cls(scale, zero_points if axis is not None else zero_points[0], axis)
 
     @classmethod
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
-        """Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``. LayoutError where m is
-        not positive or not a number; m and axis as `Quantization` has scale and axis.
+        """Return that of Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``.
+
+        m and axis are as scale and axis of `Quantization`. Raises LayoutError if m is not positive or not a number.
         """
         multiplier = np.asarray(_values("multiplier", m, axis), np.float64)
         if not (multiplier > 0).all():
@@ -157,8 +159,9 @@ class Quantization:
         return cls(1.0 / (multiplier if axis is not None else multiplier[0]), 0, axis)
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
-        """The kernel's arithmetic: to stored integers, or to real values with `to_stored` False; `axis` is the letter
-        of self.axis. Raises nothing.
+        """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
+
+        `axis` is the letter of self.axis. Raises nothing.
         """
         if to_stored:
             return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
@@ -183,11 +186,11 @@ class Quantization:
         return result
 
     def quantize(self, x: Any, dtype: Any) -> np.ndarray:
-        """``saturate(rint(float32(x) / scale) + zero_point)``, half to even, as ONNX QuantizeLinear.
+        """Return ``saturate(rint(float32(x) / scale) + zero_point)``, half to even, as ONNX QuantizeLinear.
 
         x: numbers of any shape; dtype: an integer dtype, or int4 / uint4 (values in int8 / uint8). A copy. Zero points
-        are added before rint where one of them is no whole number. NaN becomes the lowest value. NpuLayoutError where
-        shapes do not fit.
+        are added before rint if one of them is no whole number. NaN becomes the lowest value. Raises NpuLayoutError
+        if shapes do not fit.
         """
         kind = element(dtype)
         array = plain_array(x)
@@ -198,14 +201,17 @@ class Quantization:
         return self._apply(array, kind.unpacked, kernel_name(kind.unpacked) if not kind.nibbles else kind.kernel, True)
 
     def dequantize(self, q: Any) -> np.ndarray:
-        """float32 ``(q - zero_point) * scale`` of the same shape. A copy. NpuLayoutError where shapes do not fit."""
+        """Return float32 ``(q - zero_point) * scale`` of the same shape: a copy.
+
+        Raises NpuLayoutError if shapes do not fit.
+        """
         array = plain_array(q)
         if array.dtype.kind not in "iu":
             raise NpuLayoutError(f"dequantize: expected stored integers, got dtype {array.dtype}")
         return self._apply(array, np.dtype(np.float32), "float32", False)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; ``Quantization(**d)`` makes it again."""
+        """Return a JSON-ready dict; ``Quantization(**d)`` makes an equal quantization of it."""
         if self.axis is None:
             return {"scale": self._scales[0], "zero_point": self._zero_points[0], "axis": None}
         return {"scale": list(self._scales), "zero_point": list(self._zero_points), "axis": self.axis}

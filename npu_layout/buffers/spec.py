@@ -25,25 +25,14 @@ from ..layouts import (
 from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
+from .packing import plan_packing
 from .quantization import Quantization
-from .unpacking import Unpacking, plan_unpacking, quantized_axis, real_values
-
-_FIELDS = (
-    "shape",
-    "layout",
-    "dtype",
-    "axes",
-    "quantization",
-    "storage_shape",
-    "storage_strides",
-    "storage_offset",
-    "size",
-    "name",
-)
+from .unpacking import Unpacking, plan_unpacking, real_values
+from .written_forms import spec_arguments, spec_dict, spec_text
 
 
 class TensorSpec:
-    """What a flat buffer is: a tensor of logical `shape`, stored by `layout` in elements of `dtype`. Frozen.
+    """The description of a flat buffer: a tensor of `shape`, stored by `layout` in elements of `dtype`. Frozen.
 
     Parameters
     ----------
@@ -55,22 +44,22 @@ class TensorSpec:
         A numpy integer or float dtype (a foreign byte order too), or "bfloat16" (buffer: uint16), or "int4" /
         "uint4" (buffer: uint8, two elements a byte, the low half first; "int4_high" / "uint4_high": the high half).
     axes
-        Order of `shape`, where it is not the layout's default (N C D H W).
+        Order of `shape`, if it is not the layout's default (N C D H W).
     quantization
-        What stored integers mean; None: they mean themselves.
+        What stored integers mean; None: they are not quantised.
     storage_shape, storage_strides, storage_offset
-        What the tag cannot say, in elements: more outer blocks or a padded extent; row and plane pitches (one
-        stride for each storage dimension); where element 0 lies.
+        What the tag cannot express, in elements: more outer blocks or a padded extent; row and plane pitches (one
+        stride for each storage dimension); where index 0 is stored.
     size
         Elements of the whole buffer; default: up to and with the last storage element, pad lanes too. Give it
-        where a gap follows.
+        if a gap follows.
     name
         The tensor's name in the model.
 
     Raises
     ------
     LayoutError
-        Where the parts do not fit each other; strides that overlap or are zero.
+        If the parts do not fit each other, or elements overlap.
 
     Examples
     --------
@@ -155,23 +144,7 @@ class TensorSpec:
         return TensorSpec.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        parts = [repr(self.shape), repr(str(self.layout)), repr(self.dtype)]
-        if _default_axes(self.layout.tag) != self.axes:
-            parts.append(f"axes={self.axes!r}")
-        if self.quantization is not None:
-            parts.append(f"quantization={self.quantization!r}")
-        plain = Storage.bind(self.layout, self.shape)
-        for field, mine, default in (
-            ("storage_shape", self.storage_shape, plain.storage_shape),
-            ("storage_strides", self.storage_strides, plain.strides),
-            ("storage_offset", self.storage_offset, 0),
-            ("size", self.size, plain.size),
-        ):
-            if mine != default:
-                parts.append(f"{field}={mine!r}")
-        if self.name:
-            parts.append(f"name={self.name!r}")
-        return f"TensorSpec({', '.join(parts)})"
+        return spec_text(self)
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -184,23 +157,24 @@ class TensorSpec:
         return self.element.buffer_size(self.size) * self.stored.itemsize
 
     def describe(self) -> str:
-        """The spec as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
+        """Return the spec as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
         name = f"{self.name!r}: " if self.name else ""
         return f"{name}{self.storage.describe()} {self.dtype}"
 
     def offset(self, *index: Any) -> Any:
-        """Element offset in the buffer of a logical index: int for ints, int64 array for integer arrays.
-        IndexError outside the shape.
+        """Return the element offset of a logical index in the buffer: int for ints, int64 array for integer arrays.
+
+        Raises IndexError outside the shape.
         """
         return self.storage.offset(*index)
 
     def flat(self, buffer: Any) -> np.ndarray:
-        """`buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
+        """Return `buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
 
         bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
-        C-contiguous ndarray of the stored dtype: 1-D, or of the storage shape, where dimensions of 1 may be left out
-        or added, and neighbouring ones be one. Raises BufferSizeError on another size, LayoutError on an array whose
-        shape says that it is of another order, NpuLayoutError on another dtype or a non-contiguous array.
+        C-contiguous ndarray of the stored dtype: 1-D, or of the storage shape, in which dimensions of 1 may be left
+        out or added, and neighbours merged. Raises BufferSizeError on another size, LayoutError on an array whose
+        shape belongs to another order, NpuLayoutError on another dtype or a non-contiguous array.
         """
         if isinstance(buffer, np.ndarray):
             if buffer.dtype != self.stored:
@@ -248,8 +222,10 @@ class TensorSpec:
         self._shapes.add(shape)
 
     def view(self, flat: Any) -> np.ndarray:
-        """The buffer as a strided array with the logical axes: no copy, of the stored dtype (bfloat16: its bits in
-        uint16), read-only if the buffer is. Raises LayoutError where no single view exists; for the rest see `flat`.
+        """Return the buffer as a strided array with the logical axes, of the stored dtype: no copy.
+
+        bfloat16 is seen as its bits in uint16. Read-only if the buffer is. Raises LayoutError if no single view
+        exists; for the rest see `flat`.
         """
         if self.element.nibbles:
             raise LayoutError(f"{self.describe()}: half bytes cannot be viewed without a copy; use unpack")
@@ -273,22 +249,22 @@ class TensorSpec:
         out: np.ndarray | None = None,
         copy: bool | None = None,
     ) -> np.ndarray:
-        """The tensor that the buffer holds, C-contiguous in logical axes order, or the storage array of `to`.
+        """Return the tensor in the buffer, C-contiguous in logical axes order, or as the storage array of `to`.
 
         Parameters
         ----------
         flat
             See :meth:`flat`.
         to
-            Storage order of the result; pad elements are zero (where memory is shared: as the buffer has them).
+            Storage order of the result; pad elements are zero (if memory is shared: as the buffer has them).
         dtype
             None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
-            A float dtype of a quantised spec gives real values, an integer one that holds the stored one, stored
-            values.
+            Of a quantised spec, a float dtype returns real values; an integer dtype that can represent the stored one
+            returns stored values.
         out
             Array to write to, of the result's shape and dtype. Ctrl-C leaves it half written.
         copy
-            None: memory is shared where the buffer already is that array. False: NpuLayoutError (a ValueError) if
+            None: memory is shared if the buffer already is that array. False: NpuLayoutError (a ValueError) if
             a copy is needed. True: always a copy.
 
         Raises
@@ -297,7 +273,7 @@ class TensorSpec:
             On a buffer that does not fit, an out that does not, a dtype that would lose values.
         """
         move, shape, wanted, shares = self._unpacking(to, dtype)
-        # The usual case of a hot loop; else the checks below say why.
+        # The usual case of a hot loop; if it fails, the checks below find out why.
         if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
             fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted
             if fit and flat.shape in self._shapes and move.attempt(flat, out):
@@ -341,14 +317,14 @@ class TensorSpec:
         return result
 
     def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
-        """The buffer that holds `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
+        """Return a buffer that contains `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
 
         Parameters
         ----------
         tensor
-            Numbers of the logical shape, any strides. Floats are quantised where the spec is (as
-            Quantization.quantize), and refused where it stores integers that are not; integers are taken as stored
-            values, and refused where they do not fit.
+            Numbers of the logical shape, any strides. Floats are quantised if the spec is (as
+            Quantization.quantize), and refused if it stores integers that are not; integers are used as stored
+            values, and refused if they do not fit.
         out
             1-D array of the buffer's dtype and length to write to. Ctrl-C leaves it half written.
 
@@ -357,24 +333,11 @@ class TensorSpec:
         LayoutError
             On another shape.
         NpuLayoutError
-            On values that the stored dtype cannot hold, and on an out that does not fit.
+            On values that the stored dtype cannot represent, and on an out that does not fit.
         """
         array = plain_array(tensor)
+        affine = plan_packing(self, array)
         kind = self.element
-        if array.shape != self.shape:
-            raise LayoutError(f"tensor has shape {array.shape}; {self.describe()} expects {self.shape} ({self.axes})")
-        if array.dtype.kind not in "iufb":
-            raise NpuLayoutError(f"tensor has dtype {array.dtype}; {self.describe()} expects real numbers")
-        affine = None
-        if array.dtype.kind == "f" and kind.unpacked.kind != "f":
-            if self.quantization is None:
-                raise NpuLayoutError(
-                    f"tensor has dtype {array.dtype}; {self.describe()} stores integers and is not quantised: "
-                    f"give the spec a quantization, or integers"
-                )
-            affine = self.quantization.affine(quantized_axis(self), to_stored=True)
-        elif kind.unpacked.kind in "iub":
-            self._check_range(array)
         length = kind.buffer_size(self.size)
         if out is None:
             result = np.empty(length, self.stored)
@@ -389,62 +352,17 @@ class TensorSpec:
             pack_nibbles(memory, kind, result)
         return result
 
-    def _check_range(self, array: np.ndarray) -> None:
-        kind = self.element
-        if kind.nibbles:
-            lowest, highest = (-8, 7) if kind.unpacked.kind == "i" else (0, 15)
-        elif np.can_cast(array.dtype, kind.unpacked, "safe"):
-            return
-        elif kind.unpacked.kind == "b":
-            lowest, highest = 0, 1
-        else:
-            info = np.iinfo(kind.unpacked)
-            lowest, highest = int(info.min), int(info.max)
-        if array.size and (int(array.min()) < lowest or int(array.max()) > highest):
-            raise NpuLayoutError(
-                f"tensor has values {array.min()}..{array.max()}; {self.describe()} holds {lowest}..{highest}"
-            )
-
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; from_dict makes an equal spec of it."""
-        quantization = None if self.quantization is None else self.quantization.to_dict()
-        return {
-            "shape": list(self.shape),
-            "layout": str(self.layout),
-            "dtype": self.dtype,
-            "axes": self.axes,
-            "quantization": quantization,
-            "storage_shape": list(self.storage_shape),
-            "storage_strides": list(self.storage_strides),
-            "storage_offset": self.storage_offset,
-            "size": self.size,
-            "name": self.name,
-        }
+        """Return a JSON-ready dict; from_dict makes an equal spec of it."""
+        return spec_dict(self)
 
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
-        """The spec of `d`, to_dict's result; what is missing is default. NpuLayoutError on an unknown or missing
-        key.
+        """Return the spec of `d`, a result of to_dict; what is missing is default.
+
+        Raises NpuLayoutError on an unknown or missing key.
         """
-        if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
-            got = sorted(d, key=str) if isinstance(d, dict) else d
-            raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
-        given = dict(d)
-        if isinstance(given.get("quantization"), dict):
-            try:
-                given["quantization"] = Quantization(**given["quantization"])
-            except TypeError as error:
-                raise NpuLayoutError(f"TensorSpec quantization: {error}") from None
-        if isinstance(given.get("layout"), str) and given["layout"] == given.get("axes"):
-            given["layout"] = Layout.plain(given["axes"])
-        return cls(given.pop("shape"), given.pop("layout", "NCHW"), given.pop("dtype", "float32"), **given)
-
-
-def _default_axes(tag: str) -> str | None:
-    try:
-        return Layout(tag).axes
-    except LayoutError:  # some are refused as tags, such as WHCN, but name axes
-        return None
+        return cls(**spec_arguments(d))
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:

@@ -15,13 +15,20 @@ Unpacking = tuple[Plan, Shape, np.dtype[Any], bool]  # plan, the result's shape 
 
 
 class Spec(Protocol):
-    """What is read of a TensorSpec."""
+    """The attributes of a TensorSpec that are read."""
 
     shape: Shape
+    layout: Layout
+    dtype: str
     axes: str
+    quantization: Quantization | None
+    storage_shape: Shape
+    storage_strides: Shape
+    storage_offset: int
+    size: int
+    name: str
     storage: Storage
     element: Element
-    quantization: Quantization | None
 
     @property
     def stored(self) -> np.dtype[Any]:

@@ -19,7 +19,7 @@ _STYLES = {
 
 
 def say(text: str) -> None:
-    """A line or more on stdout."""
+    """Print one line or more on stdout."""
     print(text)
 
 

@@ -53,7 +53,7 @@ def _say(report: LayoutReport) -> None:
 
 
 def _ran(script: str, arguments: list[str]) -> int:
-    """The exit status of the script, run as ``python script arguments`` would; what it raises is shown."""
+    """Run the script as ``python script arguments`` would; show what it raises, and return its exit status."""
     with _as_main(script, arguments) as main:
         try:
             with io.open_code(main.__file__) as file:
@@ -70,7 +70,7 @@ def _ran(script: str, arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
-    """A module for the script, while it is what python calls ``__main__``. runpy would tell it another sys.argv[0]."""
+    """Make a module for the script, which is ``__main__`` within the block, unlike runpy with the sys.argv[0] given."""
     main = types.ModuleType("__main__")
     vars(main).update(__file__=os.path.abspath(script), __builtins__=builtins, __cached__=None)
     before = sys.argv, sys.path[:], sys.modules["__main__"]
@@ -83,7 +83,7 @@ def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
 
 
 def _status(code: Any) -> int:
-    """What python makes of ``sys.exit(code)``."""
+    """Return the exit status that python makes of ``sys.exit(code)``."""
     if code is None:
         return 0
     if isinstance(code, int):

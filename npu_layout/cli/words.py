@@ -44,7 +44,7 @@ def shape(text: str) -> tuple[int, ...]:
 
 @word
 def layout(text: str) -> Layout:
-    """A tag, or a vendor's name with its block behind a colon: ``NCHW16c``, ``NC1HWC2:16``."""
+    """Read a tag, or a vendor's name with its block behind a colon: ``NCHW16c``, ``NC1HWC2:16``."""
     name, _, block = text.partition(":")
     if block and not (block.isascii() and block.isdigit()):
         raise NpuLayoutError(f"{text!r}: expected a block's size behind the colon, as in NC1HWC2:16")
@@ -84,7 +84,7 @@ def tolerance(text: str) -> tuple[str, float]:
 
 
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
-    """What `validate` takes: a number for all outputs, or {output: number}. NpuLayoutError for both at once."""
+    """Return what `validate` accepts: a number for all outputs, or {output: number}; both is an NpuLayoutError."""
     named = dict(given or ())
     if "" in named and len(given or ()) > 1:
         raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER for each")
@@ -92,7 +92,7 @@ def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
 
 
 def array_in(path: str) -> np.ndarray:
-    """The array of a .npy file. NpuLayoutError where it is none; nothing is unpickled."""
+    """Read the array of a .npy file. NpuLayoutError if it is none; nothing is unpickled."""
     content = Path(path).read_bytes()
     if not content.startswith(np.lib.format.MAGIC_PREFIX):
         raise NpuLayoutError(f"{path}: expected one array (.npy), got something else")
@@ -100,7 +100,7 @@ def array_in(path: str) -> np.ndarray:
 
 
 def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
-    """The elements of a .npy file, or of a file of raw bytes: 1-D of `dtype`, uint8 where none is said."""
+    """Read the elements of a .npy file or of a file of raw bytes: 1-D of `dtype`, by default uint8."""
     if path.endswith(".npy"):
         array = np.ascontiguousarray(array_in(path)).reshape(-1)
         if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:
@@ -137,7 +137,7 @@ def free(path: str, force: bool) -> None:
 
 
 def write_array(path: str, array: np.ndarray) -> None:
-    """A .npy file by its name, else raw bytes; it appears whole or not at all."""
+    """Write a .npy file, or raw bytes if the name ends otherwise; it appears whole or not at all."""
     content = npy_bytes(array) if path.endswith(".npy") else np.ascontiguousarray(array).data
     with whole(path) as file:
         file.write(content)

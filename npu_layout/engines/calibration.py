@@ -11,10 +11,10 @@ from ..errors import NpuLayoutError
 
 
 def calibrate(values: Any, dtype: Any) -> Quantization | None:
-    """The per-tensor quantisation of `dtype` whose range holds `values` and zero; None for a float dtype.
+    """Return the per-tensor quantisation of `dtype` whose range contains `values` and zero; None for a float dtype.
 
     values: an array or a list of them (of any shapes). ``scale = (high - low) / (qmax - qmin)``, and the zero point is
-    the nearest integer, so zero is exact and the ends may lie half a step outside. Raises NpuLayoutError on values
+    the nearest integer, so zero is exact and the ends may be half a step outside. Raises NpuLayoutError on values
     that are not finite.
 
     >>> calibrate([-0.5, 127.0], "uint8")

@@ -9,7 +9,7 @@ from ..errors import NoDeviceError, NpuLayoutError
 
 
 def engine_named(name: str) -> Any:
-    """The engine that a project's factory makes.
+    """Return the engine that a project's factory makes.
 
     Parameters
     ----------

@@ -24,19 +24,21 @@ def axes_in_model(axes: str) -> list[int]:
 
 
 def shape_in_model(spec: TensorSpec) -> tuple[int, ...]:
-    """The spec's shape in the model's order of letters."""
+    """Return the spec's shape in the model's order of letters."""
     return tuple(spec.shape[i] for i in axes_in_model(spec.axes))
 
 
 def order_in_model(spec: TensorSpec, wanted: tuple[Any, ...]) -> list[int]:
-    """Where the axes of a model that declares the shape `wanted` stand among the spec's: in the model's order of
-    letters, or, where only that fits, as they are."""
+    """Return the position among the spec's axes of each axis of a model that declares the shape `wanted`.
+
+    They are in the model's order of letters, or unchanged if only that fits.
+    """
     order = axes_in_model(spec.axes)
     return order if fits(wanted, shape_in_model(spec)) or not fits(wanted, spec.shape) else list(range(len(order)))
 
 
 def transposed(array: np.ndarray, axes: str, from_model: bool) -> np.ndarray:
-    """A view of `array`, whose axes are `axes`, in the model's order; or, from_model, the other way."""
+    """Return a view of `array`, whose axes are `axes`, in the model's order; with from_model, the other way."""
     order = axes_in_model(axes)
     return array.transpose(np.argsort(order) if from_model else order)
 

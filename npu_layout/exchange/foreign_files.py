@@ -30,13 +30,15 @@ def existing(path: Any) -> Path:
 
 
 def home_of(path: Path) -> Path:
-    """The folder that nothing may leave: `path`, or the one of the file that it is or links to."""
+    """Return the folder that nothing may leave: `path`, or the one of the file that it is or links to."""
     return path if path.is_dir() else path.resolve().parent
 
 
 def read_bytes(file: Path, folder: Path, where: str = "", takes: tuple[int, str] | None = None) -> bytes:
-    """The content of a file that lies in `folder`, links followed. where: how messages begin, if not with the file;
-    takes: the only size that will do, and in words whose it is."""
+    """Read a file in `folder`; links are followed.
+
+    where: how messages begin, if not with the file; takes: the only size accepted, and in words whose it is.
+    """
     with told_of(where or file):
         if not file.is_file():
             raise RecordingError(f"expected a file, got {'another kind' if file.exists() else 'nothing'}")
@@ -49,7 +51,7 @@ def read_bytes(file: Path, folder: Path, where: str = "", takes: tuple[int, str]
 
 
 def read_json(file: Path, folder: Path) -> Any:
-    """What a JSON file holds; a key that is there twice is refused."""
+    """Read a JSON file; a key that appears twice is refused."""
     content = read_bytes(file, folder)
     try:
         return json.loads(content, object_pairs_hook=_once)
@@ -67,7 +69,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def plain_spec(array: np.ndarray, name: str) -> TensorSpec:
-    """The spec of a tensor that lies as numpy has it."""
+    """Return the spec of a tensor that is stored in C order."""
     shape = array.shape or (1,)
     return TensorSpec(shape, Layout.of_rank(len(shape)), array.dtype, name=name)
 
@@ -79,8 +81,10 @@ def imported(
     specs: Mapping[str, TensorSpec] | None,
     meta: Mapping[str, Any],
 ) -> Recording:
-    """A recording whose frames are read when asked for. Outputs without a spec in `specs` are tensors as they lie, and
-    have the first frame's shape and dtype in every frame."""
+    """Make a recording whose frames are read when they are asked for.
+
+    Outputs without a spec in `specs` are tensors in C order, and have the first frame's shape and dtype in every frame.
+    """
     if not count:
         raise RecordingError("there are no frames")
     given, first = checked_specs(specs or {}), _contiguous(read(0))

@@ -79,22 +79,23 @@ def load(
     outputs: Sequence[str] | None = None,
     side: str | None = None,
 ) -> Recording:
-    """A recording from files that something else wrote. They are never written to. Most carry no checksum: two dumps of
-    one size that changed places load as they lie.
+    """Load a recording from files that another tool wrote; they are never written to.
+
+    Most carry no checksum: if two dumps of one size are exchanged, nothing shows it.
 
     Parameters
     ----------
     path
         Folder or file. Frames are read from it whenever they are asked for, so it must stay.
     form
-        A name of FORMS; None: told from what lies at `path`.
+        A name of FORMS; None: recognised from what is at `path`.
     specs
         ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs that it took in another
         form than the ONNX model does. Outputs without one are tensors as they are (raw: as spec.json says).
     description
         raw: the spec file where it is not the folder's spec.json, or what it would hold.
     inputs, runner
-        polygraphy: the saved inputs where they lie elsewhere; whose results, where there are several runners.
+        polygraphy: the saved inputs if they are elsewhere; whose results, where there are several runners.
     model
         onnx: the model, for names that the tensors lack. rknn: the model, for the names of its outputs.
     outputs, side
@@ -163,7 +164,7 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
 
 
 def _taken(form: str, call: Callable[..., Any], own: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, all of which `call` has to take behind its `own` arguments."""
+    """Return the options that were given, all of which `call` must accept behind its `own` arguments."""
     given = {name: value for name, value in options.items() if value is not None}
     takes = [*inspect.signature(call).parameters][own:]
     if not set(given) <= set(takes):

@@ -66,8 +66,11 @@ def _onnx() -> Any:
 
 
 def model_names(model: PathLike) -> Names:
-    """Names of a model's inputs, initializers left out, and outputs. RecordingError where the file is no ONNX model,
-    NpuLayoutError where the onnx package is missing. Nothing but the file itself is read."""
+    """Return the names of a model's inputs, without initializers, and of its outputs.
+
+    RecordingError if the file is no ONNX model, NpuLayoutError if the onnx package is missing. Only the file itself is
+    read.
+    """
     onnx, file = _onnx(), existing(model)
     with told_of(file):
         proto = onnx.ModelProto()
@@ -80,7 +83,7 @@ def model_names(model: PathLike) -> Names:
 
 
 def _data_sets(folder: Path) -> tuple[list[Path], Path]:
-    """(the data sets in order, the folder where a model may lie)"""
+    """Return the data sets in order, and the folder where a model may be."""
     with told_of(folder):
         if (folder / "output_0.pb").exists():
             return [folder], folder.resolve().parent
@@ -130,8 +133,10 @@ def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
 
 
 def save_onnx(recording: Recording, folder: Path, model: Model | None = None) -> None:
-    """Fill `folder` with test_data_set_0 ...: inputs as the ONNX model takes them, outputs unpacked, in the order and
-    with the names that they have in the recording, or in the model. NpuLayoutError where the onnx package is missing.
+    """Fill `folder` with test_data_set_0 and so on.
+
+    Inputs are as the ONNX model takes them and outputs unpacked, in the order and with the names of the recording, or
+    of the model. NpuLayoutError if the onnx package is missing.
     """
     onnx, as_model = _onnx(), sides(recording, model)
     for i, frame in enumerate(recording.frames):

@@ -97,7 +97,7 @@ def _numbered(folder: Path) -> bool:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The files and folders in it that can hold iterations."""
+    """Return the files and folders in it that can contain iterations."""
     with told_of(folder):
         found = [p for p in folder.iterdir() if p.suffix == ".json" or (p.is_dir() and _numbered(p))]
         return sorted(path for path in found if path.name not in _NOT_HERE)
@@ -128,7 +128,7 @@ def _open(path: Path, home: Path, runner: str | None) -> _Iterations:
 
 
 def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, list[Any]]:
-    """(whether these are RunResults, {name: encoded array} of each iteration)"""
+    """Return whether these are RunResults, and {name: encoded array} of each iteration."""
     if not isinstance(content, dict) or _KIND not in content:
         found = content if isinstance(content, list) else [content]
         if not all(isinstance(feed, dict) for feed in found):
@@ -172,8 +172,11 @@ def _array(encoded: Any, where: str) -> np.ndarray:
 
 
 def save_polygraphy(recording: Recording, folder: Path, model: Model | None = None) -> None:
-    """Fill `folder` with inputs.json and outputs.json for ``polygraphy run --load-inputs`` and ``--load-outputs``:
-    inputs as the ONNX model takes them, outputs unpacked, runner npu_layout. Frame by frame, so memory holds one."""
+    """Fill `folder` with inputs.json and outputs.json for ``polygraphy run --load-inputs`` and ``--load-outputs``.
+
+    Inputs are as the ONNX model takes them, outputs unpacked, the runner is npu_layout. One frame at a time is in
+    memory.
+    """
     as_model = sides(recording, model)
     tail = f']]], "{_KIND}": "RunResults"}}'
     with (

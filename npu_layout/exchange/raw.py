@@ -1,4 +1,6 @@
-"""Raw dumps: a file for each tensor and frame, and ``spec.json``, written by hand, which says what they hold::
+"""Raw dumps: a file for each tensor and frame, and ``spec.json``, written by hand, which describes them.
+
+For example::
 
     {
       "outputs": {
@@ -108,7 +110,7 @@ def load_raw(
 
 
 def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> tuple[str, dict[str, Any]]:
-    """(what messages call it, its words)"""
+    """Return what messages call the description, and its content."""
     if given is None and specs and not (folder / SPEC).exists():
         given = {"outputs": {name: {} for name in specs}}
     if isinstance(given, Mapping):

@@ -106,7 +106,7 @@ def _lines(file: Path, folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """{layer: its file's name without .txt}"""
+    """Return {layer: its file's name without .txt}."""
     file = folder / _MAP
     head, ruler, *rows = [line for line in _lines(file, folder) if line.strip()] + [""] * 2
     at = head.find("file_name")
@@ -124,7 +124,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _inputs(folder: Path) -> list[str]:
-    """The layers that error_analysis.txt marks as inputs; two spaces or more end a name."""
+    """Return the layers that error_analysis.txt marks as inputs; two spaces or more end a name."""
     file = folder / _ERRORS
     rows = [re.match(r"\[Input\] (.+?)(?:  |$)", line) for line in _lines(file, folder)]
     names = [row[1].rstrip() for row in rows if row]

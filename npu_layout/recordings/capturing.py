@@ -84,8 +84,11 @@ def _plain(spec: TensorSpec) -> dict[str, Any]:
 
 
 def simulated(model: OnnxRuntimeEngine, feed: Feed, frames: Frames, layout: Layout, dtype: str) -> SimulatedNpu:
-    """A stand-in for an accelerator: outputs of the layout's axes in that layout, the others as they are, in `dtype`
-    with the scale that the first frames need."""
+    """Return a simulated accelerator for the model.
+
+    Outputs of the layout's axes are in that layout, the others unchanged, in `dtype` with the scale that the first
+    frames need.
+    """
     answers = [model.infer(feed(frame)) for frame in itertools.islice(frames, _CALIBRATION)]
     specs = []
     for spec in model.output_specs:

@@ -37,8 +37,10 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 @contextmanager
 def new_folder(path: PathLike) -> Iterator[Path]:
-    """A folder to fill, which appears as `path` when the block ends, and not at all where it raises.
-    RecordingError where `path` exists already. An OSError names `path`."""
+    """Make a folder to fill, which appears as `path` when the block ends, and not at all if it raises.
+
+    RecordingError if `path` exists already. An OSError names `path`.
+    """
     folder = Path(path)
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
@@ -56,10 +58,12 @@ def new_folder(path: PathLike) -> Iterator[Path]:
 
 
 def frame_file(i: int) -> str:
+    """Return the name of the file of frame `i`."""
     return f"frame-{i:06d}.npz"
 
 
 def frame_path(folder: Path, i: int) -> str:
+    """Return the path of frame `i`, as messages name it."""
     return str(folder / frame_file(i))
 
 
@@ -68,6 +72,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -84,6 +89,7 @@ def _array_digest(array: np.ndarray) -> str:
 def write_about(
     folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any], frames: int | None
 ) -> None:
+    """Write recording.json; `frames` is None while the recording is still growing."""
     about = {
         "format": FORMAT,
         "id": name,
@@ -136,6 +142,7 @@ def _kind_of(file: Path) -> str:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
+    """Read and check recording.json; RecordingError on anything that it must not contain."""
     file = folder / _ABOUT
     if not folder.is_dir():
         raise RecordingError(f"{folder}: expected a recording's folder, got {_kind_of(folder)}")
@@ -180,6 +187,7 @@ def count_frames(folder: Path, noted: int | None) -> int:
 
 
 def read_frame(folder: Path, recording: str, i: int) -> Frame:
+    """Read and check frame `i` of the recording of that name; RecordingError if it was damaged or exchanged."""
     file = folder / frame_file(i)
     _inside(folder, file)
     try:

@@ -47,6 +47,7 @@ class FramesOnDisk(Sequence[Frame]):
 
 
 def checked_specs(specs: Any) -> dict[str, TensorSpec]:
+    """Return `specs` as a dict; RecordingError if it is not {name: TensorSpec}."""
     if not isinstance(specs, Mapping) or not all(
         isinstance(k, str) and isinstance(v, TensorSpec) for k, v in specs.items()
     ):
@@ -73,6 +74,7 @@ def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
 
 
 def checked_meta(meta: Any) -> dict[str, Any]:
+    """Return `meta` as a dict; RecordingError if it is not a mapping that JSON can hold."""
     if meta is not None and not isinstance(meta, Mapping):
         raise RecordingError(f"meta: expected a mapping, got {type(meta).__name__}")
     try:
@@ -83,7 +85,7 @@ def checked_meta(meta: Any) -> dict[str, Any]:
 
 
 def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
-    """The frames as they are, each looked at once: those on disk stay there, others become a list."""
+    """Check each frame once and return them: those on disk stay there, others become a list."""
     first: Frame | None = None
     held: list[Frame] = []
     for i, given in enumerate(frames):
@@ -152,8 +154,11 @@ def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
 
 
 def check_frame(frame: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:
-    """The frame, RecordingError where arrays do not fit their specs. shaped: whether their shapes have to, too, as of
-    what a runtime just gave; what was recorded before may be of another order than was thought, and is 1-D then."""
+    """Return the frame; RecordingError if its arrays do not fit their specs.
+
+    shaped: whether their shapes must fit too, as for what a runtime just returned. What was recorded before may have
+    another order than was thought, and is 1-D then.
+    """
     return Frame(*(_side(kind, arrays, specs, where, shaped) for kind, arrays in zip(("input", "output"), frame)))
 
 

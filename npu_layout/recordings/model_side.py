@@ -19,12 +19,13 @@ Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
 
 
 def model_inputs(recording: Recording, frame: Frame) -> Arrays:
-    """The inputs as an ONNX model that takes real values has them, the camera's frame left out. An input without a spec
-    is that already. One with a spec is unpacked to its logical shape; where it holds integers that are not quantised
-    and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by itself, so ``(x - mean) / std``
-    in float32 is applied along axis C.
+    """Return the inputs as an ONNX model that takes real values needs them, without the camera's frame.
 
-    RecordingError where mean or std are no numbers, or fit neither one channel nor all.
+    An input without a spec is returned unchanged. One with a spec is unpacked to its logical shape. If it contains
+    integers that are not quantised and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by
+    itself, so ``(x - mean) / std`` in float32 is applied along axis C.
+
+    RecordingError if mean or std are no numbers, or fit neither one channel nor all.
 
     >>> spec = TensorSpec((1, 3, 1, 2), "NHWC", "uint8")
     >>> pixels = np.array([0, 10, 20, 100, 110, 120], np.uint8)
@@ -56,6 +57,7 @@ class Feeds:
         self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
 
     def __call__(self, frame: Frame, number: int) -> dict[str, np.ndarray]:
+        """Return {input: array} of frame `number`, ready for the model."""
         return {name: self._input(name, frame, number) for name in self._ports}
 
     def _input(self, name: str, frame: Frame, number: int) -> np.ndarray:
@@ -95,8 +97,10 @@ def _preprocess(meta: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def normalisation(meta: Mapping[str, Any], channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, std) that a recording's meta declares, in pixel units, one for each channel. RecordingError where they are
-    no such numbers."""
+    """Return (mean, std) that a recording's meta declares, in pixel units, one for each channel.
+
+    RecordingError if they are no such numbers.
+    """
     given = _preprocess(meta)
     return _values(given, "mean", 0, channels), _values(given, "std", 1, channels)
 
@@ -113,7 +117,7 @@ def _values(given: Mapping[str, Any], key: str, default: float, channels: int) -
 
 
 def model_outputs(recording: Recording, frame: Frame) -> Arrays:
-    """The outputs unpacked by their specs to logical axes: float32 where quantised, else the stored dtype.
+    """Return the outputs, unpacked by their specs to logical axes: float32 if quantised, else the stored dtype.
 
     >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
     >>> recording = Recording({"y": spec}, [({}, {"y": np.array([1, 2, 3, 4], np.int8)})])
@@ -124,8 +128,10 @@ def model_outputs(recording: Recording, frame: Frame) -> Arrays:
 
 
 def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
-    """{recorded output: model's output}: by name; names that the model does not have go by shape, then in order.
-    shapes: of the model's outputs."""
+    """Return {recorded output: model's output}.
+
+    They are paired by name; names that the model does not have by shape, then in order. shapes: of the model's outputs.
+    """
     pairs = {name: name for name in recording.outputs if name in shapes}
     for name in recording.outputs:
         if name in pairs:
@@ -141,8 +147,10 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
 
 
 def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """`spec` with all of the model's axes; in the letters that the model's axes have here by their number, where it
-    names axes of the shape that is wanted otherwise."""
+    """Return `spec` with all of the model's axes.
+
+    If it names axes of the wanted shape differently, they get the letters that the model's axes have here by number.
+    """
     letters, spec = Layout.of_rank(len(wanted)).axes, completed(spec, wanted)
     if spec.shape != wanted or shape_in_model(spec) == wanted:
         return spec
@@ -152,8 +160,7 @@ def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
 
 
 def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """`spec` with the axes of one index that it leaves out, such as N, of a model that gives the shape `wanted`, put in
-    front."""
+    """Return `spec` with the leading axes of extent 1, such as N, that it omits from the model's shape `wanted`."""
     letters = Layout.of_rank(len(wanted)).axes
     lacking = [a for a, n in zip(letters, wanted) if a not in spec.axes and n == 1]
     if not lacking or len(spec.axes) + len(lacking) != len(wanted) or not set(spec.axes) <= set(letters):
@@ -179,8 +186,10 @@ def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
 
 
 def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, int], Frame]:
-    """What gives a frame, and its number, as the model has it: its own inputs and outputs, in its order of axes and by
-    its names, as `validate` compares them. None: as far as the recording alone tells, model_inputs and model_outputs.
+    """Return a function of a frame and its number that gives its inputs and outputs as the model has them.
+
+    They are in the model's order of axes and have its names, as `validate` compares them. None: as far as the recording
+    itself describes them, by model_inputs and model_outputs.
     """
     if model is None:
         return lambda frame, _: Frame(model_inputs(recording, frame), model_outputs(recording, frame))

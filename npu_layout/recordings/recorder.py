@@ -117,11 +117,13 @@ class Recorder:
         return self.engine.output_specs
 
     def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
-        """The engine's answer to `inputs` (an array, or {name: array}), after both were recorded, with the camera's
-        `frame`, numbers of any shape and dtype (recorded as input "frame") where one is given: `validate` can then tell
-        whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, where an output
-        has no spec, where an array does not fit its spec, in size, dtype or by the order that its shape says, and where
-        inputs or outputs are not those of the first frame."""
+        """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
+
+        With the camera's `frame`, numbers of any shape and dtype (recorded as input "frame"), `validate` can find
+        whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, if an output has
+        no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if inputs or
+        outputs are not those of the first frame.
+        """
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
@@ -166,8 +168,10 @@ class Recorder:
 
 
 def _arguments(preprocess: Any) -> dict[str, Any]:
-    """The Preprocessor's arguments. RecordingError where no Preprocessor takes them: who looks at the recording later
-    cannot ask again."""
+    """Return the Preprocessor's arguments; RecordingError if no Preprocessor accepts them.
+
+    Whoever looks at the recording later cannot ask again.
+    """
     if isinstance(preprocess, Preprocessor):
         return preprocess.arguments
     if not isinstance(preprocess, Mapping):

@@ -93,8 +93,10 @@ class Recording:
 
     @classmethod
     def load(cls, path: PathLike) -> Recording:
-        """The recording in the folder `path`: every frame is read once and checked, and read again from disk whenever
-        it is asked for, so that memory holds one frame. The folder is never written to.
+        """Load the recording in the folder `path`.
+
+        Every frame is read once and checked, and read again from disk whenever it is asked for, so that one frame is in
+        memory. The folder is never written to.
 
         Raises RecordingError, naming file and field, on anything that is missing, damaged, renamed, swapped, not of
         this format, larger than it says, or a link that leaves the folder.

@@ -1,4 +1,4 @@
-"""A runtime's own metadata -> TensorSpec. Pure functions on mappings, or on objects with the runtime's field names.
+"""Make a TensorSpec of a runtime's own metadata: a mapping, or an object with the runtime's field names.
 
 Imports buffers, layouts and support.
 """

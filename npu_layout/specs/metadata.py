@@ -1,4 +1,4 @@
-"""Metadata: a runtime's own words for a tensor, a mapping or an object with its field names, read field by field."""
+"""Read the fields of a runtime's metadata of a tensor, a mapping or an object, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _MISSING = object()
 
 
 class Metadata(NamedTuple):
-    """What a runtime says of one tensor, and what messages call it."""
+    """What a runtime reports of one tensor, and what messages call it."""
 
     what: str
     given: Any
 
     def field(self, name: str, default: Any = _MISSING) -> Any:
+        """Return a field as given; `default` if it is missing or None."""
         given = self.given
         value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
         if value is not _MISSING and value is not None:
@@ -33,7 +34,7 @@ class Metadata(NamedTuple):
         return default
 
     def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:
-        """A field as what it has to be."""
+        """Return what `to` makes of a field; NpuLayoutError if it cannot."""
         value = self.field(name, default)
         try:
             return to(value)
@@ -41,24 +42,28 @@ class Metadata(NamedTuple):
             raise NpuLayoutError(f"{self.what} field {name!r}: got {value!r} ({error})") from None
 
     def whole(self, name: str, default: Any = _MISSING) -> int:
+        """Return a field that has to be an integer."""
         return int(self.read(name, operator.index, default))
 
     def extents(self, name: str) -> list[int]:
+        """Return a field that has to be a sequence of integers."""
         found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
         return found
 
 
 def numbers(dtype: type) -> Callable[[Any], Any]:
+    """Return a reader of numbers of any shape, as a 1-D array of `dtype`."""
     return lambda given: np.asarray(given, dtype).reshape(-1)
 
 
 def pair(given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a scale and a zero point as arrays of one element each."""
     scale, zero_point = given
     return np.array([float(scale)]), np.array([operator.index(zero_point)], np.int64)
 
 
 def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None = None) -> Quantization:
-    """A quantization whose zero point is one of the stored values, as these vendors' always are."""
+    """Return a quantization after checking that its zero points are stored values, as these vendors' always are."""
     kind = element(dtype)
     bits, signed = 4 if kind.nibbles else 8 * kind.unpacked.itemsize, kind.unpacked.kind == "i"
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -72,4 +77,5 @@ def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None 
 
 
 def text(name: Any) -> str:
+    """Return a name as a str; bytes are UTF-8 and end at the first zero byte, as in C."""
     return name.split(b"\0")[0].decode("utf-8", "replace") if isinstance(name, bytes) else str(name)

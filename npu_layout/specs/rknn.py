@@ -1,4 +1,4 @@
-"""Rockchip's rknn_tensor_attr -> TensorSpec."""
+"""Make a TensorSpec of Rockchip's rknn_tensor_attr."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
 
 
 def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
-    """The name behind an enum's number, or a name as vendors spell it, upper case and without prefix."""
+    """Return the name of an enum's number, or of a name as vendors spell it: upper case, without prefix."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if 0 <= int(value) < len(names):
             return names[int(value)]
@@ -102,14 +102,15 @@ def _up(n: int, to: int) -> int:
 
 
 def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) -> TensorSpec:
-    """The spec of a tensor from Rockchip's rknn_tensor_attr.
+    """Return the spec of a tensor from Rockchip's rknn_tensor_attr.
 
     Parameters
     ----------
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
-        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Alone it describes what rknn_outputs_get
-        gives: dense, though size_with_stride may be more (the native buffer's), but for rows of w_stride pixels.
+        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Without native_attr and target it
+        describes what rknn_outputs_get returns: dense, but for rows of w_stride pixels; size_with_stride may be more,
+        since it is that of the native buffer.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
         from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
@@ -127,7 +128,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     Raises
     ------
     NpuLayoutError
-        On a missing field, an unknown enum, chip or dtype, a zero point that the type cannot hold, and sizes that
+        On a missing field, an unknown enum, chip or dtype, a zero point that the type cannot represent, and sizes that
         contradict each other.
 
     Examples
@@ -143,80 +144,99 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     if first_api and native_attr is not None:
         raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
     dims = _dims(attr)[::-1] if first_api else _dims(attr)
+    axes = _axes(attr, dims)
+    dtype = _rknn_dtype(source)
+    quantization = _rknn_quantization(source, dtype)
+    tensor = _Rknn(dims, axes, {"dtype": dtype, "name": text(attr.field("name", "")), "quantization": quantization})
+    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
+    size = source.whole("size_with_stride", 0) // itemsize
+    if native_attr is not None:
+        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
+    pitch = attr.whole("w_stride", 0)
+    if first_api:
+        return TensorSpec(dims, Layout.plain(axes), **tensor.common)
+    return _by_rule(tensor, pitch, None if target is None else _atom(target, itemsize))
+
+
+def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:
+    """Return the axes of a logical attribute: those of its fmt, or the usual ones of its rank."""
     fmt = _enum("fmt", attr.field("fmt", "UNDEFINED"), _RKNN_FORMATS, "RKNN_TENSOR_")
     if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
         raise NpuLayoutError(
             f"RKNN attr {text(attr.field('name', ''))!r} has fmt {fmt}: expected the logical attribute (NCHW or "
-            f"NHWC), because C cannot be told from the native dims; give the native one as native_attr"
+            f"NHWC), because the native dims do not determine C; give the native one as native_attr"
         )
     axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else BY_RANK.get(len(dims), "")
     if not axes:
         raise NpuLayoutError(f"RKNN dims {dims}: expected 1 to 5 of them")
-    dtype = _rknn_dtype(source)
-    common: dict[str, Any] = {
-        "dtype": dtype,
-        "name": text(attr.field("name", "")),
-        "quantization": _rknn_quantization(source if native_attr is not None else attr, dtype),
-    }
-    itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
-    size = source.whole("size_with_stride", 0) // itemsize
-    tensor = _Rknn(dims, axes, common)
-    if native_attr is not None:
-        return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
-    c, h, w = tensor.extents("CHW")
-    pitch = attr.whole("w_stride", 0)
-    if target is not None and not first_api:
-        atom = _atom(target, itemsize)
-        if axes == "NHWC" and c in _IMAGES:
-            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
-        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
-    if axes == "NHWC" and not first_api:
-        return _rows(tensor, 0, pitch or w, c)
-    return TensorSpec(dims, Layout.plain(axes), **common)
+    return axes
 
 
 class _Rknn(NamedTuple):
-    """A tensor as its logical attribute declares it; `common`: what its spec has whatever the storage."""
+    """A tensor as its logical attribute declares it; `common`: what its spec has in any storage."""
 
     dims: tuple[int, ...]
     axes: str
     common: dict[str, Any]
 
     def extents(self, letters: str) -> list[int]:
+        """Return the extents of these axes; 1 for those that the tensor does not have."""
         return [dict(zip(self.axes, self.dims)).get(letter, 1) for letter in letters]
 
-    def error(self, says: str) -> LayoutError:
-        return LayoutError(f"RKNN {self.common['name']!r}: {says}")
+    def error(self, message: str) -> LayoutError:
+        """Return an error that names the tensor."""
+        return LayoutError(f"RKNN {self.common['name']!r}: {message}")
+
+
+def _by_rule(tensor: _Rknn, pitch: int, atom: _Atom | None) -> TensorSpec:
+    """Return the native buffer by the rule of the chip that `atom` belongs to; the dense buffer without one."""
+    c, h, w = tensor.extents("CHW")
+    if atom is not None:
+        if tensor.axes == "NHWC" and c in _IMAGES:
+            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
+    if tensor.axes == "NHWC":
+        return _rows(tensor, 0, pitch or w, c)
+    return TensorSpec(tensor.dims, Layout.plain(tensor.axes), **tensor.common)
 
 
 def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
-    """The native buffer: blocks, rows of pixels, or the tensor in the order of its own dims, which is what the
-    vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
+    """Return the native buffer: blocks, rows of pixels, or the tensor in the order of its own dims.
+
+    The last is what the vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
     """
     native = _dims(attr)
     fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
     n, c, h, w = tensor.extents("NCHW")
-    if fmt == "NC1HWC2" and len(native) != 5:
-        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-    image = fmt == "NC1HWC2" and native[4] == c in (1, 3)  # no block is as small
-    if fmt == "NC1HWC2" and not image:
+    if fmt == "NC1HWC2":
+        if len(native) != 5:
+            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+        if native[4] == c in (1, 3):  # no block is as small: an image
+            return _native_rows(tensor, attr, size, _up(w, atom.row if atom else 16 // itemsize), c)
         return _native_blocks(tensor, native, size, atom)
-    if image or (fmt == "NHWC" and len(native) == len(tensor.dims) == 4):
-        row = _up(w, atom.row if atom else 16 // itemsize) if image else native[2]
-        channels = c if image else native[3]
-        if not image and (native[:2] != (n, h) or row < w or channels < c):
+    if fmt == "NHWC" and len(native) == len(tensor.dims) == 4:
+        row, channels = native[2:]
+        if native[:2] != (n, h) or row < w or channels < c:
             raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
-        rows, rest = divmod(size, n * h * channels)
-        return _rows(tensor, size, attr.whole("w_stride", 0) or (rows if rest == 0 else 0) or row, channels)
+        return _native_rows(tensor, attr, size, row, channels)
     order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
     if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
         raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
     return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
 
 
+def _native_rows(tensor: _Rknn, attr: Metadata, size: int, row: int, channels: int) -> TensorSpec:
+    """Return NHWC with rows of w_stride pixels; else of as many as `size` elements are, else of `row` pixels."""
+    n, h = tensor.extents("NH")
+    pitch, rest = divmod(size, n * h * channels)
+    return _rows(tensor, size, attr.whole("w_stride", 0) or (pitch if rest == 0 else 0) or row, channels)
+
+
 def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
-    """`native` (N, C1, H, W, C2) with as many planes, as long as `size` elements say. C1 in the dims is how many
-    unpadded planes that would be, and for 16-bit types rknn-toolkit2 2.5.0 prints four times that; so it counts later.
+    """Return NC1HWC2 of the dims `native`, with the number and length of planes that `size` elements allow.
+
+    C1 in the dims is the number of unpadded planes that `size` would be, and for 16-bit types rknn-toolkit2 2.5.0
+    prints four times that; so C1 by the padded planes comes first.
     """
     dims = tensor.dims
     n, c, h, w = tensor.extents("NCHW")
@@ -231,7 +251,7 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
         c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
     if not size and padded != pixels:
         raise tensor.error(
-            f"native_attr has no size_with_stride, which tells whether planes of {pixels} pixels are stored as "
+            f"native_attr has no size_with_stride, which determines whether planes of {pixels} pixels are stored as "
             f"{padded}; give it, or target"
         )
     size = size or n * c1 * pixels * c2
@@ -267,7 +287,7 @@ def _atom(target: str, itemsize: int) -> _Atom:
 
 
 def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
-    """NHWC whose rows are `pitch` pixels of `channels` long, in a buffer of `size` elements where that is more."""
+    """Return NHWC with rows of `pitch` pixels of `channels`, in a buffer of `size` elements if that is more."""
     n, h, w = tensor.extents("NHW")
     if pitch < w:
         raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) cannot hold NHWC of width {w}")
@@ -278,7 +298,7 @@ def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
 
 
 def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) -> TensorSpec:
-    """NC1HWC2 of C1 planes, `plane` pixels apart, with `rows` (H, W) of them stored."""
+    """Return NC1HWC2 of C1 planes at distances of `plane` pixels, in which `rows` (H, W) are stored."""
     dims, axes = tensor.dims, tensor.axes
     n = tensor.extents("N")[0]
     layout = Layout("NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c", axes)

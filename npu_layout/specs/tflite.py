@@ -1,4 +1,4 @@
-"""TFLite's tensor details -> TensorSpec."""
+"""Make a TensorSpec of TFLite's tensor details."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from .metadata import Metadata, affine, numbers, pair, text
 
 
 def from_tflite(details: Any) -> TensorSpec:
-    """The spec of a tensor from ``interpreter.get_input_details()`` / ``get_output_details()`` of TFLite, LiteRT or
-    Coral: dense, 4-D ones NHWC, in that axes order; a scalar counts as shape (1,), as for OnnxRuntimeEngine.
+    """Return the spec of a tensor of TFLite, LiteRT or Coral.
 
-    details: a mapping with shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
+    It is dense, a 4-D one NHWC, in that axes order; a scalar has the shape (1,), as for OnnxRuntimeEngine.
+
+    details: one item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with
+    shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
     the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
     QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
-    cannot hold.
+    cannot represent.
 
     >>> import numpy as np
     >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})

@@ -15,9 +15,11 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 @contextmanager
 def whole(path: PathLike) -> Iterator[BinaryIO]:
-    """A file to fill, which takes the place of `path`, links followed, with its mode, when the block ends; of nothing
-    where it raises. A device or a pipe, which nothing may take the place of, is written to as it is. An OSError names
-    `path`."""
+    """Open a file to fill, which replaces `path` when the block ends, and nothing if it raises.
+
+    Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
+    OSError names `path`.
+    """
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
     partial = target if straight else target.with_name(f".{target.name}.{os.getpid()}.partial")

@@ -19,15 +19,20 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def npy_bytes(array: np.ndarray) -> memoryview:
-    """The .npy file of an array. (numpy's own writing to a file says of a full disk how many elements it lacks.)"""
+    """Return the .npy file of an array.
+
+    numpy's own writing to a file reports a full disk as a number of missing elements.
+    """
     content = io.BytesIO()
     np.lib.format.write_array(content, array, allow_pickle=False)
     return content.getbuffer()
 
 
 def parse_npy(content: bytes, where: object) -> np.ndarray:
-    """The array of an .npy file's bytes, a copy in the file's own order. Refused: objects, records, text, complex
-    numbers, and a header that promises more or less than follows."""
+    """Return the array of an .npy file's bytes, a copy in the file's own order.
+
+    Objects, records, text, complex numbers, and a header that promises more or less than follows are refused.
+    """
     with told_of(where):
         shape, columns_first, dtype, start = parsed(content, _header)
         if dtype.newbyteorder("=").name not in _NUMBERS:
@@ -53,8 +58,11 @@ def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int
 
 
 def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
-    """What a function of numpy reads from an .npy file's bytes. Again where `ast`, which parses the header, raises a
-    SystemError as it may where several threads do so, on CPython before 3.11.8 and 3.12.2 (python/cpython#106905)."""
+    """Return what a function of numpy reads from an .npy file's bytes.
+
+    It is called again if `ast`, which parses the header, raises a SystemError, as it may if several threads do so on
+    CPython before 3.11.8 and 3.12.2 (python/cpython#106905).
+    """
     for _ in range(_AGAIN):
         with suppress(SystemError):
             return read(io.BytesIO(content))

@@ -81,7 +81,7 @@ def validate(
 
     Examples
     --------
-    See "When something is wrong" in the README, which is run as a test.
+    See "When the answers look wrong" in the README, which is run as a test.
     """
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
     if not isinstance(recording, Recording):

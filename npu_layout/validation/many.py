@@ -103,7 +103,7 @@ def validate_many(
 
     Examples
     --------
-    See "When something is wrong" in the README, which is run as a test.
+    See "Many recordings" in docs/proving.md, which is run as a test.
     """
     if executor is not None and workers is not None:
         raise NpuLayoutError("validate_many: expected an executor or workers, got both")

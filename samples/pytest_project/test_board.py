@@ -4,7 +4,7 @@ import board
 
 import npu_layout as nl
 from npu_layout.pytest_plugin import assert_matches
-from npu_layout.recordings.sources import Frames
+from npu_layout.recordings import Frames
 
 HOW = dict(color="RGB", mean=128, std=256, resize="letterbox")
 

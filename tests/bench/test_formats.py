@@ -11,7 +11,6 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.bench import formats as bench_layouts
-from npu_layout.bench import networks as bench_networks
 from npu_layout.cli import main
 from npu_layout.kernels.caches import USUAL, caches
 
@@ -107,13 +106,3 @@ def test_networks_are_drawn_and_tabulated(tmp_path: Path) -> None:
     )
     bench_layouts.plot(result, str(tmp_path / "a.png"))
     assert cv2.imread(str(tmp_path / "a.png")).shape[1] > 1200
-
-
-def test_networks_give_the_same_in_both_formats() -> None:
-    pytest.importorskip("torch")
-    rows = bench_networks.measure_all(1, 0.001)
-    assert [(row["network"], row["dtype"]) for row in rows] == [
-        (name, dtype) for name in bench_networks.NETWORKS for dtype in bench_networks.DTYPES
-    ]
-    for row in rows:
-        assert row["wrong"] == {} and set(row["ms"]) == {"channels_first", "channels_last"}

@@ -189,7 +189,7 @@ def test_half_bytes(dtype: str, channels: int) -> None:
     unpacked = spec.unpack(packed)
     assert unpacked.dtype == tensor.dtype
     np.testing.assert_array_equal(unpacked, tensor)
-    with pytest.raises(nl.NpuLayoutError, match="holds"):
+    with pytest.raises(nl.NpuLayoutError, match="stores"):
         spec.pack(np.full(spec.shape, 99))
 
 

@@ -16,6 +16,8 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 
+pytestmark = pytest.mark.alone
+
 NATIVE = kernels.active() != "numpy"
 only_native = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
 

@@ -24,8 +24,11 @@ README, DOCS = ROOT / "README.md", ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 import blocks  # noqa: E402
 
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in (*DOCS.glob("*.md"), *DOCS.glob("contributing/*.md")))
 WRITTEN = {"index", "start", "layouts", "vendors", "proving", "kernels"}
+# Without code to run: definitions, the house, and recipes, which change the library; test_contributing.py checks what
+# recipes name.
+PROSE = {"architecture", "glossary", *(f"contributing/{path.stem}" for path in DOCS.glob("contributing/*.md"))}
 
 
 def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +44,12 @@ def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_there_are_pages_with_code() -> None:
     assert {f"{name}.md" for name in WRITTEN} <= set(PAGES)
+    assert {f"{name}.md" for name in PROSE} <= set(PAGES) and len(PROSE) > 6
     counts = {name: len(blocks.blocks(DOCS / name)) for name in PAGES}
+    for name in PROSE:
+        found = blocks.blocks(DOCS / f"{name}.md")
+        commands = [line for b in found for line in b.code.splitlines()]
+        assert all(line.startswith(f"$ {blocks.NOT_REPEATED}") for line in commands), name
     assert all(counts[f"{name}.md"] for name in WRITTEN), counts
     shown = [block for name in PAGES for block in blocks.blocks(DOCS / name) if block.output]
     assert sum(counts.values()) > 60 and len(shown) > 30
@@ -57,6 +65,21 @@ def test_a_page_runs(name: str, tmp_path: Path) -> None:
     pictures = re.findall(r"\]\(made/([^)]+)\)", blocks.text(DOCS / name))
     assert all((tmp_path / picture).stat().st_size for picture in pictures)
     assert pictures or name != "layouts.md"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    trees = re.findall(r"^```{toctree}\n(.*?)^```", (DOCS / "index.md").read_text(encoding="utf-8"), re.M | re.S)
+    listed = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
+    assert len(listed) == len(set(listed))
+    assert {f"{name}.md" for name in listed} - {"reference/index.md"} == set(PAGES) - {"index.md"}
+
+
+def test_the_glossary_is_a_list_of_definitions() -> None:
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^(\w.*)\n: \S", text, re.M)
+    assert len(terms) == len(set(terms)) == text.count("\n: ") > 30
+    for entry in re.findall(r"^: (.*(?:\n  \S.*)*)", text, re.M):
+        assert entry.endswith(".") and len(entry) < 420, entry
 
 
 def test_outputs_are_compared(tmp_path: Path) -> None:

@@ -1,0 +1,164 @@
+"""Collect everything that does a case: this library's kernels, other libraries and memcpy, checked for equality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import kernels, ops
+from ..buffers import plan
+from ..frames import Preprocessor, gray_views, to_gray
+from . import peers
+from .cases import REDUCTIONS, TOP, Case
+from .peers import Call
+
+OURS = "npu_layout"  # the public function, with the active kernels
+
+
+def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
+    """Return this library's calls for a case, and the fast paths that they use.
+
+    The calls are the public function, and the kernels of each backend without it, on one thread.
+    """
+    out = np.zeros(case.target.storage_shape, case.target.stored)
+    names = kernels.backends()
+    if case.kind in REDUCTIONS:
+        return reductions(case)
+    if case.kind == "gray":
+        image = case.flat.reshape(case.source.storage_shape)
+        planes = gray_views(image, case.source.layout, out)
+        found: dict[str, Call] = {OURS: lambda: to_gray(image, case.source.layout, to=case.target.layout, out=out)}
+
+        def grays(name: str) -> Call:
+            def run() -> np.ndarray:
+                kernels.gray(*planes, backend=name)
+                return out
+
+            return run
+
+        return {**found, **{name: grays(name) for name in names}}, paths_of("gray", *planes)
+    if case.kind in ("normalize", "input"):
+        preprocess = Preprocessor(case.target, mean=case.mean, std=case.std)
+        move = preprocess.plan
+        found = {OURS: lambda: preprocess(case.x, out)[0]}
+    else:
+        conversion = plan(case.source, case.target)
+        move = conversion.move
+        found = {OURS: lambda: conversion(case.flat, out)}
+    made = {name: move.program(name) for name in names}
+
+    def directly(program: Any) -> Call:
+        other = np.zeros(out.size, out.dtype)
+
+        def run() -> np.ndarray:
+            program.run(case.flat, other)
+            return other
+
+        return run
+
+    found.update((name, directly(program)) for name, program in made.items())
+    return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def paths_of(kernel: str, *arguments: Any) -> list[str]:
+    """Return the fast paths that one of the compiled functions uses, at every level."""
+    if kernels.active() == "numpy":
+        return []
+    from ..kernels import native
+
+    return sorted({getattr(native, kernel)(*arguments, level=level).name for level in native.LEVELS})
+
+
+def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
+    """Return the calls for a reduction, and the fast paths that they use.
+
+    The calls are the operator, and the kernels of each backend as the operator calls them: with the channel last, and
+    on as many threads.
+    """
+    x, out = case.logical, np.zeros(case.target.storage_shape, case.target.stored)
+    target = case.target.view(out)
+    last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
+
+    indices, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
+    values = np.empty_like(target, x.dtype)
+
+    def top(x: np.ndarray, out: np.ndarray) -> Any:
+        return ops.top_k(x, TOP, out=(values, out))
+
+    calls: dict[str, tuple[Any, ...]] = {
+        "argmax": (ops.argmax_channels, kernels.argmax, last, indices),
+        "top_k": (top, kernels.top_k, last, values.transpose(0, 2, 3, 1), result),
+        "softmax": (ops.softmax_channels, kernels.softmax, last, result),
+        "sigmoid": (ops.sigmoid, kernels.sigmoid, x, target),
+        "peaks": (None, kernels.peaks, x, case.threshold),
+    }
+    operator, kernel, *arguments = calls[case.kind]
+    asked: dict[str, tuple[Any, ...]] = {
+        "argmax": (channels, dtype),
+        "top_k": (channels, dtype),
+        "softmax": (last.ndim - 1, channels, dtype, 1.0, 0.0),
+        "sigmoid": (dtype, 1.0, 0.0),
+    }
+
+    def reduction(backend: str | None) -> Call:
+        def run() -> np.ndarray:
+            found = kernel(*arguments, backend=backend)
+            return out if found is None else found
+
+        return run
+
+    mine = reduction(None) if operator is None else lambda: (operator(x, out=target), out)[1]
+    paths = paths_of(case.kind, *arguments, *asked[case.kind]) if case.kind in asked else [case.kind]  # the only one
+    return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}, paths
+
+
+def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
+    """Remove the calls whose result is not numpy's, and return the reason for each.
+
+    This library's results must be equal to the last bit. For sigmoid and softmax that excludes the numpy fallback,
+    which uses numpy's exponential. Other results may differ by rounding, integers by one, unless elements are only
+    moved.
+    """
+    wrong: dict[str, str] = {}
+    expected = case.cropped(np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()))
+    ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
+    names = [name for name in calls if name == OURS or name in ours]
+    first = np.array(calls[OURS]()).reshape(-1)
+    exact = case.kind in ("move", "pad")
+    tolerance = 1 if expected.dtype.kind in "iu" else 1e-4
+
+    def right(got: np.ndarray) -> bool:
+        if exact or got.shape != expected.shape:
+            return np.array_equal(got, expected)
+        return np.allclose(got.astype(np.float64), expected, rtol=1e-3, atol=tolerance)
+
+    ours_are_right = right(case.cropped(first))
+    for name, call in list(calls.items()):
+        got = case.cropped(np.asarray(call()))
+        good = ours_are_right and np.array_equal(got, case.cropped(first)) if name in names else right(got)
+        if not good:
+            wrong[name] = f"differs: {got[:4]} ..., expected {expected[:4]} ..."
+            del calls[name]
+    return wrong
+
+
+def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str], dict[str, str]]:
+    """Return every call that does the case correctly, memcpy first; the fast paths used; and why others are wrong."""
+    calls, paths = ours(case)
+    libraries = peers.installed()
+    for library, spelling, make in peers.PEERS[case.kind]:
+        if library == "numpy" or (with_peers and library in libraries):
+            try:
+                call = make(case)
+            except Exception as error:
+                print(f"{library} cannot do {case.title}: {error}")
+                continue
+            if call is not None:
+                calls[f"{library}: {spelling}"] = call
+    wrong = check(case, calls)
+    copied = np.zeros(case.nbytes, np.uint8)
+    # For arrays larger than the caches a copy's time depends on its pages: it writes to those of our own result.
+    result = np.asarray(calls[OURS]()) if OURS in calls else copied
+    own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
+    return {"memcpy": lambda: np.copyto(own, copied), **calls}, paths, wrong

@@ -1,0 +1,21 @@
+"""What other libraries do for the benchmark's cases, spelled as their users would, into memory that exists already.
+
+Each module registers its functions in `PEERS` when it is imported. A function names the library that it needs where it
+is registered, and imports it when it is called.
+"""
+
+from . import conversions, moves, pictures, reductions
+from .libraries import installed, restrict_to, use_threads
+from .registry import PEERS, Call
+
+__all__ = [
+    "PEERS",
+    "Call",
+    "conversions",
+    "installed",
+    "moves",
+    "pictures",
+    "reductions",
+    "restrict_to",
+    "use_threads",
+]

@@ -1,0 +1,83 @@
+"""Write a TensorSpec as a dict that JSON can store or as Python text, and read the dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import Layout, Storage
+from .quantization import Quantization
+from .unpacking import Spec
+
+_FIELDS = (
+    "shape",
+    "layout",
+    "dtype",
+    "axes",
+    "quantization",
+    "storage_shape",
+    "storage_strides",
+    "storage_offset",
+    "size",
+    "name",
+)
+
+
+def spec_dict(spec: Spec) -> dict[str, Any]:
+    """Return the fields of `spec` as lists, numbers and strings; TensorSpec.to_dict."""
+    return {
+        "shape": list(spec.shape),
+        "layout": str(spec.layout),
+        "dtype": spec.dtype,
+        "axes": spec.axes,
+        "quantization": None if spec.quantization is None else spec.quantization.to_dict(),
+        "storage_shape": list(spec.storage_shape),
+        "storage_strides": list(spec.storage_strides),
+        "storage_offset": spec.storage_offset,
+        "size": spec.size,
+        "name": spec.name,
+    }
+
+
+def spec_arguments(d: Any) -> dict[str, Any]:
+    """Return the arguments of TensorSpec that make a spec of `d`, a result of spec_dict; errors as from_dict."""
+    if not isinstance(d, dict) or "shape" not in d or not set(d) <= set(_FIELDS):
+        got = sorted(d, key=str) if isinstance(d, dict) else d
+        raise NpuLayoutError(f"TensorSpec: expected a dict with shape and any of {', '.join(_FIELDS)}; got {got}")
+    given = dict(d)
+    if isinstance(given.get("quantization"), dict):
+        try:
+            given["quantization"] = Quantization(**given["quantization"])
+        except TypeError as error:
+            raise NpuLayoutError(f"TensorSpec quantization: {error}") from None
+    if isinstance(given.get("layout"), str) and given["layout"] == given.get("axes"):
+        given["layout"] = Layout.plain(given["axes"])
+    return given
+
+
+def spec_text(spec: Spec) -> str:
+    """Return `spec` as Python text, without what is default; TensorSpec's repr."""
+    parts = [repr(spec.shape), repr(str(spec.layout)), repr(spec.dtype)]
+    if _default_axes(spec.layout.tag) != spec.axes:
+        parts.append(f"axes={spec.axes!r}")
+    if spec.quantization is not None:
+        parts.append(f"quantization={spec.quantization!r}")
+    plain = Storage.bind(spec.layout, spec.shape)
+    for field, mine, default in (
+        ("storage_shape", spec.storage_shape, plain.storage_shape),
+        ("storage_strides", spec.storage_strides, plain.strides),
+        ("storage_offset", spec.storage_offset, 0),
+        ("size", spec.size, plain.size),
+    ):
+        if mine != default:
+            parts.append(f"{field}={mine!r}")
+    if spec.name:
+        parts.append(f"name={spec.name!r}")
+    return f"TensorSpec({', '.join(parts)})"
+
+
+def _default_axes(tag: str) -> str | None:
+    try:
+        return Layout(tag).axes
+    except LayoutError:  # some are refused as tags, such as WHCN, but name axes
+        return None

@@ -1,0 +1,63 @@
+"""Everything that is timed is right, what is wrong is found, and every fast path has a case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+from npu_layout.bench import contenders, peers
+from npu_layout.bench.cases import Case, cases
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.key} {case.title}")
+def test_everything_that_is_timed_is_right(case: Case) -> None:
+    libraries = peers.installed()
+    assert {"numpy", "cv2", "onnxruntime"} <= libraries.keys()
+    calls, _ = contenders.ours(case)
+    assert set(calls) == {contenders.OURS, *kernels.backends()}
+    for library, spelling, make in peers.PEERS[case.kind]:
+        call = make(case) if library in libraries else None
+        if call is not None:
+            calls[f"{library}: {spelling}"] = call
+    assert sum(name.startswith("numpy: ") for name in calls) == 1
+    assert contenders.check(case, calls) == {}
+
+
+def test_what_is_wrong_is_found() -> None:
+    case = CASES[0]
+    calls, _ = contenders.ours(case)
+    calls["numpy: " + peers.PEERS["move"][0][1]] = peers.PEERS["move"][0][2](case)  # type: ignore[assignment]
+    calls["other: zeros"] = lambda: np.zeros(case.target.size, case.target.stored)
+    assert list(contenders.check(case, calls)) == ["other: zeros"] and "other: zeros" not in calls
+
+
+@pytest.mark.skipif(kernels.active() == "numpy", reason="the compiled kernels are turned off")
+def test_every_fast_path_has_a_case() -> None:
+    from npu_layout.kernels import native
+
+    taken = {path for case in CASES for path in contenders.ours(case)[1]}
+    assert {path.name for path in native.FAST_PATHS} <= taken
+
+
+def test_memcpy_comes_first_and_a_peer_that_fails_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(case: Case) -> peers.Call:
+        raise RuntimeError("no such function")
+
+    def wrong(case: Case) -> peers.Call:
+        return lambda: case.out()
+
+    case = CASES[0]
+    entries = [*peers.PEERS["move"], ("cv2", "failing", failing), ("cv2", "zeros", wrong)]
+    monkeypatch.setitem(peers.PEERS, "move", entries)
+    calls, paths, mistaken = contenders.competitors(case, with_peers=True)
+    assert next(iter(calls)) == "memcpy" and {contenders.OURS, *kernels.backends()} <= calls.keys()
+    assert list(mistaken) == ["cv2: zeros"] and "cv2: zeros" not in calls and "cv2: failing" not in calls
+    assert f"cv2 cannot do {case.title}: no such function" in capsys.readouterr().out
+    assert bool(paths) == (kernels.active() != "numpy")
+    numpy_only = contenders.competitors(case, with_peers=False)[0]
+    assert {name.split(":")[0] for name in numpy_only if ": " in name} == {"numpy"}

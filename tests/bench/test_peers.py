@@ -1,0 +1,110 @@
+"""Other libraries: registered by kind, found if installed, restricted to our instruction set and number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+from npu_layout.bench import peers
+from npu_layout.bench.cases import cases
+from npu_layout.bench.peers import calls, libraries, registry
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> object:
+    threads = kernels.get_num_threads(), cv2.getNumThreads()
+    yield
+    kernels.set_num_threads(threads[0])
+    cv2.setNumThreads(threads[1])
+
+
+@pytest.mark.skipif(
+    "native (avx512)" not in kernels.backends(), reason="this machine has nothing above AVX2 to turn off"
+)
+def test_peers_are_held_to_the_instruction_set_of_the_kernels() -> None:
+    script = (
+        "from npu_layout.cli import main; main(['bench', 'a', '--quick']); import cv2; print(cv2.getCPUFeaturesLine())"
+    )
+    environment = {**os.environ, "NPU_LAYOUT_DISABLE": "avx512", "NPU_LAYOUT_KERNELS": "native"}
+    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert (
+        "kernels native (avx2)" in ran.stdout
+        and "restricted to the same instruction set: cv2, numba, torch" in ran.stdout
+    )
+    assert "*AVX2" in ran.stdout and "AVX512-SKX?" in ran.stdout.splitlines()[-1]  # ?: not to be used
+
+
+def test_every_kind_of_case_has_peers_and_numpy_is_the_first() -> None:
+    assert {case.kind for case in cases()} == set(peers.PEERS)
+    for kind, entries in peers.PEERS.items():
+        names = [f"{library}: {spelling}" for library, spelling, _ in entries]
+        assert entries[0][0] == "numpy" and len(set(names)) == len(names), kind
+
+
+def test_functions_are_named_by_library_and_kind() -> None:
+    every = {function for entries in peers.PEERS.values() for _, _, function in entries}
+    assert len(every) == 46 and len({function.__name__ for function in every}) == 46
+    for entries in peers.PEERS.values():
+        for library, _, function in entries:
+            assert function.__name__.startswith(f"{library}_")
+
+
+def test_a_peer_is_registered_under_each_of_its_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "PEERS", {"first": []})
+
+    @registry.peer("first second", "library", "spelling")
+    def function(case: object) -> None:
+        return None
+
+    entry = ("library", "spelling", function)
+    assert {"first": [entry], "second": [entry]} == registry.PEERS
+
+
+def test_a_library_that_does_not_start_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = peers.installed()
+    assert before["numpy"] == np.__version__ and before["cv2"].startswith(cv2.__version__)
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    assert peers.installed().keys() == before.keys() - {"cv2"}
+
+
+def test_what_is_imported_already_is_not_restricted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(libraries.os, "environ", {})
+    monkeypatch.setitem(sys.modules, "cv2", cv2)
+    assert "cv2" not in peers.restrict_to("native (avx2)")
+    assert peers.restrict_to("native (avx512)") == peers.restrict_to("numpy") == []
+    monkeypatch.delitem(sys.modules, "cv2")
+    assert "cv2" in peers.restrict_to("native (sse4)")
+    assert libraries.os.environ["OPENCV_IPP"] == "sse42"
+
+
+def test_threads_are_those_of_every_peer() -> None:
+    before = libraries.threads()
+    try:
+        peers.use_threads(2)
+        assert libraries.threads() == cv2.getNumThreads() == 2
+    finally:
+        peers.use_threads(before)
+
+
+def test_writes_returns_what_it_fills() -> None:
+    out = np.zeros(3)
+    call = calls.writes(out, np.copyto, out, 2)
+    assert not out.any()
+    assert call() is out and (out == 2).all()
+
+
+def test_a_graph_reads_and_writes_memory_in_place() -> None:
+    helper = pytest.importorskip("onnx").helper
+    x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((3, 2), np.float32)
+    call = calls.graph(x, out, [helper.make_node("Transpose", ["x"], ["y"], perm=(1, 0))], {})
+    assert call() is out
+    np.testing.assert_array_equal(out, x.T)
+    x += 1
+    np.testing.assert_array_equal(call(), x.T)

@@ -1,0 +1,70 @@
+"""The house as scripts/house.py draws it: few rooms and floors, nothing upwards, and the picture is this tree's."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npu_layout as nl
+from tests.support.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "scripts" / "house.py"))
+
+
+def test_the_picture_is_of_this_tree(script: dict[str, Any]) -> None:
+    assert script["PICTURE"].read_text(encoding="utf-8") == script["drawn"](script["read"](Path(nl.__file__).parent))
+
+
+def test_few_rooms_on_few_floors(script: dict[str, Any]) -> None:
+    house = script["read"](Path(nl.__file__).parent)
+    assert len(house.imports) <= 30 and max(house.floors.values()) < 13
+    assert house.upwards == 0 and not house.circles
+    assert {name for name in house.modules if "/" not in name} == {"__init__.py", "errors.py", "pytest_plugin.py"}
+    assert not {name for name, lines in house.modules.items() if lines > 420}
+
+
+def test_no_arrow_runs_behind_a_room(script: dict[str, Any]) -> None:
+    drawing = script["Drawing"](script["read"](Path(nl.__file__).parent))
+    assert len(drawing.chains) > 20
+    for row in drawing.rows:
+        edges = [(drawing.x[node], script["BOX_WIDTH"] / 2 if node in drawing.rooms else 0) for node in row]
+        assert all(a + half < b - other for (a, half), (b, other) in zip(edges, edges[1:])), row
+
+
+def test_the_table_of_wings(script: dict[str, Any]) -> None:
+    """It has every wing, with what the wing's front door says that it may import; no wing imports more."""
+    house = script["read"](Path(nl.__file__).parent)
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", (ROOT / "docs" / "architecture.md").read_text("utf-8"), re.M)
+    assert {wing for wing, _ in rows} == {name.split("/")[0] for name in house.modules if "/" in name}
+    for wing, may in rows:
+        door = str(importlib.import_module(f"npu_layout.{wing}").__doc__).partition("\n\nImports ")[2]
+        assert re.sub(r":mod:`npu_layout\.(\w+)`", r"\1", door).startswith(may), wing
+        allowed = set(house.imports) if "every wing" in may else {*re.findall(r"\w+", may)}
+        assert house.imports[wing] <= allowed | ({"errors"} if wing != "kernels" else set()), wing
+
+
+def test_circles_and_floors_are_found(script: dict[str, Any], tmp_path: Path) -> None:
+    package = tmp_path / "house"
+    (package / "wing").mkdir(parents=True)
+    for name, text in {
+        "__init__": "from . import top",
+        "top": "from .wing import thing\nfrom . import left",
+        "left": "def f():\n    from .right import g",
+        "right": "from npu_layout import kernels\nfrom house.left import f\nimport numpy",
+        "wing/__init__": "from .inner import thing",
+        "wing/inner": "import house.ground",
+        "ground": "thing = 1",
+    }.items():
+        (package / f"{name}.py").write_text(text)
+    house = script["read"](package)
+    assert house.floors == {"ground": 0, "left": 0, "right": 0, "wing": 1, "top": 2, "__init__": 3}
+    assert house.circles == [["left", "right"]] and house.upwards == 2
+    assert ("__init__", "top") in set(script["needed"](house.imports))

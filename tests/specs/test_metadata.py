@@ -1,0 +1,76 @@
+"""Fields of mappings and of objects, and numbers that cannot be what a runtime declares."""
+
+from __future__ import annotations
+
+import operator
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.specs.metadata import Metadata, affine, numbers, pair, text
+
+GIVEN = {"dims": [np.int32(2), 3], "count": np.uint8(4), "scale": "0.5", "nothing": None}
+
+
+@pytest.mark.parametrize("given", [GIVEN, SimpleNamespace(**GIVEN)], ids=["mapping", "object"])
+def test_fields(given: Any) -> None:
+    attr = Metadata("some attr", given)
+    assert attr.field("count") == 4 and attr.field("absent", 7) == 7 and attr.field("nothing", 7) == 7
+    assert attr.whole("count") == 4 and type(attr.whole("count")) is int and attr.whole("absent", 9) == 9
+    extents = attr.extents("dims")
+    assert extents == [2, 3] and {type(n) for n in extents} == {int}
+    assert attr.read("scale", float) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"a": 1, "b": 2}, "some attr has no field 'dims'; it has a, b"),
+        ({}, "some attr has no field 'dims'; it has none"),
+        ([1, 2], "some attr has no field 'dims'; got a list of 2: give one of its items"),
+        (5, "some attr has no field 'dims'; got 5"),
+        ({"dims": None}, "some attr has no field 'dims'; it has dims"),
+    ],
+)
+def test_a_missing_field_is_named_with_what_is_there(given: Any, message: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=f"^{re.escape(message)}$"):
+        Metadata("some attr", given).extents("dims")
+
+
+@pytest.mark.parametrize("value", [1.5, "2", [1]])
+def test_a_whole_number_is_no_other_type(value: Any) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=re.escape(f"some attr field 'zp': got {value!r} (")):
+        Metadata("some attr", {"zp": value}).whole("zp")
+    with pytest.raises(nl.NpuLayoutError, match="field 'zp'"):
+        Metadata("some attr", {"zp": [value]}).read("zp", lambda given: operator.index(given[0]))
+
+
+def test_numbers_and_pairs() -> None:
+    got = numbers(np.float64)([[1, 2], [3, 4]])
+    assert got.dtype == np.float64 and got.tolist() == [1, 2, 3, 4]
+    scale, zero_point = pair((0.5, np.int32(-3)))
+    assert (scale.tolist(), zero_point.tolist(), zero_point.dtype) == ([0.5], [-3], np.int64)
+    with pytest.raises(TypeError):
+        pair((0.5, 1.5))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [("int8", -128, 127), ("uint8", 0, 255), ("int16", -(2**15), 2**15 - 1), ("uint16", 0, 2**16 - 1),
+     ("int4", -8, 7), ("uint4", 0, 15)],
+)  # fmt: skip
+def test_zero_points_are_stored_values(dtype: str, low: int, high: int) -> None:
+    for zero in (low, high):
+        assert affine("y", dtype, 0.5, zero) == nl.Quantization(0.5, zero)
+    for zero in (low - 1, high + 1):
+        with pytest.raises(nl.NpuLayoutError, match=f"^y: zero point {zero} is no {dtype} .{low} to {high}."):
+            affine("y", dtype, [0.5, 0.25], [low, zero], axis=0)
+
+
+def test_text_ends_at_the_first_zero_byte() -> None:
+    assert text(b"heat\0\0rest") == "heat" and text("heat") == "heat" and text(7) == "7"
+    assert text(b"\xff") == "\N{REPLACEMENT CHARACTER}"
