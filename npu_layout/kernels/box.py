@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ _NIBBLES = {"int4": (-8, 7), "uint4": (0, 15)}
 _ITEMSIZES = {"bfloat16": 2, "int4": 1, "uint4": 1}  # numpy knows these only if ml_dtypes is imported
 
 
+@cache
 def limits(dtype: str) -> tuple[int, int]:
     """Return the lowest and highest value of an integer dtype, by name; int4 and uint4 too."""
     if dtype in _NIBBLES:

@@ -13,6 +13,7 @@ ROUNDABLE = 1 << 22  # float32 stores halves up to here, so sums up to here are 
 _NUDGES = [(0.0, 0.0)] + [
     (t * 2.0**-23, u * 2.0**e) for e in (-21, -18, -15) for t in (0, 1, -1, 3, -3) for u in (1, -1, 0) if t or u
 ]
+_U = np.arange(256)[:, None, None]  # bytes, counted from the lowest one
 _REACHES = ((1, 2), (16, 6))  # of factors and summands; they find 98 % of 3000 random means, scales and zero points
 
 
@@ -73,23 +74,24 @@ def in_16_bits(a: Arithmetic, of: Line) -> tuple[int, np.ndarray, np.ndarray] | 
     bits = min(8, int(np.floor(8 - np.log2(ratio.max() * (1 + 2**-8)))))
     expected = of.exact - lowest - 128
     start = (total + first * ratio - lowest - 128) * 2.0**bits + 2.0 ** (bits - 1) + 32768
-    found = [_channel_in_16_bits(bits, *channel) for channel in zip(ratio, start, expected.T)]
-    known = [pair for pair in found if pair is not None]
-    if len(known) < len(found):
-        return None
-    factors, summands = np.array(known).T
-    return bits, factors, summands
+    factors, summands = [], []
+    for channel in zip(ratio, start, expected.T):
+        found = _channel_in_16_bits(bits, *channel)
+        if found is None:
+            return None
+        factors.append(found[0])
+        summands.append(found[1])
+    return bits, np.array(factors), np.array(summands)
 
 
 def _channel_in_16_bits(bits: int, ratio: float, start: float, expected: np.ndarray) -> tuple[int, int] | None:
     """Return the factor and the summand of one channel, the first that are exact; None if none of those tried are."""
-    u = np.arange(256)[:, None, None]
     for reach, lift in _REACHES:
         factor = np.rint(ratio * 2.0 ** (8 + bits)) + np.arange(-reach, reach + 1)
         summand = np.floor(start) + np.arange(-lift, lift + 1)
         factor = factor[(factor >= 1) & (factor < 1 << 16)].astype(np.int64)[:, None]
         summand = summand[(summand >= -32768) & (summand < 32768)].astype(np.int64)
-        tried = np.clip(np.clip((u * factor >> 8) - 32768 + summand, -32768, 32767) >> bits, -128, 127)
+        tried = np.clip(np.clip((_U * factor >> 8) - 32768 + summand, -32768, 32767) >> bits, -128, 127)
         good = np.argwhere((tried == expected[:, None, None]).all(0))
         if len(good):
             return int(factor[good[0][0], 0]), int(summand[good[0][1]])
