@@ -237,7 +237,10 @@ def sanitize(session: nox.Session) -> None:
     flags += ["-Wno-psabi", "-pthread"]
     loops = [str(path) for path in [*sorted(CSRC.glob("*.c")), *sorted(CSRC.glob("simd/*.c"))]]
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(ROOT / "npu_layout", home / "npu_layout", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    # The tests come along: pytest puts the folder that they are in before PYTHONPATH.
+    for name in ("npu_layout", "tests", "scripts", "docs", "samples"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "made"))
+    shutil.copy(ROOT / "setup.cfg", home)
 
     def objects(sanitizers: str) -> list[str]:
         (home / sanitizers).mkdir()
@@ -271,15 +274,18 @@ def sanitize(session: nox.Session) -> None:
     subprocess.run([sys.executable, "-c", where], cwd="/", env=env, check=True)
     # Not test_concurrency: its threads and forks are for ThreadSanitizer below. pytest itself, not -m pytest, which
     # would find the package here first.
-    files = [str(p) for p in sorted(ROOT.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
+    files = [str(p) for p in sorted(home.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
     files += ["tests/buffers/test_random_conversions.py", "tests/frames/test_gray.py"]
     pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *files, *session.posargs]
-    log = []
-    with subprocess.Popen(pytest, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as running:
+    log, sanitized = [], False
+    with subprocess.Popen(pytest, cwd=home, env=env, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", flush=True)
             log += re.findall(r"\d+ passed", line)
+            sanitized |= f" in {home / 'npu_layout'}, kernels: native" in line
+    if not sanitized:
+        session.error("the tests did not run on the sanitized core")
     if running.returncode:
         session.error("the kernels' tests failed under the sanitizers")
     names = subprocess.run([sys.executable, "-c", levels], cwd="/", env=env, capture_output=True, text=True, check=True)

@@ -207,22 +207,43 @@ def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsi
     """
     native = _dims(attr)
     fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
-    n, c, h, w = tensor.extents("NCHW")
-    if fmt == "NC1HWC2":
-        if len(native) != 5:
-            raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
-        if native[4] == c in (1, 3):  # no block is as small: an image
-            return _native_rows(tensor, attr, size, _up(w, atom.row if atom else 16 // itemsize), c)
-        return _native_blocks(tensor, native, size, atom)
-    if fmt == "NHWC" and len(native) == len(tensor.dims) == 4:
-        row, channels = native[2:]
-        if native[:2] != (n, h) or row < w or channels < c:
-            raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
-        return _native_rows(tensor, attr, size, row, channels)
-    order = fmt if fmt in ("NCHW", "NHWC") and len(native) == 4 else tensor.axes
+    reads = _NATIVE.get(fmt)
+    spec = reads(tensor, attr, native, size, atom, itemsize) if reads else None
+    if spec is not None:
+        return spec
+    order = _ORDERS.get(fmt, tensor.axes) if len(native) == 4 else tensor.axes
     if native != tuple(tensor.extents(order) if len(tensor.dims) == 4 else tensor.dims):
         raise tensor.error(f"native dims {native} ({fmt}) are not those of {tensor.dims} ({tensor.axes})")
     return TensorSpec(tensor.dims, Layout(order, tensor.axes), size=size or None, **tensor.common)
+
+
+def _native_planes(
+    tensor: _Rknn, attr: Metadata, native: tuple[int, ...], size: int, atom: _Atom | None, itemsize: int
+) -> TensorSpec:
+    """Return NC1HWC2: blocks of channels, or an image's rows of pixels."""
+    if len(native) != 5:
+        raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
+    c, w = tensor.extents("CW")
+    if native[4] == c in (1, 3):  # no block is as small: an image
+        return _native_rows(tensor, attr, size, _up(w, atom.row if atom else 16 // itemsize), c)
+    return _native_blocks(tensor, native, size, atom)
+
+
+def _native_pixels(
+    tensor: _Rknn, attr: Metadata, native: tuple[int, ...], size: int, atom: _Atom | None, itemsize: int
+) -> TensorSpec | None:
+    """Return NHWC with rows and pixels as large as the native dims; None if there are not four of them."""
+    if not len(native) == len(tensor.dims) == 4:
+        return None
+    n, c, h, w = tensor.extents("NCHW")
+    row, channels = native[2:]
+    if native[:2] != (n, h) or row < w or channels < c:
+        raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
+    return _native_rows(tensor, attr, size, row, channels)
+
+
+_NATIVE = {"NC1HWC2": _native_planes, "NHWC": _native_pixels}  # others are in the order of their own dims
+_ORDERS = {"NCHW": "NCHW", "NHWC": "NHWC"}  # fmt: the order of its four dims; other values say none
 
 
 def _native_rows(tensor: _Rknn, attr: Metadata, size: int, row: int, channels: int) -> TensorSpec:
