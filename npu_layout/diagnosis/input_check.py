@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
+from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
-from ..recordings import FRAME, Recording, normalisation
-from .input_variants import FLIPPED, PADS, How, image_channels
-from .usual_mistakes import mistakes
+from ..recordings import FRAME, Recording
+from .input_changes import Change, arguments, compressed, geometry, lighting, other_frames
+from .input_pairs import Pair
+from .input_variants import How, image_channels
 from .verdict import Judgement
 
 _SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
+_NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
+_BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
+_AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
+_EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
+_SATURATED = 0.5  # of the values: what saturates more is no way to make an input
+_REACH = 2  # frames before and after
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
@@ -31,9 +39,10 @@ class InputReport:
     name
         The recording's name of the input.
     verdict
-        "match", or "preprocessing": it is not what the recording's preprocess makes of the frame.
+        "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
+        same picture mirrored, rotated, cropped or shifted); "wrong_input" (another frame's input).
     fix
-        The Preprocessor's arguments that make it of the frame; None if none were found, or none are needed.
+        The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
         The evidence, in a sentence.
     spec
@@ -85,8 +94,8 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         return {}
     name, spec = images[0]
     try:
-        pairs = [_Pair(spec, inputs[FRAME], spec.unpack(np.ascontiguousarray(inputs[name]))) for inputs in seen]
-        found = _found(pairs, {k: v for k, v in declared.items() if k in ARGUMENTS}, numbers)
+        recorded = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
+        found = _found(_Seen(spec, _Frames(recording), recorded), _stated(declared))
     except NpuLayoutError:
         return {}
     if found is None:
@@ -109,135 +118,155 @@ def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
     return spec if image and known else None
 
 
-class _Pair:
-    """A camera's frame, and what was recorded as the input made of it."""
-
-    def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
-        self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
-        self.channels = spec.shape[spec.axes.index("C")]
-        # Integers that are not quantised are the pixels: mean and std are the compiled model's.
-        self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
-        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last: a list of changes keeps most arguments
-
-    def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and std in a shape that is broadcast over the input."""
-        along = [self.channels if letter == "C" else 1 for letter in self.spec.axes]
-        stated = {} if self.is_pixels else {"preprocess": how}
-        mean, std = (values.reshape(along) for values in normalisation(stated, self.channels))
-        return mean, std
-
-    def made(self, how: How) -> np.ndarray:
-        """Return the input as `how` makes it, saturated and rounded if it is quantised."""
-        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
-        if not self._fitted[1].size or self._fitted[0] != fitting:
-            target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
-            self._fitted = fitting, Preprocessor(target, **fitting)(self.frame)[0].reshape(self.spec.shape)
-        mean, std = self.arithmetic(how)
-        made = ((self._fitted[1] - mean) / std).astype(np.float32)
-        return made if self.spec.quantization is None else self.spec.unpack(self.spec.pack(made))
-
-    def step(self, how: How) -> float:
-        """Return what cannot be distinguished, in pixel values: one, or a step of the input if that is larger."""
-        quantization = self.spec.quantization
-        scale = 0.0 if quantization is None else float(np.max(quantization.scale))
-        return max(1.0, scale * float(abs(self.arithmetic(how)[1]).max()))
-
-    def off(self, how: How, other: np.ndarray | None = None) -> float:
-        """Return by how many steps, root mean square, the recorded input, or another, is not what `how` makes."""
-        error = (self.made(how) - (self.recorded if other is None else other)) * self.arithmetic(how)[1]
-        off = float(np.sqrt(np.square(error).mean(dtype=np.float64))) / self.step(how)
-        return off if np.isfinite(off) else np.inf
+def _stated(declared: How) -> How:
+    return {k: v for k, v in declared.items() if k in ARGUMENTS}
 
 
-class _Change(NamedTuple):
-    """Arguments other than declared, in words, and whether they only resize by another formula."""
+class _Frames(Mapping[int, np.ndarray]):
+    """{number: the camera's frame} of a recording, read when it is asked for."""
 
-    arguments: How
-    words: str
-    is_formula: bool = False
+    def __init__(self, recording: Recording) -> None:
+        self._count = len(recording.frames)
+        self._read = lru_cache(maxsize=16)(lambda number: recording.frames[number].inputs[FRAME])
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number not in self:
+            raise KeyError(number)
+        return self._read(number)
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and 0 <= number < self._count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._count))
+
+    def __len__(self) -> int:
+        return self._count
 
 
-def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgement | None:
+class _Seen(NamedTuple):
+    """The recorded inputs of some frames."""
+
+    spec: TensorSpec
+    frames: _Frames
+    recorded: Mapping[int, np.ndarray]
+
+    def pairs(self, how: How) -> list[Pair]:
+        """Return each with its frame, declared to be made as `how` says."""
+        return [Pair(self.spec, self.frames, number, array, how) for number, array in self.recorded.items()]
+
+
+def _found(seen: _Seen, how: How) -> Judgement | None:
     """Return what is found, or None.
 
     If neither mean nor std is declared, any usual ones are accepted, and nothing is stated against others.
     """
+    pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
-        return _judged(pairs, how, numbers)
-    usually = (
-        _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers, scaled=False)
-        for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values()
-    )
+        return _judged(pairs, how)
+    usually = []
+    for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
+        base = {**how, "mean": list(m), "std": list(s)}
+        usually.append(_judged(seen.pairs(base), base, scaled=False))
     explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
     return min(explained, key=lambda found: found.verdict != "match", default=None)
 
 
-def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> Judgement:
+class _Tried(NamedTuple):
+    """A change, the steps that it leaves at most, and the share of the values that saturate in it."""
+
+    change: Change
+    off: float
+    saturated: float
+
+
+def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     """Return whether the recorded inputs are what was declared, and if not, what they are.
 
     base: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong.
     """
-
-    def off(given: How) -> float:
-        return max(pair.off(given) for pair in pairs)
-
-    def pixels(given: How, steps: float) -> str:
-        return f"{steps * pairs[0].step(given):.1f}"
-
-    frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
+    numbers = [pair.number for pair in pairs]
+    frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}"
+    made = [pair.made(pair.pixels(base), base).values for pair in pairs]
+    offs = [pair.off(m) for pair, m in zip(pairs, made)]
+    declared = max(offs)
     if declared <= _SAME:
-        return Judgement("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
-    changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0], scaled)]
-    offs = [off(change.arguments) for change in changes]
-    spread = _spread(pairs, base, changes)
-    best = min(range(len(changes)), key=offs.__getitem__)
-    if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by a formula of the user's own
-        best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
-    off_by = f"{pixels(base, declared)} pixel values"
-    if offs[best] <= max(_SAME, min(spread, declared / 2)):
-        arguments, words, _ = changes[best]
-        by = f"{pixels(arguments, offs[best])} pixel values off in {frames}, and {off_by} from what was declared"
-        return Judgement("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
-    nearest = min(off for off, change in zip(offs, changes) if change.is_formula)
+        return Judgement("match", None, f"It is what preprocess= makes of the frame ({frames} made again).")
+    off_by = f"{_pixels(pairs, declared)} pixel values"
+    formulas, others = _tried(pairs, base, scaled)
+    spread = _NEAR * _spread(pairs, made, formulas)
+    contrast = max(pair.contrast for pair in pairs)
+    best = _best(formulas, others, max(_SAME, min(spread, _BETTER * declared)), _EXPLAINED * contrast)
+    if best is not None:
+        by = f"{_pixels(pairs, best.off)} pixel values off in {frames}, and {off_by} from what was declared"
+        why = f"{_WRONG}: it is what {best.change.words} makes ({by})."
+        return Judgement(best.change.verdict, _usable(pairs[0].spec, best.change.how), why)
+    nearest = min(tried.off for tried in formulas)
     if declared <= spread or nearest <= _SAME:
-        most = f"other interpolations by up to {pixels(base, spread)}"
-        why = "It is what preprocess= makes of the frame, but for the formula that resizes: it differs by"
+        most = f"other interpolations and JPEG by up to {_pixels(pairs, spread)}"
+        why = "It is what preprocess= makes of the frame, but for the formula that resizes, or for JPEG: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
-    worst = numbers[max(range(len(pairs)), key=lambda i: pairs[i].off(base))]
+    worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    return Judgement("preprocessing", None, f"{why} ({frames} made anew).")
+    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).")
+    clamped = max(pair.at_ends for pair in pairs)
+    return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 
 
-def _spread(pairs: Sequence[_Pair], base: How, changes: Sequence[_Change]) -> float:
-    """Return by how many steps the inputs of other interpolations differ from the declared one at most."""
-    made = [pair.made(base) for pair in pairs]
-    formulas = [change.arguments for change in changes if change.is_formula]
-    return max([_SAME, *(max(pair.off(f, m) for pair, m in zip(pairs, made)) for f in formulas)])
+def _pixels(pairs: Sequence[Pair], steps: float) -> str:
+    return f"{steps * pairs[0].step:.1f}"
 
 
-def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
-    """Yield what is often done instead, the commonest first; scaled: to mean and std, too."""
-    color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
-    mean, std = (np.ravel(values) for values in pair.arithmetic(how))
-    swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
-    if color in FLIPPED:
-        other = {"color": FLIPPED[color]}
-        yield _Change(other, f"color={other['color']!r}")
-        if scaled and len({*zip(mean, std)}) > 1:
-            yield _Change(swapped, _words(mean[::-1], std[::-1]))
-            yield _Change({**other, **swapped}, f"color={other['color']!r}, {_words(mean[::-1], std[::-1])}")
-    for mode in MODES:
-        if mode != resize:
-            yield _Change({"resize": mode}, f"resize={mode!r}")
-    if scaled and not pair.is_pixels:
-        for _, text, m, s in mistakes(mean, std, color):
-            yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})")
-    for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
-        yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
-    for interpolation in INTERPOLATIONS:
-        if interpolation != how.get("interpolation", "linear"):
-            yield _Change({"interpolation": interpolation}, f"interpolation={interpolation!r}", is_formula=True)
+def _clamped(share: float) -> str:
+    return (
+        f"{100 * share:.0f} % of its values are at the ends of the range that its quantization can store: were mean "
+        "and std applied, and the quantization that was declared?"
+    )
 
 
-def _words(mean: Any, std: Any) -> str:
-    return f"mean={said(mean)}, std={said(std)}"
+def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried], list[_Tried]]:
+    """Return the formulas, and all other changes, each with what it leaves; the commonest first."""
+
+    def tried(change: Change) -> _Tried:
+        chosen = [pair for pair in pairs if change.applies(pair)]
+        made = [change.make(pair) for pair in chosen]
+        offs = [pair.off(m.values, where=change.where) for pair, m in zip(chosen, made)]
+        return _Tried(change, max(offs, default=np.inf), max((m.saturated for m in made), default=0.0))
+
+    changed = [tried(change) for change in arguments(base, pairs[0], scaled)]
+    formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
+    others = [t for t in changed if not t.change.is_formula]
+    if min(t.off for t in (*formulas, *others)) > _SAME:
+        rest = (*geometry(base, pairs[0]), *other_frames(base, pairs, _REACH), *lighting(base, pairs))
+        others += [tried(change) for change in rest]
+    return formulas, others
+
+
+def _spread(pairs: Sequence[Pair], made: Sequence[np.ndarray], formulas: Sequence[_Tried]) -> float:
+    """Return by how many steps inputs that another formula makes differ from the declared one at most."""
+    changes = [tried.change for tried in formulas]
+    return max([_SAME, *(p.off(m, c.make(p).values) for c in changes for p, m in zip(pairs, made))])
+
+
+def _best(formulas: Sequence[_Tried], others: Sequence[_Tried], most: float, explained: float) -> _Tried | None:
+    """Return the change that explains the recorded inputs; None if none does.
+
+    most: steps that it may leave; explained: steps that leave enough of the contrast.
+    """
+    exact = [t for t in formulas if t.change.how is not None and t.off <= _EXACT]
+    least = min([t.off for t in (*exact, *others)], default=np.inf)
+    if least > most or least >= explained:
+        return None
+    best = next(t for t in (*exact, *others) if t.off <= max(least * _AS_GOOD, least + _EXACT))
+    return None if best.saturated > _SATURATED else best
+
+
+def _usable(spec: TensorSpec, how: How | None) -> How | None:
+    """Return the arguments if a Preprocessor of a quantised input accepts them."""
+    if how is None or spec.quantization is None:
+        return how
+    try:
+        Preprocessor(spec, **how)
+    except NpuLayoutError:
+        return None
+    return how
