@@ -134,6 +134,8 @@ class _Scene:
         self.images = pictures.stream(self.rng, kind, length, size_wh)
         if fault.identical:
             self.images = [self.images[0]] * length
+        if fault.brightness != 1:
+            self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
         self.records_frame = fault.odd_frames or self.rng.random() < 0.25
         self._kept: dict[Any, Arrays] = {}
 
@@ -249,7 +251,7 @@ def build(case: Case) -> Planted:
     for name in outputs:
         holds = names.get(name, name)
         planted = everywhere or name in names or (one_output and name == chosen)
-        true, declared = _specs(scene, Port(holds, model.outputs[holds], *model.ranges[holds]), planted)
+        true, declared = _specs(scene, Port(holds, model.outputs[holds], *(ends * fault.clipped for ends in model.ranges[holds])), planted)
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
         values = [y[holds] if moved is None else y[holds][:, moved] for y in device]
@@ -393,8 +395,16 @@ def planted_cases(each: int = 2, seed: int = 0, names: Sequence[str] = models.NA
 
 
 def faultless_cases(count: int, seed: int = 0, names: Sequence[str] = models.NAMES) -> Iterator[Case]:
-    """As many cases without any fault; their noise is 15 dB or less."""
+    """As many cases without any fault, and half as many hard ones; the noise of the former is 15 dB or less."""
+    yield from _without_fault(faults.FAULTLESS, count, seed, names)
+    for k, fault in enumerate(faults.HARD):
+        share = count // 2 * (k + 1) // len(faults.HARD) - count // 2 * k // len(faults.HARD)
+        yield from _without_fault(fault, share, seed, fault.models or names)
+
+
+def _without_fault(fault: Fault, count: int, seed: int, names: Sequence[str]) -> Iterator[Case]:
     dtypes = (*faults.DTYPES, "uint8", "bfloat16")
+    dtypes = [dtype for dtype in dtypes if dtype in fault.dtypes]
     for k in range(count):
-        noise = "qdq" if k % 2 == 0 else NOISES[1 + (k // 2) % 4]
-        yield Case("faultless", names[k % len(names)], dtypes[(k // len(names)) % len(dtypes)], noise, seed + k)
+        noise = "qdq" if k % 2 == 0 else (fault.noises or NOISES[1:5])[(k // 2) % len(fault.noises or NOISES[1:5])]
+        yield Case(fault.name, names[k % len(names)], dtypes[(k // len(names)) % len(dtypes)], noise, seed + k)

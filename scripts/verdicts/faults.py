@@ -77,6 +77,10 @@ class Fault(NamedTuple):
         "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED`.
     accept
         Verdicts that are right as well.
+    brightness, clipped
+        Factor of the frames' pixel values; the share of the calibrated range that the stored integers cover.
+    noises
+        Noises of faultless cases, where these are not the usual ones.
     """
 
     name: str
@@ -98,6 +102,9 @@ class Fault(NamedTuple):
     untellable: bool = False
     overflows: bool = False  # most of what a quantised network can hold
     weight: int = 1
+    brightness: float = 1.0
+    clipped: float = 1.0
+    noises: Sequence[str] = ()
 
 
 # Layouts. Letters go by rank, so one row of the table does for maps and for (1, channels, anchors).
@@ -399,6 +406,15 @@ SPOILED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
 }
 
 FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
+# Boards without a fault, on which a search finds one easily: nothing may be named.
+HARD = (
+    FAULTLESS._replace(name="faultless_dim", brightness=0.12, accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_clipped", clipped=0.7, dtypes=QUANTISED, accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_noisy", noises=("10", "8"), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_short", frames=(1, 3), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_dim_short", brightness=0.12, frames=(2, 4), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_box", models=("box",), accept=REFUSALS),
+)
 _LAYOUTS = {
     "nhwc_as_nchw": ("NHWC", "NCHW"),
     "nchw_as_nhwc": ("NCHW", "NHWC"),
@@ -515,4 +531,4 @@ FAULTS += tuple(
     for f in FAULTS
     if f.name in _ONE_FRAME
 )
-BY_NAME = {f.name: f for f in (FAULTLESS, *FAULTS)}
+BY_NAME = {f.name: f for f in (FAULTLESS, *HARD, *FAULTS)}
