@@ -85,7 +85,7 @@ def test_validate(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert err == "npu-layout validate good model.onnx --min-cosine maps:0.999 --max-steps 0.6\n"
     assert main(shlex.split(err)[1:]) == 0  # it can be run again
     status, out, _ = ran(capsys, "validate", "good", "model.onnx", "--min-cosine", "0.9999999")
-    assert status == 1 and "NOT held" in out
+    assert status == 1 and "NOT met" in out
     status, out, _ = ran(capsys, "validate", "tree/wrong", "model.onnx")
     assert status == 1 and "maps: layout" in out and "fix: TensorSpec((1, 19, 12, 12), 'NHWC', 'int8'" in out
 
