@@ -65,7 +65,7 @@ class Buffer:
         kind, raw = element(dtype), self.raw
         stored = raw.view(kind.buffer) if raw.ctypes.data % kind.buffer.itemsize == 0 else raw.copy().view(kind.buffer)
         if dtype == "bfloat16":
-            return (stored.astype(np.uint32) << 16).view(np.float32)
+            return TensorSpec((len(stored),), "N", dtype).unpack(stored)
         return stored
 
     def of_its_own(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:

@@ -85,7 +85,7 @@ def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
     if spec.element.nibbles:
         return unpack_nibbles(flat, spec.element, spec.size)
     if spec.element.buffer != spec.element.unpacked and spec.element.unpacked.kind == "f" and flat.dtype.kind == "u":
-        return (flat.astype(np.uint32) << 16).view(np.float32)
+        return TensorSpec((len(flat),), "N", spec.dtype).unpack(flat)
     return flat
 
 

@@ -38,13 +38,13 @@ WORDS = {
 def page(report: Any, made_by: str) -> str:
     """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
     kind, sign, meaning = WORDS[report.verdict]
-    outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), _called(report.model)
+    outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
     wrong = [o.name for o in outputs if o.verdict != "match"]
     banner = el(
         "header",
         el(
             "div",
-            el("p", f"npu_layout: are the outputs of {model} read right?", class_="over"),
+            el("p", f"npu_layout: validation against {model}", class_="over"),
             el("h1", _sign(sign), el("span", f"Verdict: {spoken(report.verdict)}")),
             el("p", meaning if outputs else "Nothing was compared."),
             el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
@@ -74,11 +74,6 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         raise NpuLayoutError(f"the report cannot be written to {os.fspath(path)!r}: {reason}") from None
 
 
-def _called(model: str) -> str:
-    """Return what an engine calls its model: a path, if there is one."""
-    return model.removeprefix("model ") if model != "model" else "the model"
-
-
 def _sign(sign: str) -> Html:
     return el("span", sign, class_="sign", aria_hidden="true")
 
@@ -92,7 +87,7 @@ def _about(report: Any, model: str, made_by: str) -> Html:
     meta = {k: v for k, v in report.meta.items() if v not in (None, "", {}, [])}
     now = datetime.now(timezone.utc)
     facts = {
-        "Model": el("code", model),
+        "Compared with": el("code", model),
         "Frames compared": report.frames,
         "Preprocessing of the inputs": _arguments(meta.pop("preprocess", None)),
         "Note of the recording": meta.pop("note", None),

@@ -95,7 +95,8 @@ def test_frames_that_fail_are_named(board: Board) -> None:
     noisy = [v + (k in (2, 5)) * 0.6 * v.std() * rng.standard_normal(v.shape) for k, v in enumerate(values)]
     outputs = [{"maps": board.spec.pack(v.astype(np.float32))} for v in noisy]
     output = board.verdict(board.recording(None, outputs), min_snr_db=20)
-    assert output.verdict == "mismatch" and output.why.endswith("2 of 8 frames (2, 5) have far larger errors than the others.")
+    assert output.verdict == "mismatch"
+    assert output.why.endswith("2 of 8 frames (2, 5) have far larger errors than the others.")
 
 
 def test_lost_channels_are_no_match(board: Board) -> None:

@@ -70,7 +70,7 @@ WRONG = {
     "stretch": (by(resize="stretch"), {"resize": "stretch"}, "resize='stretch'"),
     "crop": (by(resize="crop"), {"resize": "crop"}, "resize='crop'"),
     "nothing": (by(mean=0, std=1), {"mean": [0.0] * 3, "std": [1.0] * 3}, "mean=0, std=1 (mean and std forgotten)"),
-    "255 alone": (by(mean=0, std=255), {"std": [255.0] * 3}, "mean=0, std=255 (mean and std forgotten, divided"),
+    "255 alone": (by(mean=0, std=255), {"std": [255.0] * 3}, "mean=0, std=255 (mean and std forgotten, but divided"),
     "to -1": (by(mean=127.5, std=127.5), {"mean": [127.5] * 3, "std": [127.5] * 3}, "mean=127.5, std=127.5"),
     "units": (scaled(M / 255, S / 255), {}, "(mean and std for 0 to 1 applied to pixels of 0 to 255)"),
     "before": (scaled(M * 255, S * 255), {}, "(divided by 255 before mean and std for 0 to 255 are applied)"),

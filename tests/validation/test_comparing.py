@@ -118,7 +118,7 @@ def test_not_a_number(board: Board) -> None:
         (ending("Log"), "float16", "match", r"values are NaN or infinite on both sides and are not compared\."),
         (ending("Log"), "int8", "mismatch", r"\d+ of 10944 values are NaN or infinite on one side only"),
         (ending("Mul", 3e38), "float32", "match", "on both sides and are not compared"),
-        (ending("Mul", 3e38), "float16", "mismatch", r"values are .* on both sides, or, \d+ of them, on one side only\."),
+        (ending("Mul", 3e38), "float16", "mismatch", r"are .* on both sides, or, \d+ of them, on one side only\."),
         (ending("Div", 0), "float32", "mismatch", r"All 10944 values are NaN or infinite on both sides\."),
         (ending("Div", 0), "uint8", "mismatch", r"All 10944 values are NaN or infinite on one side only\."),
     ],

@@ -51,5 +51,5 @@ def test_the_page_and_the_text_show_what_passes(
     assert just.keys() == {"min_snr_db", "min_cosine", "max_abs"} | ({"max_steps"} if steps is not None else set())
     printed = re.findall(r"(\w+)=([-+.e0-9]+)", str(output).partition("would pass: ")[2])
     assert {name: float(text) for name, text in printed} == just
-    assert all(ok for *_, ok in held("y", just, figures).values()), (just, figures)
-    assert all(abs(just[k] - v) <= 1.1e-5 * abs(v) for k, (_, v, _) in held("y", just, figures).items())
+    assert all(ok for *_, ok in met("y", just, figures).values()), (just, figures)
+    assert all(abs(just[k] - v) <= 1.1e-5 * abs(v) for k, (_, v, _) in met("y", just, figures).items())
