@@ -19,8 +19,8 @@ from .thresholds import LEAST, MARGIN
 _CHANCE = 120.0  # dB of three values that the best of 1000 readings reaches by chance in one of 1000 buffers
 _SHIFTS = 4096  # elements after its apparent beginning at which a tensor is looked for
 _TRIED = (
-    f"Tried: every order of the axes, plain, with one axis in blocks of {BLOCKS[0]} to {BLOCKS[-1]}, or as vendors "
-    f"name it, and with one pitch longer than needed. Not tried: two such pitches, data before the tensor, 4-bit elements, "
+    f"Tried: every order of the axes, plain, one axis in blocks of {BLOCKS[0]} to {BLOCKS[-1]}, or as a vendor names "
+    f"it, and with one pitch longer than needed. Not tried: two such pitches, data before the tensor, 4-bit elements, "
     f"and int32 unless the array has this dtype."
 )
 
