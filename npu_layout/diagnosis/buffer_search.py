@@ -15,8 +15,8 @@ from .buffer_scales import quantization
 from .fillings import Filling, features, fillings, weights
 from .thresholds import ROUNDING
 
-FEW = 192  # samples of all fillings
-_MANY, _KEPT = 4096, 48  # samples of the best fillings, and the number of these
+COARSE = 192  # samples of all fillings
+_FINE, _KEPT = 4096, 48  # samples of the best fillings, and the number of these
 _MOST = 200.0  # dB of a reading without any error
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
@@ -141,10 +141,10 @@ def _of_size(
     size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
     orders = list(fillings(shape, letters, size))
     moves = weights(orders, values.ndim)
-    index = sampled(values, FEW, rng)
+    index = sampled(values, COARSE, rng)
     offsets = (features(index, shape) @ moves).astype(np.int64)
     wanted = values[tuple(index.T)]
-    more = sampled(values, _MANY, rng)
+    more = sampled(values, _FINE, rng)
     features_more, wanted_more = features(more, shape), values[tuple(more.T)]
     found = []
     for dtype in dtypes:

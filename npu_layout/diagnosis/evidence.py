@@ -149,7 +149,7 @@ class Evidence:
 
     @property
     def device_values(self) -> np.ndarray:
-        """The device's real values at the samples, read as declared, 1-D; none where the spec does not fit."""
+        """The device's real values at the samples, read as declared, 1-D; none if the spec does not fit."""
         if not self.fits:
             return np.zeros(0)
         scale, zero_point = arithmetic(self.spec, self.samples)

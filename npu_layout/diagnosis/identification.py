@@ -12,7 +12,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK
 from ..support import plain_array
 from .buffer_scales import along_channels
-from .buffer_search import FEW, Buffer, Hypothesis, explained, itemsize, sampled, searched
+from .buffer_search import COARSE, Buffer, Hypothesis, explained, itemsize, sampled, searched
 from .fillings import BLOCKS
 from .thresholds import LEAST, MARGIN
 
@@ -138,7 +138,7 @@ def _in_place(
     spare = spec.size - TensorSpec.from_dict({k: v for k, v in given.items() if k != "size"}).size
     if not spare:
         return result
-    index = sampled(values, FEW, rng)
+    index = sampled(values, COARSE, rng)
     places = spec.offset(*index.T)[:, None] + np.arange(min(spare, _SHIFTS) + 1)
     with np.errstate(all="ignore"):
         scores = explained(read[places], values[tuple(index.T)], str(spec.dtype))

@@ -206,7 +206,7 @@ def _under_way(
             try:
                 running[executor.submit(run, job)] = job
             except (BrokenExecutor, RuntimeError) as error:
-                yield job, f"no verdict: the executor takes no more work ({error})"
+                yield job, f"no verdict: the executor accepts no more work ({error})"
     finally:
         for future in running:
             future.cancel()

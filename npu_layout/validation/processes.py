@@ -20,7 +20,7 @@ class Processes:
     Parameters
     ----------
     function
-        What is called there, with one argument; both, and its result, have to pickle, and it may not raise.
+        The function that the processes call, with one argument. It must not raise, and all of these are pickled.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
