@@ -81,7 +81,7 @@ def started(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
 
 def test_validate(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = ran(capsys, "validate", "good", "model.onnx", "--min-cosine", "maps:0.999", "--max-steps", "0.6")
-    assert status == 0 and out.startswith("match: 1 outputs, 5 frames") and "min_cosine: asked 0.999" in out
+    assert status == 0 and out.startswith("match: 1 outputs, 5 frames") and "min_cosine: at least 0.999" in out
     assert err == "npu-layout validate good model.onnx --min-cosine maps:0.999 --max-steps 0.6\n"
     assert main(shlex.split(err)[1:]) == 0  # it can be run again
     status, out, _ = ran(capsys, "validate", "good", "model.onnx", "--min-cosine", "0.9999999")
