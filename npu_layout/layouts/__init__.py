@@ -3,10 +3,11 @@
 Imports kernels and support.
 """
 
+from ..kernels import Affine
 from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
 from .layout import Layout, LayoutLike, Shape, as_layout, c_strides, check_extents, logical_shape
 from .outputs import apart, check_distinct, check_out, near, overlap
-from .planning import Affine, Plan, affine_copy, plan
+from .planning import Plan, affine_copy, plan
 from .repacking import repack
 from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
 from .storage import Storage

@@ -16,25 +16,10 @@ import numpy as np
 
 from .. import kernels
 from ..errors import LayoutError
-from ..kernels import Arithmetic, Box
+from ..kernels import Affine, Arithmetic, Box
 from .layout import Layout, Shape
 from .spans import Span, bind_span, span
 from .storage import Chain, Storage
-
-
-class Affine(NamedTuple):
-    """``((x - shift) * scale) / divisor`` in float32; an integer destination stores ``rint(. + zero_point)``.
-
-    Each of shift, scale and divisor: None, or a tuple of 1 or of as many values as `axis` has. An integer zero
-    point is added after rint, a float one before; None for a destination that is no integer.
-    """
-
-    axis: str = "C"
-    shift: tuple[float, ...] | None = None
-    scale: tuple[float, ...] | None = None
-    divisor: tuple[float, ...] | None = None
-    zero_point: tuple[float, ...] | None = None
-    float_zero_point: bool = False
 
 
 class _Run(NamedTuple):
@@ -140,14 +125,14 @@ class Plan:
     def __init__(
         self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Affine | None, owns_gaps: bool
     ) -> None:
-        per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine[1:5])
+        per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine.values)
         axis = affine.axis if affine and per_channel else None
         self.src, self.dst = src, dst
         self.boxes = tuple(_boxes(src, dst, axis))
         gaps = owns_gaps and dst.size != dst.count
         self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
         channels = src.extent(axis) if axis else 1
-        self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
+        self.arithmetic = Arithmetic(src_dtype, dst_dtype, (affine or Affine()).arrays(channels))
         made = self.program()
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, that do not overlap src).
         self.run = made.run
