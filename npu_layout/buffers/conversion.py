@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Plan, check_out
-from ..layouts import plan as cached_plan
+from ..layouts import Affine, Plan, check_out, plan_move
 from .spec import TensorSpec
 from .unpacking import quantized_axis
 
@@ -116,7 +115,7 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
         raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
     affine = _arithmetic(source, target)
     names = source.element.kernel, target.element.kernel
-    return Conversion(source, target, cached_plan(source.storage, target.storage, *names, affine))
+    return Conversion(source, target, plan_move(source.storage, target.storage, *names, affine))
 
 
 def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:

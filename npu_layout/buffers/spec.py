@@ -19,7 +19,7 @@ from ..layouts import (
     c_strides,
     check_distinct,
     check_out,
-    plan,
+    plan_move,
     span_of,
 )
 from ..support import plain_array
@@ -300,7 +300,7 @@ class TensorSpec:
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
             affine = real_values(self, wanted)
-            plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
+            plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out
 
     def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
@@ -347,7 +347,7 @@ class TensorSpec:
                 raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
         memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
         src, flat = bind_array(Layout.plain(self.axes), self.shape, apart(array, memory))
-        plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
+        plan_move(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
         return result

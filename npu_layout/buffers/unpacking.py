@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Layout, LayoutLike, Plan, Shape, Storage, as_layout, plan
+from ..layouts import Affine, Layout, LayoutLike, Plan, Shape, Storage, as_layout, plan_move
 from .elements import Element, element, kernel_name
 from .quantization import Quantization
 
@@ -44,7 +44,7 @@ def plan_unpacking(spec: Spec, to: LayoutLike | None, dtype: Any) -> Unpacking:
     wanted = _result_dtype(spec, dtype)
     target = Storage.bind(_target_layout(spec, to), spec.shape)
     kernel = kind.kernel if not kind.nibbles else kind.unpacked.name
-    move = plan(spec.storage, target, kernel, kernel_name(wanted), real_values(spec, wanted))
+    move = plan_move(spec.storage, target, kernel, kernel_name(wanted), real_values(spec, wanted))
     same = wanted == spec.stored and move.arithmetic.moves_only and not kind.nibbles
     return move, target.storage_shape, wanted, same and (_is_one_run(move) or spec.storage == target)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan, repack
+from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
 from ..support import per_channel, plain_array
 from .geometry import MODES, Geometry
 from .pixel_units import check_range, check_units
@@ -310,7 +310,7 @@ class Preprocessor:
             mapping[0],
             self._batch * height * width * pixel,
         )
-        return plan(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
+        return plan_move(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
 
 
 @lru_cache(maxsize=256)

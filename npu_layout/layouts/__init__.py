@@ -7,7 +7,7 @@ from ..kernels import Affine
 from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
 from .layout import Layout, LayoutLike, Shape, as_layout, c_strides, check_extents, logical_shape
 from .outputs import apart, check_distinct, check_out, near, overlap
-from .planning import Plan, affine_copy, plan
+from .planning import Plan, affine_copy, plan_move
 from .repacking import repack
 from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
 from .storage import Storage
@@ -42,7 +42,7 @@ __all__ = [
     "moving_axes",
     "near",
     "overlap",
-    "plan",
+    "plan_move",
     "repack",
     "span_of",
 ]

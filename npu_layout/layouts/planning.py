@@ -146,7 +146,7 @@ class Plan:
 
 
 @lru_cache(maxsize=512)
-def plan(
+def plan_move(
     src: Storage,
     dst: Storage,
     src_dtype: str,
@@ -154,7 +154,7 @@ def plan(
     affine: Affine | None = None,
     owns_gaps: bool = True,
 ) -> Plan:
-    """Return the cached plan for a conversion; dtypes are numpy's names or ``bfloat16``.
+    """Return the plan between two stored layouts, cached; dtypes are numpy's names or ``bfloat16``.
 
     Pad lanes of the destination become zeros, and its gaps too if it owns them (a strided `out` does not).
     """
@@ -170,7 +170,7 @@ def affine_copy(
 ) -> None:
     """Write affine(x) to `out`: arrays of any strides whose memory ranges do not overlap.
 
-    Both have the axes of a plain `layout`; dtypes as for `plan`.
+    Both have the axes of a plain `layout`; dtypes as for `plan_move`.
     """
     move, source, target = _conversion(
         layout, x.shape, x.strides, x.itemsize, out.strides, out.itemsize, src_dtype, dst_dtype, affine
@@ -196,4 +196,4 @@ def _conversion(
     """Return the plan between arrays of these strides (in bytes), and the span of each."""
     source, target = span(shape, strides, itemsize), span(shape, dst_strides, dst_itemsize)
     src, dst = bind_span(layout, shape, shape, source), bind_span(layout, shape, shape, target)
-    return plan(src, dst, src_dtype, dst_dtype, affine, False), source, target
+    return plan_move(src, dst, src_dtype, dst_dtype, affine, False), source, target

@@ -12,7 +12,7 @@ from ..errors import LayoutError
 from ..support import plain_array
 from .layout import LayoutLike, Shape, as_layout, check_extents, logical_shape
 from .outputs import apart, check_distinct, check_out
-from .planning import Plan, plan
+from .planning import Plan, plan_move
 from .spans import bind_array, span_of
 from .storage import Storage
 
@@ -80,7 +80,7 @@ def repack(
     src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
     dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
     name = move.arithmetic.src_dtype
-    plan(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
+    plan_move(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
     return result
 
 
@@ -109,5 +109,5 @@ def _repacking(
     target_logical = tuple(by_letter[letter] for letter in target.axes)
     hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
     name = f"V{dtype.itemsize}"
-    move = plan(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
+    move = plan_move(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
     return move, target.storage_shape(target_logical), f"layout {target} of {target_logical}{hint}"
