@@ -27,6 +27,7 @@ from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibble
 from .near_misses import order_words, same_order, size_words
 from .packing import plan_packing
 from .quantization import Quantization
+from .stored import StoredTensor
 from .unpacking import Unpacking, plan_unpacking, real_values
 from .written_forms import spec_arguments, spec_dict, spec_text
 
@@ -87,6 +88,7 @@ class TensorSpec:
     name: str
     storage: Storage
     element: Element
+    _tensor: StoredTensor  # the same as a record
     _plans: dict[Any, Unpacking]  # by `to` and `dtype`
     _shapes: set[Shape]  # of buffers that passed every check
 
@@ -124,6 +126,7 @@ class TensorSpec:
             name=name,
             storage=storage,
             element=kind,
+            _tensor=StoredTensor(storage, kind, quantization, name),
             _plans={},
             _shapes={(kind.buffer_size(storage.size),)},
         )
@@ -144,7 +147,7 @@ class TensorSpec:
         return TensorSpec.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        return spec_text(self)
+        return spec_text(self._tensor)
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -158,8 +161,7 @@ class TensorSpec:
 
     def describe(self) -> str:
         """Return the spec as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
-        name = f"{self.name!r}: " if self.name else ""
-        return f"{name}{self.storage.describe()} {self.dtype}"
+        return self._tensor.describe()
 
     def offset(self, *index: Any) -> Any:
         """Return the element offset of a logical index in the buffer: int for ints, int64 array for integer arrays.
@@ -299,7 +301,7 @@ class TensorSpec:
             np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
-            affine = real_values(self, wanted)
+            affine = real_values(self._tensor, wanted)
             plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out
 
@@ -311,7 +313,7 @@ class TensorSpec:
             cached, key = None, (None, ())
         if cached is not None:
             return cached
-        result = plan_unpacking(self, to, dtype)
+        result = plan_unpacking(self._tensor, to, dtype)
         if dtype is None or isinstance(dtype, (str, type)):
             self._plans[key] = result
         return result
@@ -336,7 +338,7 @@ class TensorSpec:
             On values that the stored dtype cannot represent, and on an out that does not fit.
         """
         array = plain_array(tensor)
-        affine = plan_packing(self, array)
+        affine = plan_packing(self._tensor, array)
         kind = self.element
         length = kind.buffer_size(self.size)
         if out is None:
@@ -354,7 +356,7 @@ class TensorSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; from_dict makes an equal spec of it."""
-        return spec_dict(self)
+        return spec_dict(self._tensor)
 
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
