@@ -274,7 +274,7 @@ def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.nd
         else:
             _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
         result = target.transpose(order.back)
-    watcher = _repack_watcher  # another thread may take it away
+    watcher = _repack_watcher  # another thread may remove it
     if watcher is not None:
         watcher(x, result)
     return result

@@ -13,7 +13,6 @@ from ..layouts import (
     LayoutLike,
     Shape,
     Storage,
-    apart,
     as_layout,
     bind_array,
     c_strides,
@@ -21,6 +20,7 @@ from ..layouts import (
     check_out,
     plan_move,
     span_of,
+    without_overlap,
 )
 from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
@@ -50,7 +50,7 @@ class TensorSpec:
         What stored integers mean; None: they are not quantised.
     storage_shape, storage_strides, storage_offset
         What the tag cannot express, in elements: more outer blocks or a padded extent; row and plane pitches (one
-        stride for each storage dimension); where index 0 is stored.
+        stride for each storage dimension); the place of index 0.
     size
         Elements of the whole buffer; default: up to and with the last storage element, pad lanes too. Give it
         if a gap follows.
@@ -293,7 +293,7 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
-        array = apart(array, out)
+        array = without_overlap(array, out)
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
         elif span_of(out).copied:
@@ -348,7 +348,7 @@ class TensorSpec:
             if not result.flags.c_contiguous:
                 raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
         memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
-        src, flat = bind_array(Layout.plain(self.axes), self.shape, apart(array, memory))
+        src, flat = bind_array(Layout.plain(self.axes), self.shape, without_overlap(array, memory))
         plan_move(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
         if kind.nibbles:
             pack_nibbles(memory, kind, result)

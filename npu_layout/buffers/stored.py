@@ -1,4 +1,4 @@
-"""What a TensorSpec describes, as a record: where elements are stored, their type, and what stored integers mean."""
+"""What a TensorSpec describes, as a record: the places of elements, their type, and what stored integers mean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .quantization import Quantization
 
 
 class StoredTensor(NamedTuple):
-    """The four things that make a TensorSpec; all else follows from them."""
+    """A layout bound to memory, an element type, a quantization and a name: the other fields of a TensorSpec follow."""
 
     storage: Storage
     element: Element

@@ -23,7 +23,7 @@ from .storage import Chain, Storage
 
 
 class _Run(NamedTuple):
-    """A stretch of one axis that is affine in both layouts: its loops, and where it starts in each."""
+    """A stretch of one axis that is affine in both layouts: its loops, and its start in each."""
 
     loops: tuple[tuple[int, int, int, int], ...]
     src: int
@@ -136,8 +136,8 @@ class Plan:
         made = self.program()
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, that do not overlap src).
         self.run = made.run
-        #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
-        #: written.
+        #: Like run, but arrays of any shape, and False if they do not fit or need the checks of run: then nothing
+        #: was written.
         self.attempt = _never if isinstance(made, kernels.FallbackProgram) else made.attempt
 
     def program(self, backend: str | None = None) -> Any:

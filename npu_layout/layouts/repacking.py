@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..support import plain_array
 from .layout import LayoutLike, Shape, as_layout, check_extents, logical_shape
-from .outputs import apart, check_distinct, check_out
+from .outputs import check_distinct, check_out, without_overlap
 from .planning import Plan, plan_move
 from .spans import bind_array, span_of
 from .storage import Storage
@@ -60,10 +60,10 @@ def repack(
     asked = None if shape is None else check_extents("shape", shape)
     try:
         move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
-    except TypeError:  # what cannot be remembered is no layout
+    except TypeError:  # what has no hash is no layout
         as_layout(src), as_layout(dst)
         raise
-    # The usual case of a hot loop; else the checks below say why.
+    # The usual case of a hot loop; if it fails, the checks below find out why.
     if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
         return out
     if out is None:
@@ -73,7 +73,7 @@ def repack(
         if span_of(result).copied:
             np.copyto(check_distinct(result, lambda: described), repack(array, src, dst, shape=shape))
             return result
-        array = apart(array, result)
+        array = without_overlap(array, result)
     if array.flags.c_contiguous and result.flags.c_contiguous:
         move.run(array.reshape(-1), result.reshape(-1))
         return result
