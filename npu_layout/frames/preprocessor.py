@@ -165,9 +165,8 @@ class Preprocessor:
     def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
         """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
 
-        frames, of which each may have its own size, out and errors: as for a single frame, uint8 images (H, W, channels)
-        and the storage array of `target`. NpuLayoutError
-        also if there are more or fewer frames than N.
+        frames: uint8 images (H, W, channels), as for a single frame; each may have its own size. out and errors: as
+        for a single frame; NpuLayoutError also if there are more or fewer frames than N.
         """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
