@@ -1,4 +1,4 @@
-"""Find out whether a buffer of some shape can be a stored tensor, and describe in words what it would be instead."""
+"""Check whether a buffer of some shape or size can be a stored tensor, and describe what it looks like instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TensorSpec describes, as a record: the places of elements, their type, and what stored integers mean."""
+"""Record what a TensorSpec describes: the places of elements, their type, and what stored integers mean."""
 
 from __future__ import annotations
 

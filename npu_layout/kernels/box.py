@@ -40,7 +40,8 @@ class Affine(NamedTuple):
     stores ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))`` if the zero point is a float;
     None for a destination that is no integer. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
 
-    Those who plan give tuples, which can be hashed; kernels read arrays, see `arrays`. `axis` is a name to them.
+    A plan is cached by tuples of values, which can be hashed; kernels read arrays, which `arrays` makes. They ignore
+    `axis`, a letter of a layout.
     """
 
     axis: str = "C"
