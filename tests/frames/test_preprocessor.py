@@ -30,7 +30,7 @@ def frame_of(width: int, height: int, source: str) -> np.ndarray:
 
 
 def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry, pad: int, flag: int) -> np.ndarray:
-    """(H, W, channels of the model) uint8, by cv2 alone."""
+    """(H, W, channels of the model) uint8, by cv2 only."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     part = np.ascontiguousarray(frame[y0:y1, x0:x1])
     if color == "GRAY":
