@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..reports import VERDICTS, Report, Reports
+from ..reports import VERDICTS, Report, Reports, summary_line
 
 _STYLES = {
     **dict.fromkeys(VERDICTS, "bold red"),
@@ -77,4 +77,4 @@ def say_reports(reports: Reports) -> None:
             rows.append((path, result.verdict, names, failed[0].why if failed else result.note))
     if rows:
         table(("recording", "verdict", "outputs", "why"), rows)
-    say(str(reports).splitlines()[0])
+    say(summary_line(reports))

@@ -16,20 +16,11 @@ from npu_layout import cli
 from npu_layout.arrays.call_sites import call_site
 from npu_layout.cli import track as cli_track
 from tests.support.paths import SAMPLES
-from tests.support.tracked import nothing_is_tracked, touched
+from tests.support.untracked import all_is_put_back, untouched
+
+__all__ = ["all_is_put_back", "untouched"]  # fixtures of every test here
 
 SAMPLE = SAMPLES / "lost_layout.py"
-
-
-@pytest.fixture(scope="module")
-def untouched() -> Any:
-    return touched()
-
-
-@pytest.fixture(autouse=True)
-def all_is_put_back(untouched: Any) -> Any:
-    yield
-    assert nothing_is_tracked(untouched)
 
 
 def test_the_sample_loses_three_times_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
