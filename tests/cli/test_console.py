@@ -60,15 +60,15 @@ def test_a_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    console.say_json({"a": [1, None, "\u00e9"]})
+    console.show_json({"a": [1, None, "\u00e9"]})
     assert json.loads(capsys.readouterr().out) == {"a": [1, None, "\u00e9"]}
     with pytest.raises(ValueError, match="JSON"):  # NaN is no JSON
-        console.say_json(float("nan"))
+        console.show_json(float("nan"))
 
 
 def test_many_reports_end_with_how_many_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    console.say_reports(nl.Reports({"a": "no archive\nat all", "b": "gone"}))
+    console.show_reports(nl.Reports({"a": "no archive\nat all", "b": "gone"}))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["recording", "verdict", "outputs", "why"] and lines[-1] == "2 recordings: 2 error"
-    console.say_reports(nl.Reports({}))
+    console.show_reports(nl.Reports({}))
     assert capsys.readouterr().out == "0 recordings: none\n"

@@ -149,5 +149,5 @@ def test_the_process_is_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_tracebacks_that_refer_to_each_other_end() -> None:
     a, b = ValueError("a"), ValueError("b")
     a.__context__, b.__cause__ = b, a
-    cli_track._cut(a, set())
+    cli_track._trim_tracebacks(a, set())
     assert isinstance(call_site(sys._getframe()), tuple) and isinstance(types.TracebackType, type)

@@ -70,7 +70,7 @@ def test_bad_input() -> None:
     for arguments, options, words in (
         (("NCHW",), {}, "needs a shape"),
         (("NCHW", (1, 3)), {}, "4 axes"),
-        (("NCHW", shape), {"window": (9, 3)}, "leaves"),
+        (("NCHW", shape), {"window": (9, 3)}, "reaches beyond"),
         (("NCHW", shape), {"window": (3, 3, 3)}, "2 axes besides N and C, expected 3"),
         (("NCHW", shape), {"window": (0, 3)}, "1 or more"),
         (("NCHW", shape), {"window": ()}, "got none"),
