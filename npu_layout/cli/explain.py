@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cache-line", type=int, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
     parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)")
     parser.add_argument("--width", type=int, default=1400, help="largest width of the picture in pixels")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours in the terminal")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
 
 
 def run(options: argparse.Namespace) -> int:

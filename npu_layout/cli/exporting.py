@@ -14,7 +14,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RECORDING", help="the recording's folder")
     parser.add_argument("out", metavar="OUT", help="a new folder")
     parser.add_argument("--form", required=True, help="raw, polygraphy or onnx")
-    parser.add_argument("--model", metavar="FILE", help="polygraphy, onnx: write only this model's tensors")
+    parser.add_argument(
+        "--model", metavar="FILE", help="polygraphy, onnx: write only this model's tensors, by its names"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,7 +18,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inputs", metavar="PATH", help="polygraphy: the saved inputs, if they are not in PATH")
     parser.add_argument("--runner", help="polygraphy: the runner whose results are read, if there are several")
     parser.add_argument("--model", metavar="FILE", help="onnx, rknn: the model, for tensors without a name")
-    parser.add_argument("--outputs", type=lambda text: text.split(","), metavar="NAMES", help="rknn: a,b,c")
+    parser.add_argument(
+        "--outputs", type=lambda text: text.split(","), metavar="NAMES", help="rknn: names of the outputs: a,b,c"
+    )
     parser.add_argument("--side", help="rknn: runtime, simulator or golden")
 
 

@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     runs.add_argument("--engine", metavar="MODULE:FACTORY",
                       help="a callable that returns an object with infer and output_specs")  # fmt: skip
     runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
-                      help="no accelerator: simulate one that stores its outputs so (default: int8)")  # fmt: skip
+                      help="no accelerator: simulate one of this layout (default dtype: int8)")  # fmt: skip
     parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
     parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")

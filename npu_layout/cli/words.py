@@ -14,7 +14,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout
+from ..layouts import Layout, is_vendor_name
 from ..support import npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
@@ -50,11 +50,10 @@ def layout(text: str) -> Layout:
         raise NpuLayoutError(f"{text!r}: expected a block's size behind the colon, as in NC1HWC2:16")
     try:
         return Layout(name)
-    except LayoutError as not_a_tag:
-        try:
-            return Layout.named(name, int(block) if block else None)
-        except LayoutError as error:
-            raise not_a_tag if str(error).startswith("unknown") else error from None
+    except LayoutError:
+        if not is_vendor_name(name):
+            raise
+    return Layout.named(name, int(block) if block else None)
 
 
 @_argument

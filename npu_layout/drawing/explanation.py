@@ -191,13 +191,12 @@ def _captions(e: Explanation) -> list[str]:
     spec = e.spec
     lines = [f"offset = {e.formula}"]
     if e.at is not None:
-        lines.append(f"{_index(e.at)} is at {e.place(*e.at).rpartition(' = ')[2]}")
+        lines.append(f"{_index(e.at)} is at {spec.offset(*e.at)}")
     padding = f"{e.padding_bytes} of them padding ({e.padding_percent:.0f} %)" if e.padding else "no padding"
     lines.append(f"{spec.nbytes} bytes, {padding}")
     for r in e.reads:
-        what, _, rest = str(r).partition(": ")
-        first, _, second = rest.partition("; ")
-        lines += [f"{what}: {first};", f"{second}"]
+        read, fetched = r.counts
+        lines += [f"{r.what}: {read};", fetched]
     return lines
 
 

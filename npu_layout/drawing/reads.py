@@ -65,12 +65,18 @@ class Reads:
         """The bytes that are fetched and not used here; a neighbouring read may use them."""
         return self.bytes_fetched - self.bytes_read
 
-    def __str__(self) -> str:
+    @property
+    def counts(self) -> tuple[str, str]:
+        """Two phrases: the elements, runs and cache lines that are read; the bytes that are fetched and wasted."""
         return (
-            f"{self.what}: {_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
-            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes; {self.bytes_fetched} bytes fetched, "
-            f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)"
+            f"{_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
+            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes",
+            f"{self.bytes_fetched} bytes fetched, "
+            f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)",
         )
+
+    def __str__(self) -> str:
+        return f"{self.what}: {'; '.join(self.counts)}"
 
 
 def _count(n: int, what: str) -> str:
