@@ -15,7 +15,7 @@ from tests.support.command_line import ran
 
 
 def test_export_for_a_model(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Then the camera's frame, which the model does not take, is left out, and the names are its own."""
+    """The camera's frame, which is no input of the model, is left out, and the names are the model's."""
     assert ran(capsys, "export", "good", "theirs", "--form", "onnx", "--model", "model.onnx")[0] == 0
     status, _, err = ran(capsys, "import", "theirs", "again", "--model", "model.onnx")
     assert status == 0 and [*nl.Recording.load("again").frames[0].inputs] == ["image"], err

@@ -19,10 +19,10 @@ def board() -> Board:
 
 
 @pytest.mark.parametrize("form", ["raw", "polygraphy", "onnx"])
-@pytest.mark.parametrize("told", [True, False])
-def test_there_and_back(here: Path, board: Board, capsys: pytest.CaptureFixture[str], form: str, told: bool) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_there_and_back(here: Path, board: Board, capsys: pytest.CaptureFixture[str], form: str, named: bool) -> None:
     assert ran(capsys, "export", "good", "theirs", "--form", form)[:2] == (0, "theirs: 4 frames\n")
-    status, out, err = ran(capsys, "import", "theirs", "again", *(["--form", form] if told else []))
+    status, out, err = ran(capsys, "import", "theirs", "again", *(["--form", form] if named else []))
     assert (status, out) == (0, "again: 4 frames\n"), err
     again = nl.Recording.load("again")
     (name,) = again.outputs
@@ -33,7 +33,7 @@ def test_there_and_back(here: Path, board: Board, capsys: pytest.CaptureFixture[
 
 
 def test_specs_of_flat_buffers(here: Path, board: Board, capsys: pytest.CaptureFixture[str]) -> None:
-    """Dumps of flat bytes, and a file that says what they hold."""
+    """Dumps of flat bytes, and a file that describes them."""
     Path("dumps").mkdir()
     for i, (x, answer) in enumerate(zip(board.inputs, board.answers)):
         np.save(f"dumps/image_{i}.npy", x)

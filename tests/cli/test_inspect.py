@@ -30,9 +30,9 @@ def test_inspect(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "4608",
         "4608",
     ]
-    said = json.loads(ran(capsys, "inspect", "good", "--json")[1])
-    assert said["frames"] == 5 and said["specs"]["maps"]["padding"] == 1872 and said["meta"]["preprocess"] == PRE
-    assert [a["name"] for a in said["arrays"]] == ["image", "frame", "maps"]
+    shown = json.loads(ran(capsys, "inspect", "good", "--json")[1])
+    assert shown["frames"] == 5 and shown["specs"]["maps"]["padding"] == 1872 and shown["meta"]["preprocess"] == PRE
+    assert [a["name"] for a in shown["arrays"]] == ["image", "frame", "maps"]
     assert "1x19x12x12" in ran(capsys, "inspect", "model.onnx")[1]
     assert json.loads(ran(capsys, "inspect", "model.onnx", "--json")[1])["tensors"][0] == {
         "kind": "input", "name": "image", "shape": [1, 3, 48, 48], "dtype": "float32",

@@ -65,7 +65,7 @@ def test_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert recording.meta["preprocess"] == PRE and recording.meta["model_sha256"]
     np.testing.assert_array_equal(recording.frames[3].inputs["frame"], picture(3))
     assert ran(capsys, "validate", "new", "model.onnx")[0] == 0
-    # a board of one's own, whose input is pixels; what lies behind the limit is not looked at
+    # a board of one's own, whose input is pixels; what is behind the limit is not read
     Path("images/2.png").write_bytes(b"no image")
     Path("own_board.py").write_text(ENGINES)
     few = ["--limit", "3", "--without-frames", "--note", "by hand"]

@@ -40,7 +40,7 @@ def test_repack(here: Path, capsys: pytest.CaptureFixture[str], dtype: str, raw:
 
 
 def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """To put a file in their place would, for who is root, take away /dev/stdout."""
+    """For root, a file put in their place would remove /dev/stdout."""
     Path("raw.bin").write_bytes(bytes(range(6)))
     how = ["--shape", "2x3", "--from", "NC", "--to", "CN", "--dtype", "uint8", "--force"]
     Path("there").write_bytes(b"old")

@@ -119,10 +119,10 @@ def test_exceptions_are_shown_as_python_would(tmp_path: Path, body: str) -> None
     done = command("script.py", cwd=tmp_path)
     assert done.returncode == plain.returncode == 1 and plain.stderr
 
-    def told(text: str) -> str:
+    def relative(text: str) -> str:
         return text.replace(str(tmp_path) + os.sep, "")
 
-    assert told(done.stderr) == told(plain.stderr)
+    assert relative(done.stderr) == relative(plain.stderr)
     if "if True" not in body:
         assert "kinds of calls" in done.stdout and done.stdout.startswith(plain.stdout)
 

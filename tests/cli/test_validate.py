@@ -43,9 +43,9 @@ def test_validate_many(here: Path, capsys: pytest.CaptureFixture[str], workers: 
 def test_for_machines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["validate", "good", "tree", "damaged", "model.onnx", "--json", "--junit", "report.xml"]
     status, out, err = ran(capsys, *arguments)
-    said = json.loads(out)
-    assert status == 2 and said["command"] == err.strip() == shlex.join(["npu-layout", *arguments])
-    assert {path: r.get("verdict") for path, r in said["recordings"].items()} == {
+    printed = json.loads(out)
+    assert status == 2 and printed["command"] == err.strip() == shlex.join(["npu-layout", *arguments])
+    assert {path: r.get("verdict") for path, r in printed["recordings"].items()} == {
         "good": "match", "tree/right": "match", "tree/wrong": "layout", "damaged": None,
     }  # fmt: skip
     suite = ElementTree.parse("report.xml").getroot()
@@ -55,7 +55,7 @@ def test_for_machines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     error = suite.find("testcase[@classname='damaged']/error")
     assert error is not None and "frame-000002" in str(error.text)
     value = suite.find("properties/property[@name='command']")
-    assert value is not None and value.get("value") == said["command"]
+    assert value is not None and value.get("value") == printed["command"]
 
 
 def test_junit_holds_what_xml_cannot(tmp_path: Path) -> None:

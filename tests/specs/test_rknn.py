@@ -169,7 +169,7 @@ def test_rknn_native_attributes(
 
 
 def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
-    """An RK3588 says for 1000 fp16 values size=2000, size_with_stride=16000; rknn_outputs_get gives 2000 bytes."""
+    """On an RK3588, 1000 fp16 values have size=2000, size_with_stride=16000; rknn_outputs_get returns 2000 bytes."""
     prob = {"dims": [1, 1000, 1, 1], "fmt": "NCHW", "type": "FP16", "size": 2000, "size_with_stride": 16000}
     assert nl.specs.from_rknn(prob).nbytes == 2000
     last = {"dims": [1, 20, 20, 17], "fmt": "NHWC", "type": "INT8", "w_stride": 0, "size_with_stride": 12800}
