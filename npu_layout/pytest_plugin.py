@@ -6,7 +6,6 @@ pytest itself loads ``_npu_layout_pytest``, which imports this module when a tes
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
-from .support import PathLike
+from .support import PathLike, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -149,9 +148,7 @@ class Recordings:
         frames = (f.inputs for f in old) if old is not None else inputs() if callable(inputs) else inputs
         if old is not None:
             about = {**_about(old), **about}
-        partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
+        with whole_folder(folder, replace=True) as partial:
             with Recorder(runs, partial, **about) as recorder:
                 for frame in frames:
                     given = dict(frame) if isinstance(frame, Mapping) else frame
@@ -159,13 +156,6 @@ class Recordings:
                     recorder.infer(given, frame=seen)
             if not recorder.count:
                 raise NpuLayoutError(f"{folder}: there were no inputs to record")
-            before = folder.with_name(f".{folder.name}.{os.getpid()}.before")
-            if folder.exists():
-                folder.rename(before)
-            partial.rename(folder)
-            shutil.rmtree(before, ignore_errors=True)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         self._recorded[str(folder)] = recorder.count
 
     def _engine(self, name: str | None) -> Any:

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, npy_bytes, parsed, whole
+from ..support import PathLike, npy_bytes, parsed, whole, whole_folder
 from .frames import Arrays, Frame
 
 FORMAT = 1
@@ -42,16 +41,11 @@ def new_folder(path: PathLike) -> Iterator[Path]:
     folder = Path(path)
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        partial.rename(folder)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError):
-            error.filename = str(error.filename or folder).replace(str(partial), str(folder))
+        with whole_folder(folder) as partial:
+            yield partial
+    except OSError as error:
+        error.filename = error.filename or str(folder)
         raise
 
 
