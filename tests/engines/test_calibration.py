@@ -27,3 +27,20 @@ def test_calibration_of_nothing_and_of_what_is_not_finite():
     for bad in (np.nan, np.inf):
         with pytest.raises(NpuLayoutError, match="finite"):
             calibrate(np.array([0.0, bad, 1.0]), "int8")
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "scale", "zero_point"),
+    [
+        ([0.0, 255.0], "uint8", 1.0, 0),
+        ([-128.0, 127.0], "int8", 1.0, 0),
+        ([-255.0, -1.0], "uint8", 1.0, 255),  # zero is part of every range
+        ([3.0, 7.5], "uint4", 0.5, 0),
+        ([-4.0, 3.5], "int4", 0.5, 0),
+        ([np.zeros((0, 3)), [-1.0, 0.0], np.full((2, 2), 1.55)], "uint8", 0.01, 100),
+    ],
+)
+def test_scales_and_zero_points_computed_by_hand(values, dtype, scale, zero_point):
+    quantization = calibrate(values, dtype)
+    assert quantization is not None
+    assert float(quantization.scale) == pytest.approx(scale, rel=1e-6) and int(quantization.zero_point) == zero_point

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.recordings import Frame, FramesOnDisk
+from npu_layout.recordings.frames import checked_meta, frame_of, named_specs
 from tests.support.recorded import Engine, image
 
 
@@ -67,3 +69,45 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
     ):
         recorder.infer({"image": image(0)})
     assert len(nl.Recording.load(tmp_path / "run")) == 0
+
+
+def test_runs_on_disk_are_read_one_at_a_time() -> None:
+    spec, reads = nl.TensorSpec((1, 4), "NC", "int8"), []
+
+    def read(i: int) -> Frame:
+        reads.append(i)
+        return Frame({}, {"y": np.full(4 if i < 3 else 5, i, np.int8)})
+
+    runs = FramesOnDisk(4, read, "run {}".format, {"y": spec})
+    assert len(runs) == 4 and not reads
+    assert runs[-2].outputs["y"].tolist() == [2] * 4 and reads == [2]
+    assert [int(run.outputs["y"][0]) for run in runs[2:0:-1]] == [2, 1] and reads == [2, 2, 1]
+    for wrong in (4, -5):
+        with pytest.raises(IndexError, match=f"frame {wrong} of 4"):
+            runs[wrong]
+    with pytest.raises(nl.RecordingError, match="run 3: output 'y': .* 5"):
+        runs[3]
+
+
+def test_specs_by_name() -> None:
+    one, two = (nl.TensorSpec((1, 4), "NC", name=name) for name in "ab")
+    assert named_specs("specs", [one, two]) == named_specs("specs", iter([one, two])) == {"a": one, "b": two}
+    assert named_specs("specs", one) == {"a": one} and named_specs("specs", {"c": two}) == {"c": two}
+
+
+def test_bytes_are_read_by_their_spec() -> None:
+    spec = nl.TensorSpec((1, 2), "NC", "int16", name="y")
+    frame = frame_of({"x": [1, 2]}, {"y": b"\x01\x00\x00\x01"}, {"y": spec}, "run 0")
+    assert frame.outputs["y"].tolist() == [1, 256] and frame.inputs["x"].tolist() == [1, 2]
+    with pytest.raises(nl.RecordingError, match="run 0: input 'x': expected numbers, got 3 bytes and no spec"):
+        frame_of({"x": bytes(3)}, {}, {}, "run 0")
+
+
+def test_meta_is_copied_as_json_has_it() -> None:
+    given = {"preprocess": {"mean": (1, 2)}}
+    meta = checked_meta(given)
+    assert meta == {"preprocess": {"mean": [1, 2]}} and checked_meta(None) == {}
+    meta["preprocess"]["mean"].append(3)
+    assert given == {"preprocess": {"mean": (1, 2)}}
+    with pytest.raises(nl.RecordingError, match="meta: expected a mapping, got list"):
+        checked_meta([])
