@@ -66,10 +66,10 @@ def test_json_that_is_refused(tmp_path: Path, text: str, says: str) -> None:
 
 
 def test_numbers_in_names_are_sorted_by_value() -> None:
-    names = ["f1", "f2", "f10", "f010b", "f10b", "g0"]
+    names = ["f1", "f2", "f010", "f10", "f10b", "g0"]
     mixed = names[:]
     random.Random(0).shuffle(mixed)
-    assert sorted(mixed, key=natural) == ["f1", "f2", "f10", "f010b", "f10b", "g0"]
+    assert sorted(mixed, key=natural) == names
     assert natural("frame2") < natural("frame10") and "frame2" > "frame10"
 
 
@@ -92,7 +92,8 @@ def test_an_import_reads_when_it_is_asked() -> None:
     reads.clear()
     got = recording.frames[2].outputs["y"]
     assert reads == [2] and got.flags.c_contiguous and got.tolist() == arrays[2].tolist()
-    assert recording.specs == {"y": nl.TensorSpec((2, 3), "NC", name="y")} and recording.meta["source"]["form"] == "own"
+    assert recording.specs == {"y": nl.TensorSpec((2, 3), "NC", name="y")}
+    assert recording.meta == {"source": {"form": "own"}}
     arrays[1] = arrays[1].astype(np.float64)
     with pytest.raises(
         nl.RecordingError, match=r"run 1: output 'y' is float64 of \(2, 3\); in the first frame it is f"

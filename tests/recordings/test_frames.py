@@ -85,7 +85,7 @@ def test_runs_on_disk_are_read_one_at_a_time() -> None:
     for wrong in (4, -5):
         with pytest.raises(IndexError, match=f"frame {wrong} of 4"):
             runs[wrong]
-    with pytest.raises(nl.RecordingError, match="run 3: output 'y': .* 5"):
+    with pytest.raises(nl.RecordingError, match=r"run 3: output 'y': .* 5"):
         runs[3]
 
 
