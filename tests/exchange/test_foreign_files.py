@@ -21,13 +21,13 @@ def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
     (home / "inner").symlink_to(home / "a.bin")
     (home / "outer").symlink_to(outside)
     assert read_bytes(home / "a.bin", home) == read_bytes(home / "inner", home) == b"1234"
-    assert read_bytes(home / "a.bin", home, takes=(4, "a tensor")) == b"1234"
+    assert read_bytes(home / "a.bin", home, expected=(4, "a tensor")) == b"1234"
     for file, more, says in (
         ("outer", {}, "outer: leaves the folder"),
         ("../outside.bin", {}, "leaves the folder"),
         ("never", {}, "never: expected a file, got nothing"),
         (".", {}, "expected a file, got another kind"),
-        ("a.bin", {"takes": (5, "heat")}, "a.bin: 4 bytes; expected 5 for heat"),
+        ("a.bin", {"expected": (5, "heat")}, "a.bin: 4 bytes; expected 5 for heat"),
         ("never", {"where": "output 'y'"}, "output 'y': expected a file"),
     ):
         with pytest.raises(nl.RecordingError, match=says):

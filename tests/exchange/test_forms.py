@@ -30,10 +30,10 @@ def test_what_is_asked_wrongly(tmp_path: Path) -> None:
     assert all(form.help for form in exchange.FORMS.values())
     for attempt, says in (
         (lambda: exchange.load(tmp_path, form="tflite"), "form 'tflite': expected one of raw, polygraphy, onnx, rknn"),
-        (lambda: exchange.load(tmp_path, form="raw", runner="x"), "form 'raw' takes no runner; it takes specs, desc"),
+        (lambda: exchange.load(tmp_path, form="raw", runner="x"), "form 'raw' accepts no runner; it accepts specs"),
         (lambda: exchange.load(tmp_path / "never"), "never: expected a file or a folder, got nothing"),
         (lambda: exchange.load(tmp_path / "a\0b"), "a\0b"),
-        (lambda: exchange.load(tmp_path), "form cannot be told; give form=. raw: a folder of"),
+        (lambda: exchange.load(tmp_path), "form is not recognised; give form=. raw: a folder of"),
         (
             lambda: exchange.save(recording(), tmp_path / "x", form="rknn"),
             "cannot be written; expected one of raw, poly",

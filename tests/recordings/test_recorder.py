@@ -120,9 +120,9 @@ def test_inputs_by_the_names_of_input_specs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (lambda both: both[:1], "frame 0: the engine gave 1 outputs, expected 2, as its output_specs: heat, boxes"),
-        (lambda both: [*both, both[0]], "gave 3 outputs, expected 2"),
-        (lambda both: None, "gave 1 outputs, expected 2"),
+        (lambda both: both[:1], "frame 0: the engine returned 1 outputs, expected 2, as its output_specs: heat, boxes"),
+        (lambda both: [*both, both[0]], "returned 3 outputs, expected 2"),
+        (lambda both: None, "returned 1 outputs, expected 2"),
         (lambda both: [None, both[1]], "output 'heat': expected numbers, got dtype object"),
         (lambda both: {"heat": bytes(3), "boxes": both[1]}, "output 'heat': buffer has 3 bytes"),
         (lambda both: {"mask": bytes(3)}, "output 'mask': expected numbers, got 3 bytes and no spec"),
@@ -200,7 +200,7 @@ def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
     assert noted({"color": "GRAY", "mean": 128}) == {"color": "GRAY", "mean": 128}
     assert noted({}) == {}
     for wrong, says in (
-        ({"colour": "RGB"}, "'colour' is no argument of Preprocessor; it takes resize, interpolation, source, color"),
+        ({"colour": "RGB"}, "'colour' is no argument of Preprocessor; it accepts resize, interpolation, source, color"),
         ({"color": "rgb"}, "color: expected one of BGR, RGB, GRAY, got 'rgb'"),
         ({"resize": "fit"}, "resize: expected one of letterbox"),
         ({"mean": [1, 2]}, "mean: expected 1 or 3 finite numbers"),

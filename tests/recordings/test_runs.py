@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.recordings import Frame, FramesOnDisk
-from npu_layout.recordings.frames import checked_meta, frame_of, named_specs
+from npu_layout.recordings import Frame, RunsOnDisk
+from npu_layout.recordings.runs import checked_meta, named_specs, run_of
 from tests.support.recorded import Engine, image
 
 
@@ -78,7 +78,7 @@ def test_runs_on_disk_are_read_one_at_a_time() -> None:
         reads.append(i)
         return Frame({}, {"y": np.full(4 if i < 3 else 5, i, np.int8)})
 
-    runs = FramesOnDisk(4, read, "run {}".format, {"y": spec})
+    runs = RunsOnDisk(4, read, "run {}".format, {"y": spec})
     assert len(runs) == 4 and not reads
     assert runs[-2].outputs["y"].tolist() == [2] * 4 and reads == [2]
     assert [int(run.outputs["y"][0]) for run in runs[2:0:-1]] == [2, 1] and reads == [2, 2, 1]
@@ -97,10 +97,10 @@ def test_specs_by_name() -> None:
 
 def test_bytes_are_read_by_their_spec() -> None:
     spec = nl.TensorSpec((1, 2), "NC", "int16", name="y")
-    frame = frame_of({"x": [1, 2]}, {"y": b"\x01\x00\x00\x01"}, {"y": spec}, "run 0")
+    frame = run_of({"x": [1, 2]}, {"y": b"\x01\x00\x00\x01"}, {"y": spec}, "run 0")
     assert frame.outputs["y"].tolist() == [1, 256] and frame.inputs["x"].tolist() == [1, 2]
     with pytest.raises(nl.RecordingError, match="run 0: input 'x': expected numbers, got 3 bytes and no spec"):
-        frame_of({"x": bytes(3)}, {}, {}, "run 0")
+        run_of({"x": bytes(3)}, {}, {}, "run 0")
 
 
 def test_meta_is_copied_as_json_has_it() -> None:
