@@ -8,12 +8,12 @@
     simulator/npy/NAME.npy   the quantised model's on the PC, as real values
     runtime/npy/NAME.npy     the board's, if accuracy_analysis was given a target
 
-Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/data/rknn_snapshot is one).
-Values there are logical tensors: the network's own shape (NCHW), float32 or an integer type the network itself has;
-layouts, scales and zero points are not recorded. NAME is the layer's name with / and : replaced, so two layers can
-share a file; one that does is refused, because only the last written is there. That the board's values are in runtime/npy is
-known from a traceback of version 2.1.0 (github.com/airockchip/rknn-toolkit2/issues/118); nobody looked inside, so the
-files are expected to have names as the others have, and golden's shapes. The text dumps beside npy are not read.
+Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/data/rknn_snapshot is one). Values
+there are logical tensors: the network's own shape (NCHW), float32 or an integer type the network itself has; layouts,
+scales and zero points are not recorded. NAME is the layer's name with / and : replaced, so two layers can share a file;
+one that does is refused, because only the last written is there. That the board's values are in runtime/npy is known
+from a traceback of version 2.1.0 (github.com/airockchip/rknn-toolkit2/issues/118); nobody looked inside, so the files
+are expected to have names as the others have, and golden's shapes. The text dumps beside npy are not read.
 """
 
 from __future__ import annotations

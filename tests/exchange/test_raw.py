@@ -156,7 +156,7 @@ def test_raw_folders_that_are_not_whole(tmp_path: Path) -> None:
         "meta": ({**both, "meta": 3}, whole, "meta: expected an object"),
         "infinite": ({**both, "meta": {"x": float("inf")}}, whole, r"spec\.json: meta"),
         "inputs": ({**both, "inputs": {"x": {}}}, whole, "input 'x': give its file; nothing"),
-        "bare": ({**both, "inputs": {"x": {"file": "y_*.bin"}}}, whole, "bytes alone; give its shape"),
+        "bare": ({**both, "inputs": {"x": {"file": "y_*.bin"}}}, whole, "only bytes; give its shape"),
         "two": ({"outputs": {"y": tensor}}, {"y__bin": bytes(4), "y__npy": bytes(4)}, r"y\.bin and y\.npy"),
         "slash": ({"outputs": {"a/b": tensor}}, whole, "give its file"),
         "star": (
