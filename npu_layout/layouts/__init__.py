@@ -10,7 +10,7 @@ from .planning import Affine, Plan, affine_copy, plan
 from .repacking import repack
 from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
 from .storage import Storage
-from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED
+from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED, is_vendor_name
 
 __all__ = [
     "BY_RANK",
@@ -37,6 +37,7 @@ __all__ = [
     "check_extents",
     "check_out",
     "distinct",
+    "is_vendor_name",
     "logical_shape",
     "moving_axes",
     "near",

@@ -194,6 +194,11 @@ def vendor_name(name: str) -> Name | None:
     return NAMED.get(_key(name))
 
 
+def is_vendor_name(name: str) -> bool:
+    """Return whether a vendor uses this name, also if it stands for no single layout."""
+    return _key(name) in SHAPE_DEPENDENT or vendor_name(name) is not None
+
+
 def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
     """Return the tag and the axes (None: default) of a vendor's name; arguments and errors as Layout.named."""
     if not isinstance(name, str):
