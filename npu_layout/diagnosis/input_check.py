@@ -1,4 +1,4 @@
-"""Whether a recorded input is what the recording's preprocess makes of the camera's frame, or what else makes it."""
+"""Check whether a recorded input is what the recording's preprocess makes of the camera's frame."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from .input_pairs import Pair
 from .input_variants import How, image_channels
 from .verdict import Judgement
 
-_SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
-_EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
+_SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
+_EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 _BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 _REACH = 2  # frames before and after
+_FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
+_COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
@@ -44,11 +46,11 @@ class InputReport:
     fix
         The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
-        The evidence, in a sentence.
+        The evidence and how to fix it, in sentences.
     spec
         Its TensorSpec, as declared or as the model reads it.
     frames
-        The numbers of the frames that were looked at.
+        The numbers of the frames that were checked.
     """
 
     name: str
@@ -157,9 +159,9 @@ class _Seen(NamedTuple):
 
 
 def _found(seen: _Seen, how: How) -> Judgement | None:
-    """Return what is found, or None.
+    """Return the judgement of the input, or None.
 
-    If neither mean nor std is declared, any usual ones are accepted, and nothing is stated against others.
+    If neither mean nor std is declared, any usual ones are accepted, and others are not judged.
     """
     pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
@@ -181,9 +183,9 @@ class _Tried(NamedTuple):
 
 
 def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
-    """Return whether the recorded inputs are what was declared, and if not, what they are.
+    """Return whether the recorded inputs are as declared, and if not, how they were made.
 
-    base: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong.
+    base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong.
     """
     numbers = [pair.number for pair in pairs]
     frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}"
@@ -191,24 +193,35 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     offs = [pair.off(m) for pair, m in zip(pairs, made)]
     declared = max(offs)
     if declared <= _SAME:
-        return Judgement("match", None, f"It is what preprocess= makes of the frame ({frames} made again).")
+        return Judgement(
+            "match", None, f"The recorded input is what preprocess= makes of the frame ({frames} made again)."
+        )
     off_by = f"{_pixels(pairs, declared)} pixel values"
     formulas, others = _tried(pairs, base, scaled)
-    spread = _NEAR * _spread(pairs, made, formulas)
+    resized = _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is not None])
+    spread = max(resized, _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is None]))
     contrast = max(pair.contrast for pair in pairs)
     best = _best(formulas, others, max(_SAME, min(spread, _BETTER * declared)), _EXPLAINED * contrast)
     if best is not None:
-        by = f"{_pixels(pairs, best.off)} pixel values off in {frames}, and {off_by} from what was declared"
-        why = f"{_WRONG}: it is what {best.change.words} makes ({by})."
-        return Judgement(best.change.verdict, _usable(pairs[0].spec, best.change.how), why)
+        by = f"within {_pixels(pairs, best.off)} pixel values in {frames}; as declared, it differs by {off_by}"
+        usable = _usable(pairs[0].spec, best.change.how)
+        return Judgement(
+            best.change.verdict,
+            usable,
+            f"{_WRONG}: it is what {best.change.words} makes ({by}).",
+            _COMPARE if usable is None else _FIX,
+        )
     nearest = min(tried.off for tried in formulas)
     if declared <= spread or nearest <= _SAME:
-        most = f"other interpolations and JPEG by up to {_pixels(pairs, spread)}"
-        why = "It is what preprocess= makes of the frame, but for the formula that resizes, or for JPEG: it differs by"
+        is_resize = declared <= resized or nearest <= _SAME
+        except_for = "the resize formula" if is_resize else "a loss as JPEG's"
+        most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
+        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
+        why = f"The recorded input is what preprocess= makes of the frame, except for {except_for}: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).")
+    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", _COMPARE)
     clamped = max(pair.at_ends for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 

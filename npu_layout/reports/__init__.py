@@ -1,10 +1,10 @@
-"""What a person reads of a validation: text, JSON, a page with pictures, JUnit.
+"""The results of a validation for people and tools: text, JSON, a page with pictures, JUnit.
 
 Imports diagnosis, comparison, engines, buffers, layouts, kernels (their name) and support.
 """
 
-from .collection import Reports
+from .collection import Reports, summary_line
 from .junit import write_junit
 from .report import VERDICTS, Exhibit, OutputReport, Report
 
-__all__ = ["VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "write_junit"]
+__all__ = ["VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]
