@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.cli.console import say_reports
+from npu_layout.cli.console import show_reports
 from npu_layout.diagnosis.input_check import recorded_inputs
 from npu_layout.pytest_plugin import assert_matches
 from npu_layout.reports.junit import write_junit
@@ -215,7 +215,7 @@ def test_the_report_is_false_and_says_so_everywhere(
     failure = suite.find("testcase[@name='input image']/failure")
     assert [suite.get(k) for k in ("tests", "failures", "errors")] == ["2", "1", "0"]
     assert failure is not None and says in str(failure.get("message"))
-    say_reports(reports)
+    show_reports(reports)
     assert "input image" in (out := capsys.readouterr().out) and says in out
 
 
