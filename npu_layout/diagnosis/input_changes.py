@@ -1,4 +1,4 @@
-"""What is often done to a camera's frame other than declared: each as the input that it makes, in words, with its fix."""
+"""What is often done to a frame other than declared: the input that it makes, in words, and its fix."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
     judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", _COMPARE)
-    clamped = max(pair.at_ends for pair in pairs)
+    clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 
 
@@ -231,10 +231,8 @@ def _pixels(pairs: Sequence[Pair], steps: float) -> str:
 
 
 def _clamped(share: float) -> str:
-    return (
-        f"{100 * share:.0f} % of its values are at the ends of the range that its quantization can store: were mean "
-        "and std applied, and the quantization that was declared?"
-    )
+    what = f"{100 * share:.0f} % of its values are at the upper end of the range that its quantization can store"
+    return f"{what}, as with mean and std forgotten, or with another quantization than declared."
 
 
 def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried], list[_Tried]]:

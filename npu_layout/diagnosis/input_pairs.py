@@ -1,4 +1,4 @@
-"""A camera's frame beside the input that was recorded for it: what else it can be made into, and how far off that is."""
+"""A camera's frame beside the input recorded for it: what else it can be made into, and how far off that is."""
 
 from __future__ import annotations
 
@@ -120,10 +120,8 @@ class Pair:
         return float((values - values.mean(dtype=np.float64)).std(dtype=np.float64))
 
     @property
-    def at_ends(self) -> float:
-        """Share of the recorded values at the ends of what the input can store; 0 for floats."""
+    def at_top(self) -> float:
+        """Share of the recorded values at the highest that the input can store; 0 for floats."""
         if self.spec.quantization is None:
             return 0.0
-        low, high = ends(self.spec)
-        stored = self._stored(self.recorded)
-        return float(((stored < low + 0.5) | (stored > high - 0.5)).mean())
+        return float((self._stored(self.recorded) > ends(self.spec)[1] - 0.5).mean())
