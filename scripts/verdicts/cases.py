@@ -251,7 +251,8 @@ def build(case: Case) -> Planted:
     for name in outputs:
         holds = names.get(name, name)
         planted = everywhere or name in names or (one_output and name == chosen)
-        true, declared = _specs(scene, Port(holds, model.outputs[holds], *(ends * fault.clipped for ends in model.ranges[holds])), planted)
+        low, high = (ends * fault.clipped for ends in model.ranges[holds])
+        true, declared = _specs(scene, Port(holds, model.outputs[holds], low, high), planted)
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
         values = [y[holds] if moved is None else y[holds][:, moved] for y in device]
