@@ -131,7 +131,8 @@ static int64_t tile_extent(const Convert *c, int i, int64_t rows_n, int64_t row_
 
 /* The move between a tile on the bench and where it comes from or goes to. */
 static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size, int scatters, Move *move) {
-    Box box = {.count = 0};
+    Box box;
+    box_clear(&box);
     int64_t step = size;
     for (int i = c->box.count - 1; i >= c->box.count - c->inner; --i) {
         const int64_t n = tile_extent(c, i, rows_n, row_n);
@@ -242,8 +243,8 @@ static int64_t least_in_place(const Arithmetic *a, int constant) {
 }
 
 static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
-    *box = *asked;
-    box->count = 0;
+    box_clear(box);
+    box->src = asked->src, box->dst = asked->dst, box->param = asked->param;
     for (int i = 0; i < asked->count; ++i) {
         Loop k = asked->loops[i];
         if (k.d < 0) box_flip(box, &k);

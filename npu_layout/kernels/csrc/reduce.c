@@ -119,7 +119,8 @@ static void tile_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch,
         slot = m->planned++ % 4;
         if (m->planned > 4) m->planned = 4 + m->planned % 4;
         memcpy(m->key[slot], key, sizeof key);
-        Box box = {0, {{0, 0, 0, 0}}, 0, 0, 0};
+        Box box;
+        box_clear(&box);
         const Loop loops[3] = {{channels, step, pitch, 0},
                                {rows, in ? t->rows.s : t->rows.d, row * size, 0},
                                {row, in ? t->row.s : t->row.d, size, 0}};
