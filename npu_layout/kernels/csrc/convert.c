@@ -160,7 +160,7 @@ typedef struct {
     const Convert *c;
     const Arithmetic *a;
     Bench bench;
-    int64_t expanded[3]; /* what the bench holds the parameters of */
+    int64_t expanded[3]; /* whose parameters are on the bench: see row_of */
     Row row;
     int64_t odd_n[2]; /* what the following move: the last tile that is not whole */
     Move odd_gather, odd_scatter;

@@ -19,7 +19,7 @@ typedef struct {
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
-    const Product *products; /* as products_of has found them; or NULL */
+    const Product *products; /* as products_of returns them; or NULL */
 } Arithmetic;
 
 /* How a conversion is done: tile by tile. DIRECT: what is converted is in the same order on both sides. GATHER: it is

@@ -13,7 +13,7 @@ typedef struct {
     Movers movers;
 } ArgmaxBench;
 
-/* Whether the source holds planes that are worth to be read there. */
+/* Whether the source contains planes that are worth reading there. */
 static int has_planes(const Reduction *r, const Box *box) {
     const Loop inner = box->loops[box->count - 1];
     const int size = dtype_size[r->type];
