@@ -547,6 +547,7 @@ def test_a_reader_who_has_seen_enough(here: Path) -> None:
     assert process.returncode == 141 and err == "npu-layout inspect good\n"
 
 
+@pytest.mark.alone
 def test_ctrl_c(here: Path, board: Board) -> None:
     for i in range(40):
         board.recording().save(f"many/{i}")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from npu_layout.cli.command import VERBS, parser
 
 ASKED = """
@@ -36,6 +38,7 @@ def test_a_verbs_help_loads_that_verb() -> None:
         assert loaded(verb, "--help") & modules == {f"npu_layout.cli.{verb}"}
 
 
+@pytest.mark.alone
 def test_help_costs_little_more_than_the_import() -> None:
     def seconds(code: str) -> float:
         start = time.perf_counter()
