@@ -1,6 +1,6 @@
-"""What pytest loads in every run: options and a fixture.
+"""Options and a fixture that pytest loads in every run.
 
-It lies beside the package, because to import a module of the package is to import numpy, and most runs of pytest have
+It is beside the package, because to import a module of the package is to import numpy, and most runs of pytest have
 nothing to do with it.
 """
 

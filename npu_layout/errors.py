@@ -1,4 +1,4 @@
-"""The errors of npu_layout. Each is a ValueError, so a caller that knows nothing of them still catches them."""
+"""The errors of npu_layout. Each is a ValueError, so that callers that do not know these classes catch them too."""
 
 
 class NpuLayoutError(ValueError):
@@ -6,7 +6,7 @@ class NpuLayoutError(ValueError):
 
 
 class LayoutError(NpuLayoutError):
-    """A layout, shape, storage shape or stride that cannot be, or an operation that a layout does not allow."""
+    """A layout, shape, storage shape or stride that is not possible, or an operation that a layout does not allow."""
 
 
 class BufferSizeError(NpuLayoutError):
@@ -18,4 +18,4 @@ class RecordingError(NpuLayoutError):
 
 
 class NoDeviceError(NpuLayoutError):
-    """The accelerator is not here: what an engine's factory raises so that its tests are skipped and not failed."""
+    """The machine has no accelerator; an engine's factory raises it, so that tests are skipped instead of failed."""

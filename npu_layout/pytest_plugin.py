@@ -1,4 +1,4 @@
-"""In pytest: recordings as fixtures, and a failure that says what is wrong instead of dumping arrays.
+"""For pytest: recordings as fixtures, and an assertion whose failure is a verdict instead of two dumped arrays.
 
 pytest itself loads ``_npu_layout_pytest``, which imports this module when a test asks for a recording.
 """
@@ -6,7 +6,6 @@ pytest itself loads ``_npu_layout_pytest``, which imports this module when a tes
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
-from .support import PathLike
+from .support import PathLike, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -38,7 +37,7 @@ def assert_matches(
 ) -> Report:
     """Assert that a recording, or the one in a folder, matches the model.
 
-    The AssertionError's text is the Report. Relative paths are looked for beside the file that calls, then in the
+    The AssertionError's text is the Report. Relative paths are searched beside the calling file, then in the
     working directory. Arguments and other errors are those of `validate`; returns the Report.
     """
     __tracebackhide__ = True
@@ -62,7 +61,7 @@ def assert_matches(
 
 
 def _beside(folder: Path, path: PathLike) -> PathLike:
-    """Where `path` is: as short as it can be said from here; below `folder`, and whole, where it is nowhere."""
+    """Return where `path` is, relative to the working directory if it was relative; below `folder` if it is nowhere."""
     near = folder / path
     if near.exists():
         return near if os.path.isabs(path) else os.path.relpath(near)
@@ -72,12 +71,12 @@ def _beside(folder: Path, path: PathLike) -> PathLike:
 class Recordings:
     """The fixture ``npu_recording``.
 
-    pytest makes it of its `config`, the file of the `test`, and what was `recorded` with which `engines` before.
+    pytest makes it from its `config`, the file of the `test`, and what was `recorded` with which `engines` before.
     Recordings are in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
-    file. A plain run reads them and writes nothing. ``--npu-record`` records those that are missing, ``--npu-update``
-    all that the tests ask for, with the engine of ``npu_engine``, ``package.module:factory`` (see
-    npu_layout.factories.engine_named); where the factory says that its accelerator is not here, the test is skipped.
-    What goes wrong (NpuLayoutError) fails the test with its sentence.
+    file. A plain run of pytest reads them and writes nothing. ``--npu-record`` records those that are missing,
+    ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, ``package.module:factory`` (see
+    npu_layout.engines.engine_named). If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
+    fails the test with its message.
 
     Attributes
     ----------
@@ -103,17 +102,17 @@ class Recordings:
     ) -> Recording:
         """Return the recording `name`.
 
-        inputs: what is recorded, a frame each: an array, or {name: array} ("frame": the camera's); a function that
-        gives them is called only when they are needed. None: an update runs the recorded inputs again. engine: in place
-        of npu_engine. about: what `Recorder` takes beside engine and folder (preprocess, model, note, ...). Errors are
-        those of `Recorder` and `Recording.load`, as failures of the test.
+        inputs: those of each run, an array, or {name: array} ("frame": the camera's); a function that returns them is
+        called only if they are needed. None: an update runs the recorded inputs again. engine: replaces npu_engine.
+        about: the arguments of `Recorder` after engine and folder (preprocess, model, note, ...). Errors are those of
+        `Recorder` and `Recording.load`, as failures of the test.
         """
         __tracebackhide__ = True
         import pytest
 
         try:
             folder = self._place(name)
-            if self._is_asked_for(folder):
+            if self._is_to_be_recorded(folder):
                 self._record(folder, inputs, engine, about)
             return Recording.load(folder)
         except NpuLayoutError as error:
@@ -128,7 +127,7 @@ class Recordings:
             raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
         return folder
 
-    def _is_asked_for(self, folder: Path) -> bool:
+    def _is_to_be_recorded(self, folder: Path) -> bool:
         option = self._config.getoption
         if str(folder) in self._recorded:
             return False
@@ -139,7 +138,7 @@ class Recordings:
         raise NpuLayoutError(f"there is no recording {folder}; --npu-record makes it where the accelerator is")
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
-        """Record what replaces the recording before when it is whole."""
+        """Record it; a recording that is there is replaced when the new one is complete."""
         if folder.exists() and not (folder / "recording.json").exists():
             raise NpuLayoutError(f"{folder} is no recording; nothing is written over it")
         old = Recording.load(folder) if folder.exists() and inputs is None else None
@@ -149,9 +148,7 @@ class Recordings:
         frames = (f.inputs for f in old) if old is not None else inputs() if callable(inputs) else inputs
         if old is not None:
             about = {**_about(old), **about}
-        partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
+        with whole_folder(folder, replace=True) as partial:
             with Recorder(runs, partial, **about) as recorder:
                 for frame in frames:
                     given = dict(frame) if isinstance(frame, Mapping) else frame
@@ -159,13 +156,6 @@ class Recordings:
                     recorder.infer(given, frame=seen)
             if not recorder.count:
                 raise NpuLayoutError(f"{folder}: there were no inputs to record")
-            before = folder.with_name(f".{folder.name}.{os.getpid()}.before")
-            if folder.exists():
-                folder.rename(before)
-            partial.rename(folder)
-            shutil.rmtree(before, ignore_errors=True)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         self._recorded[str(folder)] = recorder.count
 
     def _engine(self, name: str | None) -> Any:
@@ -180,13 +170,13 @@ class Recordings:
 
 def _about(old: Recording) -> dict[str, Any]:
     inputs = old.frames[0].inputs if len(old) else {}
-    said: dict[str, Any] = {key: old.meta[key] for key in ("preprocess", "note") if key in old.meta}
-    return {**said, "input_specs": [old.specs[name] for name in inputs if name in old.specs]}
+    noted: dict[str, Any] = {key: old.meta[key] for key in ("preprocess", "note") if key in old.meta}
+    return {**noted, "input_specs": [old.specs[name] for name in inputs if name in old.specs]}
 
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Modules of the project's own folder, as under python -m pytest."""
+    """Make modules of the project's own folder importable, as python -m pytest does."""
     sys.path.insert(0, str(folder))
     try:
         yield

@@ -209,7 +209,7 @@ def test_other_errors_are_short_too(project: pytest.Pytester, board: Board) -> N
 
 @pytest.mark.parametrize(
     "factory, says",
-    [("absent", "no driver"), ("none", "*the factory gave None*")],
+    [("absent", "no driver"), ("none", "*the factory returned None*")],
 )
 def test_skipped_where_the_board_is_absent(project: pytest.Pytester, factory: str, says: str) -> None:
     wrote(project)

@@ -1,4 +1,4 @@
-"""Whose code made a call: the line of the user's own code, and the library's line below it."""
+"""Find the line that made a call: in the user's own code, and in the library below it, if there is one."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _ROOTS = [
 ]
 
 
-def call_site(frame: types.FrameType | None) -> tuple[str, int, str] | None:
+def call_site(level: types.FrameType | None) -> tuple[str, int, str] | None:
     """Return the file and line of the code that called, and the library's file and line, if one is in between.
 
     None if npu_layout itself called.
     """
     nearest = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
+    while level is not None:
+        file = level.f_code.co_filename
         owner = owner_of(file)
         if owner == "ours":
             break
         if owner == "user":
-            return file, frame.f_lineno, nearest
+            return file, level.f_lineno, nearest
         if owner == "library" and not nearest:
-            nearest = f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
+            nearest = f"{file}:{level.f_lineno}"
+        level = level.f_back
     file, _, line = nearest.rpartition(":")
-    return (file, int(line), "") if frame is None and file else None
+    return (file, int(line), "") if level is None and file else None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -27,7 +27,7 @@ from ..layouts import (
     as_layout,
     bind_span,
     moving_axes,
-    plan,
+    plan_move,
     span_of,
 )
 from ..support import array_of
@@ -274,7 +274,7 @@ def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.nd
         else:
             _move(order.layout, x.shape, known, x.itemsize).run(known.flat(x), target.reshape(-1))
         result = target.transpose(order.back)
-    watcher = _repack_watcher  # another thread may take it away
+    watcher = _repack_watcher  # another thread may remove it
     if watcher is not None:
         watcher(x, result)
     return result
@@ -284,4 +284,4 @@ def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.nd
 def _move(layout: Layout, shape: Shape, known: Span, itemsize: int) -> Plan:
     """Return the plan from an array's memory to `layout`."""
     source = bind_span(Layout.plain(layout.axes), shape, shape, known)
-    return plan(source, Storage.bind(layout, shape), f"V{itemsize}", f"V{itemsize}")
+    return plan_move(source, Storage.bind(layout, shape), f"V{itemsize}", f"V{itemsize}")

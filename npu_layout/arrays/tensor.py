@@ -195,7 +195,7 @@ def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
 def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
     """Return the first Tensor with as many axes as the result of a ufunc.
 
-    None if there is none, or if an array of another library takes part, which may handle the ufunc.
+    None if there is none, or if an argument is an array of another library, which may handle the ufunc.
     """
     for x in inputs:
         if not isinstance(x, Tensor) and type(x) is not np.ndarray and hasattr(type(x), "__array_ufunc__"):

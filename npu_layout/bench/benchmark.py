@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         from rich.progress import track
         from rich.table import Table
     except ImportError:
-        print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or rich alone, for ours and numpy)")
+        print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or only rich, for ours and numpy)")
         return 2
     console = Console()
     if not console.is_terminal:  # wide enough for whole rows

@@ -313,5 +313,5 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the case of every row; each is made when it is asked for."""
+    """Yield the case of every row; each is made when it is needed."""
     return (Case(*row) for row in _ROWS)

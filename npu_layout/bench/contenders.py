@@ -94,7 +94,7 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
         "peaks": (None, kernels.peaks, x, case.threshold),
     }
     operator, kernel, *arguments = calls[case.kind]
-    asked: dict[str, tuple[Any, ...]] = {
+    required: dict[str, tuple[Any, ...]] = {
         "argmax": (channels, dtype),
         "top_k": (channels, dtype),
         "softmax": (last.ndim - 1, channels, dtype, 1.0, 0.0),
@@ -109,7 +109,9 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
         return run
 
     mine = reduction(None) if operator is None else lambda: (operator(x, out=target), out)[1]
-    paths = paths_of(case.kind, *arguments, *asked[case.kind]) if case.kind in asked else [case.kind]  # the only one
+    paths = (
+        paths_of(case.kind, *arguments, *required[case.kind]) if case.kind in required else [case.kind]
+    )  # the only one
     return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}, paths
 
 

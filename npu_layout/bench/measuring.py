@@ -19,7 +19,7 @@ from .peers import Call
 
 WARM_UP = 5  # calls of each before the first that is timed
 MANY_TURNS = 20  # if so many calls take longer than there is time, a turn is one call that is not timed and one that is
-LEAST = 3  # turns of each, however long they take
+LEAST = 3  # turns of each, however slow they are
 TURN = 3  # else a turn is so many calls that are not timed, and at least as many that are
 
 

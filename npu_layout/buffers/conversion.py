@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Plan, check_out
-from ..layouts import plan as cached_plan
+from ..layouts import Affine, Plan, check_out, plan_move
 from .spec import TensorSpec
-from .unpacking import quantized_axis
+from .stored import StoredTensor
 
 
 class Conversion:
@@ -114,36 +113,36 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
     shapes = [dict(zip(spec.axes, spec.shape)) for spec in (source, target)]
     if shapes[0] != shapes[1]:
         raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
-    affine = _arithmetic(source, target)
+    affine = _arithmetic(source._tensor, target._tensor)
     names = source.element.kernel, target.element.kernel
-    return Conversion(source, target, cached_plan(source.storage, target.storage, *names, affine))
+    return Conversion(source, target, plan_move(source.storage, target.storage, *names, affine))
 
 
-def _arithmetic(source: TensorSpec, target: TensorSpec) -> Affine | None:
+def _arithmetic(source: StoredTensor, target: StoredTensor) -> Affine | None:
     given, wanted = source.quantization, target.quantization
     from_kind, to_kind = source.element.unpacked.kind, target.element.unpacked.kind
-    same = source.dtype == target.dtype and _means(source) == _means(target)
+    same = source.element.name == target.element.name and _means(source) == _means(target)
     if wanted is None or (given is None and from_kind != "f") or same:
         if to_kind != "f" and not np.can_cast(source.element.unpacked, target.element.unpacked, "safe"):
             raise NpuLayoutError(
                 f"plan: {source.describe()} does not fit {target.describe()} without losing values; "
-                f"expected a quantization, or a dtype that represents {source.dtype}"
+                f"expected a quantization, or a dtype that represents {source.element.name}"
             )
-        return None if given is None or to_kind != "f" else given.affine(quantized_axis(source), to_stored=False)
-    stored = wanted.affine(quantized_axis(target), to_stored=True)
+        return None if given is None or to_kind != "f" else given.affine(source.quantized_axis, to_stored=False)
+    stored = wanted.affine(target.quantized_axis, to_stored=True)
     if given is None:
         return stored
-    if given.axis is not None and wanted.axis is not None and quantized_axis(source) != quantized_axis(target):
+    if given.axis is not None and wanted.axis is not None and source.quantized_axis != target.quantized_axis:
         raise LayoutError(
-            f"plan: {source.describe()} is quantised along {quantized_axis(source)} and {target.describe()} along "
-            f"{quantized_axis(target)}; expected one axis"
+            f"plan: {source.describe()} is quantised along {source.quantized_axis} and {target.describe()} along "
+            f"{target.quantized_axis}; expected one axis"
         )
-    real = given.affine(quantized_axis(source), to_stored=False)
+    real = given.affine(source.quantized_axis, to_stored=False)
     axis = real.axis if wanted.axis is None else stored.axis
     return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
 
 
-def _means(spec: TensorSpec) -> Any:
+def _means(spec: StoredTensor) -> Any:
     """Return what defines the real values: scales and zero points, and the letter of the axis they belong to."""
     q = spec.quantization
-    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else quantized_axis(spec))
+    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else spec.quantized_axis)

@@ -1,4 +1,4 @@
-"""Find out whether a buffer of some shape can be a stored tensor, and describe in words what it would be instead."""
+"""Check whether a buffer of some shape or size can be a stored tensor, and describe what it looks like instead."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def same_order(storage: Storage, shape: Shape, per_item: int = 1) -> bool:
     other, or has further dimensions of 1.
     """
     steps = {abs(stride) for extent, stride in zip(storage.storage_shape, storage.strides) if extent > 1} - {1}
-    asked = {stride * per_item for extent, stride in zip(shape, c_strides(shape)) if extent > 1 and stride > 1}
-    return asked <= steps or steps <= asked
+    given = {stride * per_item for extent, stride in zip(shape, c_strides(shape)) if extent > 1 and stride > 1}
+    return given <= steps or steps <= given
 
 
 def order_words(storage: Storage, shape: Shape) -> str:
     """Return the order of axes in which a C array of `shape` would contain this tensor, in words."""
     extents = dict(zip(storage.layout.axes, storage.shape))
-    asked = [n for n in shape if n > 1]
+    extended = [n for n in shape if n > 1]
     for order in itertools.permutations(storage.layout.axes):
-        if [extents[letter] for letter in order if extents[letter] > 1] == asked:
+        if [extents[letter] for letter in order if extents[letter] > 1] == extended:
             return f"axes in the order {''.join(order)}"
     return "which neither divides nor merges its dimensions"
 

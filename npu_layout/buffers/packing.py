@@ -6,14 +6,15 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine
-from .unpacking import Spec, quantized_axis
+from .stored import StoredTensor
 
 
-def plan_packing(spec: Spec, array: np.ndarray) -> Affine | None:
+def plan_packing(spec: StoredTensor, array: np.ndarray) -> Affine | None:
     """Return the arithmetic that turns `array` into stored values; None if it contains them. Errors as pack."""
     kind = spec.element
-    if array.shape != spec.shape:
-        raise LayoutError(f"tensor has shape {array.shape}; {spec.describe()} expects {spec.shape} ({spec.axes})")
+    shape = spec.storage.shape
+    if array.shape != shape:
+        raise LayoutError(f"tensor has shape {array.shape}; {spec.describe()} expects {shape} ({spec.axes})")
     if array.dtype.kind not in "iufb":
         raise NpuLayoutError(f"tensor has dtype {array.dtype}; {spec.describe()} expects real numbers")
     if array.dtype.kind == "f" and kind.unpacked.kind != "f":
@@ -22,13 +23,13 @@ def plan_packing(spec: Spec, array: np.ndarray) -> Affine | None:
                 f"tensor has dtype {array.dtype}; {spec.describe()} stores integers and is not quantised: "
                 f"give the spec a quantization, or integers"
             )
-        return spec.quantization.affine(quantized_axis(spec), to_stored=True)
+        return spec.quantization.affine(spec.quantized_axis, to_stored=True)
     if kind.unpacked.kind in "iub":
         _check_range(spec, array)
     return None
 
 
-def _check_range(spec: Spec, array: np.ndarray) -> None:
+def _check_range(spec: StoredTensor, array: np.ndarray) -> None:
     kind = spec.element
     if kind.nibbles:
         lowest, highest = (-8, 7) if kind.unpacked.kind == "i" else (0, 15)

@@ -76,7 +76,7 @@ class Quantization:
             rounded = np.asarray(scales, np.float32)
         if not ((rounded > 0) & np.isfinite(rounded)).all():
             raise LayoutError(
-                f"quantization scale: expected positive numbers that float32 can hold, got {scale!r}; "
+                f"quantization scale: expected positive numbers in the range of float32, got {scale!r}; "
                 f"a tensor without scale is not quantised: leave quantization out"
             )
         if len(zero_points) not in (1, len(scales)):
@@ -125,7 +125,7 @@ class Quantization:
 
     @classmethod
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
-        """Return that of dynamic fixed point: ``real = q * 2**-fl``, for any sign of fl (VeriSilicon ovxlib).
+        """Return the quantization of dynamic fixed point, ``real = q * 2**-fl`` for any sign of fl (VeriSilicon).
 
         Source: vsi_nn_DFPToFp32. fl, and axis if there are several, are as scale and axis of `Quantization`. Raises
         LayoutError if fl is not whole, or 2**-fl is beyond float32.
@@ -134,13 +134,15 @@ class Quantization:
         if (bits != np.rint(bits)).any():
             raise LayoutError(f"quantization fl: expected whole numbers, got {fl!r}")
         if ((bits < -127) | (bits > 149)).any():
-            raise LayoutError(f"quantization fl: expected -127 to 149, so that float32 holds 2**-fl, got {fl!r}")
+            raise LayoutError(
+                f"quantization fl: expected -127 to 149, so that float32 can represent 2**-fl, got {fl!r}"
+            )
         scale = np.ldexp(1.0, -bits.astype(np.int64))
         return cls(scale if axis is not None else scale[0], 0, axis)
 
     @classmethod
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
-        """Return that of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
+        """Return the quantization of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
 
         The offset is the negated zero point. Arguments and LayoutError as for `Quantization`.
         """
@@ -149,7 +151,7 @@ class Quantization:
 
     @classmethod
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
-        """Return that of Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``.
+        """Return the quantization of Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``.
 
         m and axis are as scale and axis of `Quantization`. Raises LayoutError if m is not positive or not a number.
         """

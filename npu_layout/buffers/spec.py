@@ -13,20 +13,21 @@ from ..layouts import (
     LayoutLike,
     Shape,
     Storage,
-    apart,
     as_layout,
     bind_array,
     c_strides,
     check_distinct,
     check_out,
-    plan,
+    plan_move,
     span_of,
+    without_overlap,
 )
 from ..support import plain_array
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
 from .packing import plan_packing
 from .quantization import Quantization
+from .stored import StoredTensor
 from .unpacking import Unpacking, plan_unpacking, real_values
 from .written_forms import spec_arguments, spec_dict, spec_text
 
@@ -49,7 +50,7 @@ class TensorSpec:
         What stored integers mean; None: they are not quantised.
     storage_shape, storage_strides, storage_offset
         What the tag cannot express, in elements: more outer blocks or a padded extent; row and plane pitches (one
-        stride for each storage dimension); where index 0 is stored.
+        stride for each storage dimension); the place of index 0.
     size
         Elements of the whole buffer; default: up to and with the last storage element, pad lanes too. Give it
         if a gap follows.
@@ -87,6 +88,7 @@ class TensorSpec:
     name: str
     storage: Storage
     element: Element
+    _tensor: StoredTensor  # the same as a record
     _plans: dict[Any, Unpacking]  # by `to` and `dtype`
     _shapes: set[Shape]  # of buffers that passed every check
 
@@ -124,6 +126,7 @@ class TensorSpec:
             name=name,
             storage=storage,
             element=kind,
+            _tensor=StoredTensor(storage, kind, quantization, name),
             _plans={},
             _shapes={(kind.buffer_size(storage.size),)},
         )
@@ -144,7 +147,7 @@ class TensorSpec:
         return TensorSpec.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        return spec_text(self)
+        return spec_text(self._tensor)
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -158,8 +161,7 @@ class TensorSpec:
 
     def describe(self) -> str:
         """Return the spec as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
-        name = f"{self.name!r}: " if self.name else ""
-        return f"{name}{self.storage.describe()} {self.dtype}"
+        return self._tensor.describe()
 
     def offset(self, *index: Any) -> Any:
         """Return the element offset of a logical index in the buffer: int for ints, int64 array for integer arrays.
@@ -291,7 +293,7 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
-        array = apart(array, out)
+        array = without_overlap(array, out)
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
         elif span_of(out).copied:
@@ -299,8 +301,8 @@ class TensorSpec:
             np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
-            affine = real_values(self, wanted)
-            plan(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
+            affine = real_values(self._tensor, wanted)
+            plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
         return out
 
     def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
@@ -311,7 +313,7 @@ class TensorSpec:
             cached, key = None, (None, ())
         if cached is not None:
             return cached
-        result = plan_unpacking(self, to, dtype)
+        result = plan_unpacking(self._tensor, to, dtype)
         if dtype is None or isinstance(dtype, (str, type)):
             self._plans[key] = result
         return result
@@ -336,7 +338,7 @@ class TensorSpec:
             On values that the stored dtype cannot represent, and on an out that does not fit.
         """
         array = plain_array(tensor)
-        affine = plan_packing(self, array)
+        affine = plan_packing(self._tensor, array)
         kind = self.element
         length = kind.buffer_size(self.size)
         if out is None:
@@ -346,15 +348,15 @@ class TensorSpec:
             if not result.flags.c_contiguous:
                 raise NpuLayoutError(f"out for pack of {self.describe()}: expected a contiguous array")
         memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
-        src, flat = bind_array(Layout.plain(self.axes), self.shape, apart(array, memory))
-        plan(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
+        src, flat = bind_array(Layout.plain(self.axes), self.shape, without_overlap(array, memory))
+        plan_move(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
         return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; from_dict makes an equal spec of it."""
-        return spec_dict(self)
+        return spec_dict(self._tensor)
 
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:

@@ -2,67 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Affine, Layout, LayoutLike, Plan, Shape, Storage, as_layout, plan
-from .elements import Element, element, kernel_name
-from .quantization import Quantization
+from ..layouts import Affine, Layout, LayoutLike, Plan, Shape, Storage, as_layout, plan_move
+from .elements import element, kernel_name
+from .stored import StoredTensor
 
 Unpacking = tuple[Plan, Shape, np.dtype[Any], bool]  # plan, the result's shape and dtype, whether it may be a view
 
 
-class Spec(Protocol):
-    """The attributes of a TensorSpec that are read."""
-
-    shape: Shape
-    layout: Layout
-    dtype: str
-    axes: str
-    quantization: Quantization | None
-    storage_shape: Shape
-    storage_strides: Shape
-    storage_offset: int
-    size: int
-    name: str
-    storage: Storage
-    element: Element
-
-    @property
-    def stored(self) -> np.dtype[Any]:
-        """The numpy dtype of the buffer."""
-
-    def describe(self) -> str:
-        """Return the spec as messages name it."""
-
-
-def plan_unpacking(spec: Spec, to: LayoutLike | None, dtype: Any) -> Unpacking:
+def plan_unpacking(spec: StoredTensor, to: LayoutLike | None, dtype: Any) -> Unpacking:
     """Return how to unpack `spec`; arguments and errors as TensorSpec.unpack."""
     kind = spec.element
     wanted = _result_dtype(spec, dtype)
-    target = Storage.bind(_target_layout(spec, to), spec.shape)
+    target = Storage.bind(_target_layout(spec, to), spec.storage.shape)
     kernel = kind.kernel if not kind.nibbles else kind.unpacked.name
-    move = plan(spec.storage, target, kernel, kernel_name(wanted), real_values(spec, wanted))
-    same = wanted == spec.stored and move.arithmetic.moves_only and not kind.nibbles
+    move = plan_move(spec.storage, target, kernel, kernel_name(wanted), real_values(spec, wanted))
+    same = wanted == kind.buffer and move.arithmetic.moves_only and not kind.nibbles
     return move, target.storage_shape, wanted, same and (_is_one_run(move) or spec.storage == target)
 
 
-def real_values(spec: Spec, wanted: np.dtype[Any]) -> Affine | None:
+def real_values(spec: StoredTensor, wanted: np.dtype[Any]) -> Affine | None:
     """Return the arithmetic that turns stored values into those of dtype `wanted`; None if they stay as they are."""
     if spec.quantization is None or wanted.kind != "f":
         return None
-    return spec.quantization.affine(quantized_axis(spec), to_stored=False)
+    return spec.quantization.affine(spec.quantized_axis, to_stored=False)
 
 
-def quantized_axis(spec: Spec) -> str:
-    """Return the letter of the axis that the scales belong to; the first axis if they belong to none."""
-    assert spec.quantization is not None
-    return spec.axes[spec.quantization.axis or 0]
-
-
-def _result_dtype(spec: Spec, dtype: Any) -> np.dtype[Any]:
+def _result_dtype(spec: StoredTensor, dtype: Any) -> np.dtype[Any]:
     unpacked = spec.element.unpacked
     if dtype is None:
         return np.dtype(np.float32) if spec.quantization is not None else unpacked
@@ -77,7 +47,7 @@ def _result_dtype(spec: Spec, dtype: Any) -> np.dtype[Any]:
     return kind.unpacked
 
 
-def _target_layout(spec: Spec, to: LayoutLike | None) -> Layout:
+def _target_layout(spec: StoredTensor, to: LayoutLike | None) -> Layout:
     layout = Layout.plain(spec.axes) if to is None else as_layout(to)
     if sorted(layout.axes) != sorted(spec.axes):
         raise LayoutError(f"{spec.describe()}: to={layout} has axes {layout.axes}, expected the letters {spec.axes}")

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Storage
 from .quantization import Quantization
-from .unpacking import Spec
+from .stored import StoredTensor
 
 _FIELDS = (
     "shape",
@@ -23,18 +23,19 @@ _FIELDS = (
 )
 
 
-def spec_dict(spec: Spec) -> dict[str, Any]:
+def spec_dict(spec: StoredTensor) -> dict[str, Any]:
     """Return the fields of `spec` as lists, numbers and strings; TensorSpec.to_dict."""
+    storage = spec.storage
     return {
-        "shape": list(spec.shape),
-        "layout": str(spec.layout),
-        "dtype": spec.dtype,
+        "shape": list(storage.shape),
+        "layout": str(storage.layout),
+        "dtype": spec.element.name,
         "axes": spec.axes,
         "quantization": None if spec.quantization is None else spec.quantization.to_dict(),
-        "storage_shape": list(spec.storage_shape),
-        "storage_strides": list(spec.storage_strides),
-        "storage_offset": spec.storage_offset,
-        "size": spec.size,
+        "storage_shape": list(storage.storage_shape),
+        "storage_strides": list(storage.strides),
+        "storage_offset": storage.start,
+        "size": storage.size,
         "name": spec.name,
     }
 
@@ -55,19 +56,20 @@ def spec_arguments(d: Any) -> dict[str, Any]:
     return given
 
 
-def spec_text(spec: Spec) -> str:
+def spec_text(spec: StoredTensor) -> str:
     """Return `spec` as Python text, without what is default; TensorSpec's repr."""
-    parts = [repr(spec.shape), repr(str(spec.layout)), repr(spec.dtype)]
-    if _default_axes(spec.layout.tag) != spec.axes:
+    storage = spec.storage
+    parts = [repr(storage.shape), repr(str(storage.layout)), repr(spec.element.name)]
+    if _default_axes(storage.layout.tag) != spec.axes:
         parts.append(f"axes={spec.axes!r}")
     if spec.quantization is not None:
         parts.append(f"quantization={spec.quantization!r}")
-    plain = Storage.bind(spec.layout, spec.shape)
+    plain = Storage.bind(storage.layout, storage.shape)
     for field, mine, default in (
-        ("storage_shape", spec.storage_shape, plain.storage_shape),
-        ("storage_strides", spec.storage_strides, plain.strides),
-        ("storage_offset", spec.storage_offset, 0),
-        ("size", spec.size, plain.size),
+        ("storage_shape", storage.storage_shape, plain.storage_shape),
+        ("storage_strides", storage.strides, plain.strides),
+        ("storage_offset", storage.start, 0),
+        ("size", storage.size, plain.size),
     ):
         if mine != default:
             parts.append(f"{field}={mine!r}")

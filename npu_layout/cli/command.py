@@ -1,4 +1,7 @@
-"""The command line: npu-layout <verb>. A verb's module is imported when it runs or shows its own help."""
+"""Parse the arguments of ``npu-layout VERB`` and run the verb.
+
+A verb's module is imported when the verb runs or shows its own help.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ from ..support import __version__
 
 
 class Verb(NamedTuple):
-    """A verb: its sentence, an example, its module here (``add_options`` and ``run``), whether it echoes itself."""
+    """A verb of the command line.
+
+    `help` is its sentence; `module` is its module of this package, with ``add_options`` and ``run``; `echo` is whether
+    the command is printed to stderr before it runs.
+    """
 
     name: str
     help: str
@@ -29,50 +36,50 @@ class Verb(NamedTuple):
 VERBS = (
     Verb(
         "record",
-        "Record what an accelerator makes of frames.",
+        "Run an accelerator on images and videos, and record what it returns.",
         "npu-layout record samples/models/pose.onnx samples/data/walk.mp4 --mean 128 --std 256 --limit 8 "
         "--simulate NCHW16c:int8 --out recorded",
         "record",
     ),
     Verb(
         "inspect",
-        "Show what a recording, a model or a TensorSpec holds.",
+        "Show what a recording, a model or a TensorSpec contains.",
         "npu-layout inspect recorded",
         "inspect",
     ),
     Verb(
         "validate",
-        "Compare recordings with the ONNX model, and say why they differ.",
+        "Compare recordings with the ONNX model, and report why they differ.",
         "npu-layout validate recorded samples/models/pose.onnx --min-cosine pose:0.99 --junit report.xml",
         "validate",
     ),
     Verb(
         "identify",
-        "Find how a buffer is stored, from the tensor that it stands for.",
+        "Find the layout and the dtype of a buffer from the tensor that it encodes.",
         "npu-layout identify heat.bin heat.npy --dtype int8",
         "identify",
     ),
     Verb(
         "repack",
-        "Store a tensor's file in another layout.",
+        "Convert the file of a tensor to another layout.",
         "npu-layout repack heat.bin heat_nhwc.npy --shape 1x57x46x46 --from NC1HWC2:16 --to NHWC --dtype int8",
         "repack",
     ),
     Verb(
         "export",
-        "Write a recording in another tool's form.",
+        "Write a recording as the files of another tool.",
         "npu-layout export recorded dumps --form raw",
         "exporting",
     ),
     Verb(
         "import",
-        "Make a recording of what another tool wrote.",
+        "Make a recording from the files of another tool.",
         "npu-layout import dumps imported --form raw",
         "importing",
     ),
     Verb(
         "explain",
-        "Say where a layout puts each element, in numbers and as a picture.",
+        "Show where a layout stores each element, in numbers and as a picture.",
         "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",
         "explain",
     ),
@@ -85,14 +92,14 @@ VERBS = (
     ),
     Verb(
         "bench",
-        "The benchmark: these kernels against memcpy and every peer that is installed, equality checked first.",
+        "Compare the kernels with memcpy and with every other library that is installed; results are checked first.",
         "npu-layout bench b --quick --no-peers",
         "bench",
         echo=False,
     ),
     Verb(
         "bench-layouts",
-        "Measure what a memory format costs here: the same operators in each format, at sizes for each cache.",
+        "Measure the same operators in each memory format, with sizes for each cache.",
         "npu-layout bench-layouts --quick --operators gray argmax",
         "bench_layouts",
         echo=False,
@@ -109,7 +116,7 @@ _BY_NAME = {verb.name: verb for verb in VERBS}
 
 
 class _Verbs(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """The verbs' parsers; one that is asked for gets its options first."""
+    """The verbs' parsers. The chosen one gets its options before it parses."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         _fill(self.choices[values[0]], values[0])
@@ -125,7 +132,10 @@ def _fill(one: argparse.ArgumentParser, name: str) -> None:
 
 
 def parser(whole: bool = True) -> argparse.ArgumentParser:
-    """Return the command line's parser: the whole of it, or without the options of verbs that are not asked for."""
+    """Return the command line's parser.
+
+    If not `whole`, a verb's parser has no options until it parses.
+    """
     made = argparse.ArgumentParser(
         prog="npu-layout",
         description="Buffers of neural network accelerators.",
@@ -142,17 +152,17 @@ def parser(whole: bool = True) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb.
+    """Run one verb and return the exit status.
 
-    The exit status is 0, 1 or 2: match, mismatch, usage or bad input; 130 if it is interrupted.
+    It is 0 for a match, 1 for a mismatch, 2 for bad input (SystemExit for bad usage), and 130 if it is interrupted.
     """
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     options = parser(whole=False).parse_args(given)
     options.command = shlex.join(["npu-layout", *given])
-    # What OpenCV and FFmpeg print of a damaged file is reported here in one sentence.
+    # A damaged file is reported in one sentence, without what OpenCV and FFmpeg print about it.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
-    if getattr(sys.stdout, "errors", "") == "strict":  # a name that the terminal cannot show is no reason to fail
+    if getattr(sys.stdout, "errors", "") == "strict":  # names that the terminal cannot show are escaped
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         if _BY_NAME[options.verb].echo:
@@ -162,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # who read our output has seen enough
+    except BrokenPipeError:  # the reader of stdout has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (NpuLayoutError, OSError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..errors import NpuLayoutError
 from .command import parser
 
-# Arguments that a shell completes as the name of a file.
+# The metavars of arguments that a shell completes as the name of a file.
 FILES = {"PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"}
 
 
@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script; 0 when it is done."""
+    """Print the script and return 0."""
     try:
         import shtab
     except ImportError:
@@ -31,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def actions(of: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield every argument of a parser and of its verbs."""
-    for action in of._actions:
+    for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for one in action.choices.values():

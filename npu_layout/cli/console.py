@@ -1,4 +1,4 @@
-"""What the command line says: rich's tables and colours where it is installed and somebody looks, else plain text."""
+"""Print text, tables and JSON: on a terminal with rich's tables and colours if it is installed, else as plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..reports import VERDICTS, Report, Reports
+from ..reports import VERDICTS, Report, Reports, summary_line
 
 _STYLES = {
     **dict.fromkeys(VERDICTS, "bold red"),
@@ -18,24 +18,24 @@ _STYLES = {
 }
 
 
-def say(text: str) -> None:
-    """Print one line or more on stdout."""
+def show(text: str) -> None:
+    """Print one line or more to stdout."""
     print(text)
 
 
-def say_json(value: Any) -> None:
-    """`value` as JSON on stdout."""
+def show_json(value: Any) -> None:
+    """Print `value` as JSON to stdout."""
     print(json.dumps(value, indent=1, allow_nan=False))
 
 
-def _looked_at() -> bool:
+def _is_rich() -> bool:
     return sys.stdout.isatty() and importlib.util.find_spec("rich") is not None
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Rows of a cell for each heading; verdicts are coloured."""
+    """Print rows, which have a cell for each heading; verdicts are coloured."""
     cells = [[str(cell) for cell in row] for row in rows]
-    if not _looked_at():
+    if not _is_rich():
         widths = [max(map(len, column)) for column in zip(headings, *cells)]
         for row in (headings, *cells):
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -44,15 +44,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*headings)
+    drawn = Table(*headings)
     for row in cells:
-        shown.add_row(*(Text(cell, _STYLES.get(cell, ""), overflow="fold") for cell in row))
-    Console().print(shown)
+        drawn.add_row(*(Text(cell, _STYLES.get(cell, ""), overflow="fold") for cell in row))
+    Console().print(drawn)
 
 
-def say_report(report: Report) -> None:
-    """One recording's report: before its text, a table of what was judged where somebody looks."""
-    if _looked_at():
+def show_report(report: Report) -> None:
+    """Print one recording's report; on a terminal, a table of its outputs precedes the text."""
+    if _is_rich():
         rows = []
         for found in report.findings:
             f = getattr(found, "figures", None)
@@ -62,11 +62,11 @@ def say_report(report: Report) -> None:
                 figures = (f"{f.snr_db:.1f}", f"{f.cosine:.7f}", f"{f.max_abs:.6g}", steps)
             rows.append((found.title, found.verdict, *figures))
         table(("output", "verdict", "SNR dB", "cosine", "largest error", "steps"), rows)
-    say(str(report))
+    show(str(report))
 
 
-def say_reports(reports: Reports) -> None:
-    """Many recordings: a table of those that do not match, and how many there are of each verdict."""
+def show_reports(reports: Reports) -> None:
+    """Print a table of the recordings that do not match, and how many there are of each verdict."""
     rows = []
     for path, result in reports.items():
         if isinstance(result, str):
@@ -77,4 +77,4 @@ def say_reports(reports: Reports) -> None:
             rows.append((path, result.verdict, names, failed[0].why if failed else result.note))
     if rows:
         table(("recording", "verdict", "outputs", "why"), rows)
-    say(str(reports).splitlines()[0])
+    show(summary_line(reports))

@@ -1,4 +1,4 @@
-"""npu-layout explain: show where a layout puts each element, in numbers and as a picture."""
+"""npu-layout explain: show where a layout stores each element, in numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
     parser.add_argument("shape", nargs="?", type=words.shape, help="logical shape, such as 1x57x46x46")
     parser.add_argument("--dtype", help="of the elements (default: float32)")
-    parser.add_argument("--axes", help="letters of the shape, where they are not in the order N C D H W")
-    parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: where does it lie?")
+    parser.add_argument("--axes", help="letters of the shape, if they are not in the order N C D H W")
+    parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: show where it is stored")
     parser.add_argument("--window", type=words.shape, metavar="3x3", help="mark what a convolution window reads")
     parser.add_argument("--gray", action="store_true", help="mark what one gray pixel reads")
     parser.add_argument("--compare", nargs="+", default=[], type=words.layout, metavar="LAYOUT",
-                        help="put these beside it")  # fmt: skip
-    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents that are shown")
-    parser.add_argument("--cache-line", type=int, default=CACHE_LINE, help=f"bytes (default: {CACHE_LINE})")
-    parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture: .svg, .png")
-    parser.add_argument("--width", type=int, default=1400, help="pixels that the picture should not exceed")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="in the terminal")
+                        help="other layouts to show beside it")  # fmt: skip
+    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show")
+    parser.add_argument("--cache-line", type=int, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
+    parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)")
+    parser.add_argument("--width", type=int, default=1400, help="largest width of the picture in pixels")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print and save the pictures; 0 when it is done."""
+    """Print the explanation, save the pictures, and return 0."""
     element("float32" if options.dtype is None else options.dtype)
     layout: Layout | TensorSpec
     if isinstance(options.layout, str):
@@ -61,5 +61,5 @@ def run(options: argparse.Namespace) -> int:
         raise NpuLayoutError(str(error)) from None
     for path in options.picture:
         found.save(path, options.width)
-    console.say(found.terminal(*colour_depth(sys.stdout, options.color)))
+    console.show(found.terminal(*colour_depth(sys.stdout, options.color)))
     return 0

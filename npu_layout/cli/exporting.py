@@ -1,4 +1,4 @@
-"""npu-layout export: write a recording in another tool's form."""
+"""npu-layout export: write a recording as the files of another tool."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from . import console
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("recording", metavar="RECORDING", help="its folder")
+    parser.add_argument("recording", metavar="RECORDING", help="the recording's folder")
     parser.add_argument("out", metavar="OUT", help="a new folder")
     parser.add_argument("--form", required=True, help="raw, polygraphy or onnx")
-    parser.add_argument("--model", metavar="FILE", help="polygraphy, onnx: the model, whose tensors they then are")
+    parser.add_argument(
+        "--model", metavar="FILE", help="polygraphy, onnx: write only this model's tensors, by its names"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the form's files; 0 when it is done."""
+    """Write the files and return 0."""
     recording = Recording.load(options.recording)
     exchange.save(recording, options.out, form=options.form, model=options.model)
-    console.say(f"{options.out}: {len(recording)} frames")
+    console.show(f"{options.out}: {len(recording)} frames")
     return 0

@@ -15,18 +15,18 @@ from .words import array_in, buffer_in
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("buffer", metavar="BUFFER", help="the accelerator's bytes: a raw file, or .npy")
-    parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor they stand for, in the model's order")
+    parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor that they encode, as the model has it")
     parser.add_argument("--axes", help="letters of the reference's axes (default: NCHW and the like, by rank)")
-    parser.add_argument("--dtype", help="of the buffer's elements, where it is known (default: all are tried)")
+    parser.add_argument("--dtype", help="of the buffer's elements, if it is known (default: try all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the ranking; 0 if one is identified, 1 if none is."""
+    """Print the ranking; return 0 if a spec is identified, else 1."""
     dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
     found = identify(buffer_in(options.buffer, dtype), array_in(options.reference), axes=options.axes)
     if options.json:
-        console.say_json(
+        console.show_json(
             {
                 "spec": None if found.spec is None else found.spec.to_dict(),
                 "why": found.why,
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         )
     else:
         console.table(("score dB", "spec"), ((f"{h.score:.1f}", h.spec) for h in found.ranking[:10]))
-        console.say(f"{found.spec or 'not identified'}: {found.why}")
+        console.show(f"{found.spec or 'not identified'}: {found.why}")
     return 0 if found else 1
 
 
@@ -43,4 +43,4 @@ def _numpy_dtype(name: str) -> str:
     try:
         return np.dtype(name).name
     except TypeError:
-        raise NpuLayoutError(f"--dtype {name}: expected one of numpy's names, such as int8 or float16") from None
+        raise NpuLayoutError(f"--dtype {name}: expected the name of a numpy dtype, such as int8 or float16") from None

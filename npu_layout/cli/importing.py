@@ -1,4 +1,4 @@
-"""npu-layout import: make a recording of what another tool wrote."""
+"""npu-layout import: make a recording from the files of another tool."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from . import console, words
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("path", metavar="PATH", help="what another tool wrote")
+    parser.add_argument("path", metavar="PATH", help="the other tool's file or folder")
     parser.add_argument("out", metavar="OUT", help="the recording's folder")
-    parser.add_argument("--form", help="raw, polygraphy, onnx or rknn (default: told from what lies there)")
-    parser.add_argument("--specs", metavar="FILE", help="TensorSpecs as JSON, of outputs that are flat buffers")
-    parser.add_argument("--description", metavar="FILE", help="raw: the spec file, where it is not PATH/spec.json")
-    parser.add_argument("--inputs", metavar="PATH", help="polygraphy: the saved inputs, where they lie elsewhere")
-    parser.add_argument("--runner", help="polygraphy: whose results, where there are several")
-    parser.add_argument("--model", metavar="FILE", help="onnx, rknn: the model, for names that the tensors lack")
-    parser.add_argument("--outputs", type=lambda text: text.split(","), metavar="NAMES", help="rknn: a,b,c")
+    parser.add_argument("--form", help="raw, polygraphy, onnx or rknn (default: recognised by the files)")
+    parser.add_argument("--specs", metavar="FILE", help="TensorSpecs as JSON, for outputs that are flat buffers")
+    parser.add_argument("--description", metavar="FILE", help="raw: the spec file, if it is not PATH/spec.json")
+    parser.add_argument("--inputs", metavar="PATH", help="polygraphy: the saved inputs, if they are not in PATH")
+    parser.add_argument("--runner", help="polygraphy: the runner whose results are read, if there are several")
+    parser.add_argument("--model", metavar="FILE", help="onnx, rknn: the model, for tensors without a name")
+    parser.add_argument(
+        "--outputs", type=lambda text: text.split(","), metavar="NAMES", help="rknn: names of the outputs: a,b,c"
+    )
     parser.add_argument("--side", help="rknn: runtime, simulator or golden")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the recording; 0 when it is done."""
+    """Write the recording and return 0."""
     names = ("form", "description", "inputs", "runner", "model", "outputs", "side")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.specs is not None:
         given["specs"] = words.specs_in(options.specs)
     recording = exchange.load(options.path, **given)
     recording.save(options.out)
-    console.say(f"{options.out}: {len(recording)} frames")
+    console.show(f"{options.out}: {len(recording)} frames")
     return 0

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print tables, or JSON; 0 when it is done."""
+    """Print tables or JSON, and return 0."""
     path = options.path
     if path is None:
         return _inspect_specs(specs_in(options.spec), options.json)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _inspect_specs(specs: dict[str, TensorSpec], as_json: bool) -> int:
     if as_json:
-        console.say_json({"specs": _described(specs)})
+        console.show_json({"specs": _described(specs)})
     else:
         console.table(_SPEC, _spec_rows(specs))
     return 0
@@ -59,7 +59,7 @@ def _inspect_recording(recording: Recording, as_json: bool) -> int:
     ]
     if as_json:
         keys = ("kind", "name", "shape", "dtype", "nbytes")
-        console.say_json(
+        console.show_json(
             {
                 "frames": len(recording),
                 "arrays": [dict(zip(keys, array)) for array in arrays],
@@ -68,7 +68,7 @@ def _inspect_recording(recording: Recording, as_json: bool) -> int:
             }
         )
         return 0
-    console.say(f"{len(recording)} frames of {sum(nbytes for *_, nbytes in arrays)} bytes")
+    console.show(f"{len(recording)} frames of {sum(nbytes for *_, nbytes in arrays)} bytes")
     console.table(("in each", "name", "array", "dtype", "bytes"), ((k, n, _x(s), d, b) for k, n, s, d, b in arrays))
     console.table(_SPEC, _spec_rows(recording.specs))
     if recording.meta:
@@ -83,7 +83,7 @@ def _inspect_model(engine: OnnxRuntimeEngine, as_json: bool) -> int:
         for port in side
     ]
     if as_json:
-        console.say_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), port)) for port in ports]})
+        console.show_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), port)) for port in ports]})
     else:
         console.table(("in the model", "name", "shape", "dtype"), ((k, n, _x(s), d) for k, n, s, d in ports))
     return 0

@@ -20,21 +20,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the recording: a new or empty folder")
     runs = parser.add_mutually_exclusive_group(required=True)
     runs.add_argument("--engine", metavar="MODULE:FACTORY",
-                      help="a callable that gives an object with infer and output_specs")  # fmt: skip
+                      help="a callable that returns an object with infer and output_specs")  # fmt: skip
     runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
-                      help="no accelerator: the outputs as one would store them (default dtype: int8)")  # fmt: skip
+                      help="no accelerator: simulate one of this layout (default dtype: int8)")  # fmt: skip
     parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
     parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
     parser.add_argument("--std", type=words.numbers, default=[1.0], help="in pixel units")
-    parser.add_argument("--axes", help="letters of the model's input, where they are not NCHW")
+    parser.add_argument("--axes", help="letters of the model's input, if they are not NCHW")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N frames")
-    parser.add_argument("--without-frames", action="store_true", help="record the model's inputs alone")
+    parser.add_argument("--without-frames", action="store_true", help="record only the model's inputs")
     parser.add_argument("--note", default="", help="free text for the recording")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record; 0 when it is done."""
+    """Write the recording and return 0."""
     model, frames = OnnxRuntimeEngine(options.model), Frames(options.frames, options.limit)
     how: dict[str, Any] = dict(axes=options.axes, resize=options.resize, color=options.color)
     for key in ("mean", "std"):
@@ -47,5 +47,5 @@ def run(options: argparse.Namespace) -> int:
         engine = simulated(model, feed, frames, *options.simulate)
     about: dict[str, Any] = dict(keep_frames=not options.without_frames, model=options.model, note=options.note)
     count = capture(engine, feed, frames, options.out, **about)
-    console.say(f"{options.out}: {count} frames")
+    console.show(f"{options.out}: {count} frames")
     return 0

@@ -1,4 +1,4 @@
-"""npu-layout repack: store a tensor's file in another layout."""
+"""npu-layout repack: convert the file of a tensor to another layout."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from . import console, words
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("source", metavar="IN", help="a raw file, or .npy")
-    parser.add_argument("target", metavar="OUT", help="the same; the name says which")
+    parser.add_argument("target", metavar="OUT", help="a raw file, or .npy if its name ends so")
     parser.add_argument("--shape", type=words.shape, required=True, help="logical shape, such as 1x57x46x46")
     parser.add_argument("--from", dest="source_layout", type=words.layout, required=True, metavar="LAYOUT",
                         help="a tag (NCHW16c) or a vendor's name with its block (NC1HWC2:16)")  # fmt: skip
     parser.add_argument("--to", dest="target_layout", type=words.layout, required=True, metavar="LAYOUT")
-    parser.add_argument("--dtype", help="of the elements; needed for raw files")
-    parser.add_argument("--axes", help="letters of --shape, where they are not in the order N C D H W")
+    parser.add_argument("--dtype", help="of the elements; required for raw files")
+    parser.add_argument("--axes", help="letters of --shape, if they are not in the order N C D H W")
     parser.add_argument("--force", action="store_true", help="overwrite OUT")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write OUT; 0 when it is done."""
+    """Write OUT and return 0."""
     words.free(options.target, options.force)
     raw = not options.source.endswith(".npy")
     if raw and options.dtype is None:
@@ -37,5 +37,5 @@ def run(options: argparse.Namespace) -> int:
     packed = target.pack(source.unpack(buffer.data if raw else buffer))
     whole = packed if target.element.nibbles else packed.reshape(target.storage_shape)
     words.write_array(options.target, whole)
-    console.say(f"{options.target}: {target.describe()}, {target.nbytes} bytes")
+    console.show(f"{options.target}: {target.describe()}, {target.nbytes} bytes")
     return 0

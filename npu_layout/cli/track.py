@@ -17,7 +17,7 @@ from ..errors import NpuLayoutError
 from . import console
 
 _COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
-_OURS = {__file__, tracker.__file__}
+_OWN_FILES = {__file__, tracker.__file__}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -28,20 +28,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if no format is lost, 1 if one is; the script's own status if that is not 0."""
+    """Return 0 if no format is lost, 1 if one is, or the script's own status if that is not 0."""
     if not os.path.isfile(options.script):
         raise NpuLayoutError(f"{options.script}: no such file")
     elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     with tracker.track_layout() as report, elsewhere:
-        status = _ran(options.script, options.arguments)
+        status = _run_script(options.script, options.arguments)
     if options.json:
-        console.say_json({"status": status, **report.to_dict()})
+        console.show_json({"status": status, **report.to_dict()})
     else:
-        _say(report)
+        _show(report)
     return status or int(not report)
 
 
-def _say(report: LayoutReport) -> None:
+def _show(report: LayoutReport) -> None:
     rows = []
     for call in report.calls:
         within = f" (in {shown(call.within)})" if call.within else ""
@@ -49,10 +49,10 @@ def _say(report: LayoutReport) -> None:
         rows.append((call.fault or "kept", where, call.call, formats, call.copied_nbytes, call.times, call.fix))
     if rows:
         console.table(_COLUMNS, rows)
-    console.say(report.summary)
+    console.show(report.summary)
 
 
-def _ran(script: str, arguments: list[str]) -> int:
+def _run_script(script: str, arguments: list[str]) -> int:
     """Run the script as ``python script arguments`` would; show what it raises, and return its exit status."""
     with _as_main(script, arguments) as main:
         try:
@@ -62,7 +62,7 @@ def _ran(script: str, arguments: list[str]) -> int:
         except SystemExit as end:
             return _status(end.code)
         except BaseException as error:
-            _cut(error, set())
+            _trim_tracebacks(error, set())
             sys.excepthook(type(error), error, error.__traceback__)
             return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
@@ -70,7 +70,7 @@ def _ran(script: str, arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
-    """Make a module for the script, which is ``__main__`` within the block, unlike runpy with the sys.argv[0] given."""
+    """Make a module that is ``__main__`` within the block; unlike with runpy, ``sys.argv[0]`` is as given."""
     main = types.ModuleType("__main__")
     vars(main).update(__file__=os.path.abspath(script), __builtins__=builtins, __cached__=None)
     before = sys.argv, sys.path[:], sys.modules["__main__"]
@@ -83,7 +83,7 @@ def _as_main(script: str, arguments: list[str]) -> Iterator[Any]:
 
 
 def _status(code: Any) -> int:
-    """Return the exit status that python makes of ``sys.exit(code)``."""
+    """Return the exit status of ``sys.exit(code)``."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -92,19 +92,19 @@ def _status(code: Any) -> int:
     return 1
 
 
-def _cut(error: BaseException | None, seen: set[int]) -> None:
-    """Take what is not the script's out of an exception's traceback, and of those behind it."""
+def _trim_tracebacks(error: BaseException | None, seen: set[int]) -> None:
+    """Remove frames of this library from the tracebacks of an exception, its causes and its contexts."""
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        error.__traceback__ = _without_ours(error.__traceback__)
-        _cut(error.__context__, seen)
+        error.__traceback__ = _without_own_frames(error.__traceback__)
+        _trim_tracebacks(error.__context__, seen)
         error = error.__cause__
 
 
-def _without_ours(at: types.TracebackType | None) -> types.TracebackType | None:
+def _without_own_frames(at: types.TracebackType | None) -> types.TracebackType | None:
     kept = []
     while at is not None:
-        if at.tb_frame.f_code.co_filename not in _OURS:
+        if at.tb_frame.f_code.co_filename not in _OWN_FILES:
             kept.append(at)
         at = at.tb_next
     chain = None

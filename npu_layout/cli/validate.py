@@ -10,7 +10,7 @@ from ..validation import find_recordings, validate_many
 from . import console, words
 
 _TOLERANCES = {
-    "min_snr_db": "least signal-to-noise ratio (default: 10)",
+    "min_snr_db": "least signal-to-noise ratio in dB (default: 10)",
     "min_cosine": "least cosine",
     "max_abs": "largest absolute error",
     "max_steps": "largest error in quantisation steps",
@@ -19,27 +19,27 @@ _TOLERANCES = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("recordings", metavar="RECORDING", nargs="+", help="a recording, or a folder that holds some")
+    parser.add_argument("recordings", metavar="RECORDING", nargs="+", help="a recording, or a folder of recordings")
     parser.add_argument("model", metavar="MODEL", help="the ONNX model")
     for name, text in _TOLERANCES.items():
         parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
-    parser.add_argument("--workers", type=int, metavar="N", help="processes; one that dies loses its recording alone")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit's XML, for a build server")
-    parser.add_argument("--html", metavar="FILE", help="write a page with pictures, of one recording")
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML, for a build server")
+    parser.add_argument("--html", metavar="FILE", help="write a page with pictures; for one recording")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if all match, 1 if one does not, 2 if one cannot be read."""
+    """Print the verdicts; return 0 if all match, 1 if one does not, 2 if one cannot be read."""
     found = find_recordings(options.recordings)
     if options.html and len(found) > 1:
         raise NpuLayoutError(f"--html: expected one recording, got {len(found)}")
-    asked = {}
+    tolerances = {}
     for name in _TOLERANCES:
         if getattr(options, name) is not None:
-            asked[name] = words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
-    reports = validate_many(found, options.model, workers=options.workers, pictures=bool(options.html), **asked)
+            tolerances[name] = words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
+    reports = validate_many(found, options.model, workers=options.workers, pictures=bool(options.html), **tolerances)
     if options.junit:
         write_junit(reports, options.junit, options.command)
     single = next(iter(reports.values())) if len(reports) == 1 else None
@@ -48,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
     if options.html and single is not None:
         single.to_html(options.html)
     if options.json:
-        console.say_json({"command": options.command, **reports.to_dict()})
+        console.show_json({"command": options.command, **reports.to_dict()})
     elif single is not None:
-        console.say_report(single)
+        console.show_report(single)
     else:
-        console.say_reports(reports)
+        console.show_reports(reports)
     if not all(isinstance(report, Report) for report in reports.values()):
         return 2
     return 0 if reports else 1

@@ -1,4 +1,4 @@
-"""How the command line's words are read: shapes, layouts, dtypes, numbers for outputs, files of arrays and specs."""
+"""Read the command line's arguments: shapes, layouts, dtypes, numbers for outputs, files of arrays and specs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout
+from ..layouts import Layout, is_vendor_name
 from ..support import npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
 
 
-def word(read: Callable[[str], T]) -> Callable[[str], T]:
-    """For argparse's type=, which hides the text of a ValueError, and so of the library's errors."""
+def _argument(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Make a reader for argparse's ``type=`` that shows the text of a ValueError, which argparse hides."""
 
     @functools.wraps(read)
     def reader(text: str) -> T:
@@ -33,16 +33,16 @@ def word(read: Callable[[str], T]) -> Callable[[str], T]:
     return reader
 
 
-@word
+@_argument
 def shape(text: str) -> tuple[int, ...]:
-    """``1x57x46x46``."""
+    """Read extents: ``1x57x46x46``."""
     parts = text.lower().replace(",", "x").split("x")
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise NpuLayoutError(f"{text!r}: expected a shape such as 1x57x46x46")
     return tuple(map(int, parts))
 
 
-@word
+@_argument
 def layout(text: str) -> Layout:
     """Read a tag, or a vendor's name with its block behind a colon: ``NCHW16c``, ``NC1HWC2:16``."""
     name, _, block = text.partition(":")
@@ -50,32 +50,31 @@ def layout(text: str) -> Layout:
         raise NpuLayoutError(f"{text!r}: expected a block's size behind the colon, as in NC1HWC2:16")
     try:
         return Layout(name)
-    except LayoutError as not_a_tag:
-        try:
-            return Layout.named(name, int(block) if block else None)
-        except LayoutError as error:
-            raise not_a_tag if str(error).startswith("unknown") else error from None
+    except LayoutError:
+        if not is_vendor_name(name):
+            raise
+    return Layout.named(name, int(block) if block else None)
 
 
-@word
+@_argument
 def layout_and_dtype(text: str) -> tuple[Layout, str]:
-    """``NCHW16c``, ``NCHW16c:uint8``, ``NC1HWC2:16:int8``; int8 where nothing is said."""
+    """Read ``NCHW16c``, ``NCHW16c:uint8`` or ``NC1HWC2:16:int8``; the dtype is int8 if none is given."""
     head, _, last = text.rpartition(":")
     return (layout(head), last) if head and not last.isdigit() else (layout(text), "int8")
 
 
-@word
+@_argument
 def numbers(text: str) -> list[float]:
-    """``128`` or ``123.7,116.3,103.5``."""
+    """Read one number or several: ``128``, ``123.7,116.3,103.5``."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise NpuLayoutError(f"{text!r}: expected a number, or one for each channel with commas between") from None
 
 
-@word
+@_argument
 def tolerance(text: str) -> tuple[str, float]:
-    """``0.99`` -> ("", 0.99); ``heat:0.99`` -> ("heat", 0.99)."""
+    """Read an output's name and a number: ``heat:0.99`` is ("heat", 0.99), ``0.99`` is ("", 0.99)."""
     name, _, number = text.rpartition(":")
     try:
         return name, float(number)
@@ -84,7 +83,7 @@ def tolerance(text: str) -> tuple[str, float]:
 
 
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
-    """Return what `validate` accepts: a number for all outputs, or {output: number}; both is an NpuLayoutError."""
+    """Return what `validate` accepts: a number for all outputs, or {output: number}; NpuLayoutError for both."""
     named = dict(given or ())
     if "" in named and len(given or ()) > 1:
         raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER for each")
@@ -92,7 +91,7 @@ def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
 
 
 def array_in(path: str) -> np.ndarray:
-    """Read the array of a .npy file. NpuLayoutError if it is none; nothing is unpickled."""
+    """Read the array of a .npy file; NpuLayoutError if it is another file. Nothing is unpickled."""
     content = Path(path).read_bytes()
     if not content.startswith(np.lib.format.MAGIC_PREFIX):
         raise NpuLayoutError(f"{path}: expected one array (.npy), got something else")
@@ -104,18 +103,18 @@ def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
     if path.endswith(".npy"):
         array = np.ascontiguousarray(array_in(path)).reshape(-1)
         if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:
-            raise NpuLayoutError(f"{path}: holds {array.dtype}; --dtype says {dtype}")
+            raise NpuLayoutError(f"{path}: contains {array.dtype}, but --dtype is {dtype}")
     else:
         array = np.frombuffer(Path(path).read_bytes(), np.uint8)
     if dtype is None or array.dtype == np.dtype(dtype):
         return array
     if array.nbytes % np.dtype(dtype).itemsize:
-        raise NpuLayoutError(f"{path}: {array.nbytes} bytes are no whole number of {dtype} elements")
+        raise NpuLayoutError(f"{path}: {array.nbytes} bytes are not a whole number of {dtype} elements")
     return array.view(dtype)
 
 
 def specs_in(text: str) -> dict[str, TensorSpec]:
-    """{name: TensorSpec} of JSON, or of a file of it: one TensorSpec's to_dict(), or {name: to_dict()}."""
+    """Read {name: TensorSpec} from JSON text or a JSON file: one TensorSpec's to_dict(), or {name: to_dict()}."""
     where = "--spec" if text.lstrip().startswith("{") else text
     try:
         given = json.loads(text if where != text else Path(text).read_text("utf-8"))
@@ -131,7 +130,7 @@ def specs_in(text: str) -> dict[str, TensorSpec]:
 
 
 def free(path: str, force: bool) -> None:
-    """NpuLayoutError where `path` exists and is not to be overwritten."""
+    """Raise NpuLayoutError if `path` exists, unless `force` allows to overwrite it."""
     if os.path.exists(path) and not force:
         raise NpuLayoutError(f"{path} exists; --force overwrites it")
 

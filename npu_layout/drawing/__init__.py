@@ -1,4 +1,4 @@
-"""A layout explained in numbers, as a picture, and in the terminal.
+"""Explain a layout in numbers, as a picture and in the terminal.
 
 Imports buffers, layouts and support.
 """

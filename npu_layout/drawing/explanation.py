@@ -1,4 +1,4 @@
-"""Explain where a layout stores each element: the formula in numbers, a picture, and what one read touches."""
+"""Explain where a layout stores each element: as a formula, as a picture, and by what one read touches."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Explanation:
     at
         A logical index, or None.
     reads
-        What the window and the gray pixel read, if they were asked for.
+        What the window and the gray pixel read, if they are marked.
     part
-        {axis: indices} that the picture shows.
+        {axis: the indices that the picture shows}.
     compared
         Explanations of the other layouts, of the same part.
     """
@@ -55,14 +55,14 @@ class Explanation:
     def place(self, *index: int) -> str:
         """Return the formula with the numbers of one element, and their sum, in elements.
 
-        index: an int for each logical axis. IndexError if it is outside.
+        `index` is an int for each logical axis. IndexError if it is outside.
         """
         offset = self.spec.offset(*index)
         numbers = dict(zip(self.spec.axes, index))
 
         def value(axis: str, step: int, block: int) -> str:
-            outer = numbers[axis] // step
-            return str(outer % block if block else outer)
+            count = numbers[axis] // step
+            return str(count % block if block else count)
 
         return f"{self._sum(value)} = {offset}"
 
@@ -76,12 +76,12 @@ class Explanation:
 
     @property
     def padding(self) -> int:
-        """The number of elements that are only padding."""
+        """The number of stored elements that are padding."""
         return self.spec.storage.padding
 
     @property
     def padding_bytes(self) -> int:
-        """The buffer's bytes less those of the tensor's own elements without gaps."""
+        """The buffer's bytes less those of the tensor's elements, stored contiguously."""
         used = self.spec.size - self.padding
         return self.spec.nbytes - self.spec.element.buffer_size(used) * self.spec.stored.itemsize
 
@@ -91,7 +91,7 @@ class Explanation:
         return 100 * self.padding / self.spec.size
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return (name, value) of everything that the text lists."""
+        """Return a (name, value) for each line of the text."""
         spec = self.spec
         counted = ", ".join(digit(spec.axes[d.axis], d.step, d.block) for d in spec.layout.dims)
         found = [
@@ -116,14 +116,14 @@ class Explanation:
 
     def _own_text(self) -> str:
         facts = self.facts()
-        room = max(len(what) for what, _ in facts)
-        return "\n".join([self.spec.describe(), *(f"  {what:<{room}}  {value}" for what, value in facts)])
+        width = max(len(name) for name, _ in facts)
+        return "\n".join([self.spec.describe(), *(f"  {name:<{width}}  {value}" for name, value in facts)])
 
     def __str__(self) -> str:
         return "\n\n".join(e._own_text() for e in (self, *self.compared))
 
     def views(self) -> list[View]:
-        """Return what the picture is drawn from."""
+        """Return the views that the picture shows, this one first."""
         return [
             View(e.spec, e.reads, None if e.at is None else e.spec.offset(*e.at), tuple(_captions(e)))
             for e in (self, *self.compared)
@@ -132,8 +132,8 @@ class Explanation:
     def to_svg(self, width: float = 1400) -> str:
         """Return the picture as SVG text, at most about `width` pixels wide.
 
-        Panels that do not fit beside each other go below each other; the picture is wider only if one panel is. Raises
-        nothing.
+        Panels that do not fit beside each other are drawn below each other; the picture is wider only if one panel is.
+        Raises nothing.
         """
         return draw(self.views(), self.part, width).to_svg()
 
@@ -165,7 +165,7 @@ class Explanation:
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
 
-        They are side by side if `columns` characters suffice. Raises nothing.
+        They are side by side if they fit into `columns` characters. Raises nothing.
         """
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
 
@@ -191,13 +191,12 @@ def _captions(e: Explanation) -> list[str]:
     spec = e.spec
     lines = [f"offset = {e.formula}"]
     if e.at is not None:
-        lines.append(f"{_index(e.at)} is at {e.place(*e.at).rpartition(' = ')[2]}")
+        lines.append(f"{_index(e.at)} is at {spec.offset(*e.at)}")
     padding = f"{e.padding_bytes} of them padding ({e.padding_percent:.0f} %)" if e.padding else "no padding"
     lines.append(f"{spec.nbytes} bytes, {padding}")
     for r in e.reads:
-        what, _, rest = str(r).partition(": ")
-        first, _, second = rest.partition("; ")
-        lines += [f"{what}: {first};", f"{second}"]
+        read, fetched = r.counts
+        lines += [f"{r.what}: {read};", fetched]
     return lines
 
 
@@ -219,14 +218,14 @@ def explain(
     Parameters
     ----------
     layout
-        A tag, a Layout, or a TensorSpec, which brings shape, dtype, pitches and gaps with it.
+        A tag, a Layout, or a TensorSpec, whose shape, dtype, pitches and gaps are then explained.
     shape, axes
-        Logical shape and its axes, as for TensorSpec.
+        The logical shape and its axes, as for TensorSpec.
     dtype
-        Default: float32.
+        Of the elements; default: float32.
     at
-        A logical index: its offset is explained, and the window and the gray pixel start there. Default: the first
-        element.
+        A logical index: its offset is explained, and the window and the gray pixel start there. By
+        default they start at the first element.
     window
         Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
         every channel.
@@ -235,14 +234,14 @@ def explain(
     compare
         Layouts of the same tensor to show beside it.
     part
-        Extents that the picture shows; default: as much as is readable.
+        Extents that the picture shows; default: as much as a reader can take in.
     cache_line
         Bytes of a cache line.
 
     Raises
     ------
     LayoutError
-        If shape and layout do not fit, or the window reaches beyond the tensor.
+        If shape and layout do not match, or the window reaches beyond the tensor.
     IndexError
         If `at` is outside.
 
@@ -276,8 +275,8 @@ def explain(
     reach = {}
     if window is not None:
         reach = dict(zip([a for a in spec.axes if a not in "NC"][-len(window) :], window))
-    wanted = None if part is None else spec.layout.check_shape(part)
-    shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, wanted)
+    extents = None if part is None else spec.layout.check_shape(part)
+    shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
 
@@ -285,7 +284,7 @@ def explain(
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
     if isinstance(layout, TensorSpec):
         if shape is not None or dtype is not None or axes is not None:
-            raise NpuLayoutError(f"{layout.describe()} has its shape, dtype and axes; give only the spec")
+            raise NpuLayoutError(f"{layout.describe()} has its own shape, dtype and axes; give only the spec")
         return layout
     if shape is None:
         raise NpuLayoutError(f"layout {layout} needs a shape")

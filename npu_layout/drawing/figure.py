@@ -1,4 +1,4 @@
-"""What every panel of a picture shares: the part that is shown, colours, and the labels of cells."""
+"""Choose what every panel of a picture shows: the part of the tensor, its colours, and the labels of its cells."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .palette import PALE, WHITE, Colour, PlaneColours, ink_on, mix
 from .reads import Reads
 
 CELL = 20.0  # pixels
-FADED = 0.82  # how much white an element gets that is not read
+FADED = 0.82  # the share of white in the colour of an element that is not read
 
 
 class View(NamedTuple):
-    """One storage of the tensor, and what is marked in it."""
+    """One storage of the tensor, and the elements that are marked in it."""
 
     spec: TensorSpec
     reads: tuple[Reads, ...]
@@ -32,7 +32,7 @@ class View(NamedTuple):
 
 
 def fastest_first(spec: TensorSpec) -> str:
-    """Return which index changes first along the memory: ``c%16 moves first, then w, h, c//16``."""
+    """Return the order in which the indices change along the memory: ``c%16 moves first, then w, h, c//16``."""
     moving = [
         (abs(stride), dim)
         for dim, extent, stride in zip(spec.layout.dims, spec.storage_shape, spec.storage_strides)
@@ -43,7 +43,7 @@ def fastest_first(spec: TensorSpec) -> str:
 
 
 def digit(letter: str, step: int, block: int) -> str:
-    """Return what one storage dimension counts, in Python: ``c``, ``c//16``, ``c%16``."""
+    """Return the index that one storage dimension counts, as Python: ``c``, ``c//16``, ``c%16``."""
     return letter.lower() + (f"//{step}" if step > 1 else "") + (f"%{block}" if block else "")
 
 
@@ -56,7 +56,7 @@ class Plane(NamedTuple):
 
 @dataclass
 class Figure:
-    """The part, the colours and the labels of the cells, for all panels."""
+    """The part, the colours and the labels of the cells; all panels share them."""
 
     views: Sequence[View]
     part: Part
@@ -78,7 +78,7 @@ class Figure:
         self.cell = max(CELL, 6.6 * len(longest) + 5)
 
     def label(self, index: Shape) -> str:
-        """Return the digits in a cell: its place in its plane."""
+        """Return the digits in a cell: its indices within its plane."""
         return self.joint.join(str(index[i] - self.origin[i]) for i in self.inside)
 
     def name(self, index: Shape) -> str:
@@ -86,7 +86,7 @@ class Figure:
         return " ".join(f"{letter.lower()}{i}" for letter, i in zip(self.axes, index))
 
     def shown_planes(self) -> list[list[Plane]]:
-        """Return the shown planes; those in one list differ only in the axis that has the colours."""
+        """Return the shown planes; those in one list differ only in the axis that the colours show."""
         role, part = self.role, self.part
         colours = part[role.colour] if role.colour in role.planes else range(1)
         return [

@@ -1,4 +1,4 @@
-"""The part of a tensor that a picture shows, and its memory as lines of cells in address order."""
+"""Choose the part of a tensor that a picture shows, and lay out its memory as lines of cells in address order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..layouts import Shape, Storage
 
 WIDEST = 24  # cells of a line
 SKIP = 2  # cells of a skip
-NEAR = 64  # elements beside a shown one that are searched for padding
+NEAR = 64  # elements behind a shown one that are checked for padding
 ENUMERABLE = 1 << 22  # indices of an axis
 BUDGET = 240  # cells of a picture
 
 
 class Roles(NamedTuple):
-    """Which axis is the rows of a plane, which its columns, which has the colours, and which are left."""
+    """The axes that a picture shows as colours, and as rows and columns of a plane; and the others."""
 
     colour: str
     rows: str
@@ -32,22 +32,22 @@ class Roles(NamedTuple):
 
 
 def roles(axes: str) -> Roles:
-    """Return the roles of axes: H, W and C if there are such, else the last axes.
+    """Return the roles of axes: those of H, W and C if the tensor has them, else of the last axes.
 
     >>> roles("NCHW"), roles("MK")
     (Roles(colour='C', rows='H', columns='W', others='N'), Roles(colour='M', rows='M', columns='K', others=''))
     """
     rest = [letter for letter in axes if letter != "C"]
 
-    def take(wanted: str) -> str:
-        picked = wanted if wanted in rest else rest[-1] if rest else ""
+    def pop(letter: str) -> str:
+        picked = letter if letter in rest else rest[-1] if rest else ""
         if picked:
             rest.remove(picked)
         return picked
 
-    columns = take("W") or "C"
-    rows = take("H")
-    colour = "C" if "C" in axes else take("C") or rows or columns
+    columns = pop("W") or "C"
+    rows = pop("H")
+    colour = "C" if "C" in axes else pop("C") or rows or columns
     return Roles(colour, rows, columns, "".join(rest))
 
 
@@ -55,7 +55,7 @@ Part = dict[str, range]
 
 
 def block(storage: Storage, letter: str) -> int:
-    """Return the elements of `letter` in one of the layout's outermost blocks; 1 if it has none."""
+    """Return how many elements along an axis its outermost block contains; 1 if it has no block."""
     return max((link.step for link in storage.chain(letter)), default=1)
 
 
@@ -64,8 +64,8 @@ def choose_part(
 ) -> Part:
     """Return the indices of each axis that are shown.
 
-    All of a small tensor, else some from `focus` on, at least `reach`. Blocks are shown from their start, with the
-    start of the next one.
+    They are all indices of a small tensor; else some from `focus` on, at least `reach`. Blocks are shown from their
+    start, with the start of the next one. If `wanted` is given, it is the extents.
     """
     first = storages[0]
     axes, shape = first.layout.axes, dict(zip(first.layout.axes, first.shape))
@@ -80,7 +80,7 @@ def choose_part(
 
 
 def _is_small(shape: dict[str, int]) -> bool:
-    """Return whether a tensor is shown whole."""
+    """Return whether all of a tensor is shown."""
     role = roles("".join(shape))
     return math.prod(shape.values()) <= 150 and max(shape[a] for a in role.rows + role.columns) <= 12
 
@@ -102,20 +102,20 @@ def _readable(shape: dict[str, int], blocks: dict[str, int], least: dict[str, in
 
 
 def _span(extent: int, full: int, at: int, reach: int, block_size: int) -> range:
-    """Return `extent` of the indices 0 .. `full` that contain those from `at` to `at + reach`.
+    """Return a range of `extent` indices below `full` that contains those from `at` to `at + reach`.
 
-    They start at 0 if they can, else at the block's start, else as late as possible.
+    It starts at 0 if possible, else at the start of the block, else as late as possible.
     """
     starts = [0, *([at - at % block_size] if block_size > 1 else []), min(at, full - extent)]
     start = next((s for s in starts if at + reach <= s + extent), at)
     return range(start, min(start + extent, full))
 
 
-def holds_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
-    """Return for each address lowest .. end - 1 whether it contains a logical element.
+def contains_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
+    """Return for each address from `lowest` to `end` - 1 whether it contains a logical element.
 
-    The storage's own offset function is called axis by axis, because an offset is a sum of what each index adds. All
-    True if an axis is too long for that.
+    An offset is a sum with a term for each index, so the storage's own offset function is called axis by axis. All
+    are True if an axis is too long for that.
     """
     if max(storage.shape) > ENUMERABLE:
         return np.ones(end - lowest, bool)
@@ -137,27 +137,27 @@ def holds_element(storage: Storage, lowest: int, end: int) -> np.ndarray:
 
 
 class Token(NamedTuple):
-    """One thing in a line: a shown element, its index in `place`; a pad element; or `elements` that are skipped."""
+    """A part of a line: a shown element with the index `place`, a pad element, or `elements` that are skipped."""
 
     address: int
     kind: str  # "cell", "pad" or "skip"
     elements: int = 1
     place: Shape = ()
-    padding: bool = False  # of a skip: there is only padding
+    padding: bool = False  # of a skip: whether it contains only padding
 
     @property
     def width(self) -> int:
-        """The cells that it is drawn as."""
+        """The number of cells in the drawing."""
         return SKIP if self.kind == "skip" else 1
 
 
 def _gap(storage: Storage, lowest: int, end: int) -> Iterator[Token]:
-    """Yield tokens for the addresses lowest .. end - 1, none of which is shown."""
+    """Yield tokens for the addresses from `lowest` to `end` - 1, none of which is a shown element."""
     if lowest >= end:
         return
-    used = holds_element(storage, lowest, min(end, lowest + NEAR))
+    used = contains_element(storage, lowest, min(end, lowest + NEAR))
     if not used.any() and end - lowest <= 1 << 20:
-        used = holds_element(storage, lowest, end)
+        used = contains_element(storage, lowest, end)
     empty = int(used.argmax()) if used.any() else used.size
     if empty < WIDEST:
         yield from (Token(lowest + i, "pad") for i in range(empty))
@@ -171,7 +171,7 @@ def _gap(storage: Storage, lowest: int, end: int) -> Iterator[Token]:
 
 
 def tokens(storage: Storage, part: Part) -> list[Token]:
-    """Return the whole buffer in address order: the part's elements, padding beside them, and what is skipped."""
+    """Return the buffer in address order: the elements of the part, padding beside them, and what is skipped."""
     grid = np.meshgrid(*(np.asarray(part[a]) for a in storage.layout.axes), indexing="ij")
     offsets = np.asarray(storage.offset(*grid)).ravel()
     order = np.argsort(offsets)
@@ -189,7 +189,7 @@ Line = list[Token]
 
 
 def lines(storage: Storage, part: Part) -> list[Line]:
-    """Return `tokens` in lines, broken at the storage's own strides: the longest lines of at most WIDEST cells."""
+    """Return `tokens` as lines that end where a stride of the storage ends, as long as WIDEST cells allow."""
     everything = tokens(storage, part)
     lowest = storage.start + sum((n - 1) * s for n, s in zip(storage.storage_shape, storage.strides) if s < 0)
     dims = [(abs(s), n) for n, s in zip(storage.storage_shape, storage.strides)]
@@ -211,9 +211,9 @@ def lines(storage: Storage, part: Part) -> list[Line]:
 
 
 def _uneven(dims: Sequence[tuple[int, int]], turns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield lines of as many steps of a stride as fit, if no such number divides its extent (17 channels of 2 images).
+    """Yield a period of lines, and the span within which it counts, for strides whose extent no line length divides.
 
-    The last line is shorter, and the next turn of the storage begins a line.
+    An example is 17 channels of 2 images. The last line of a span is shorter than the others.
     """
     for stride, extent in sorted(dims, reverse=True):
         if stride <= WIDEST // 2 and extent > 1:
@@ -231,7 +231,7 @@ def _cut(everything: Sequence[Token], lowest: int, period: int, within: int) -> 
         if result and turn == key:
             result[-1].append(token)
         elif result and token.kind == "skip" and _width(result[-1]) + SKIP <= WIDEST:
-            result[-1].append(token)  # what a line would begin with, and is not shown, ends the line before
+            result[-1].append(token)  # a skip ends a line rather than begin the next
         else:
             result.append([token])
             key = turn

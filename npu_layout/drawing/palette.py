@@ -1,4 +1,4 @@
-"""Colours of planes that the colour-blind can distinguish, and that differ in lightness in black and white."""
+"""Colour the planes of a tensor so that colour-blind readers, and black-and-white prints, distinguish them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RAMPS: tuple[tuple[Colour, Colour], ...] = (
 
 
 def mix(a: Colour, b: Colour, share: float) -> Colour:
-    """Return a colour between a and b, with this `share` of b."""
+    """Return a colour between `a` and `b`, with this `share` of `b`."""
     red, green, blue = (round(x + (y - x) * share) for x, y in zip(a, b))
     return red, green, blue
 
@@ -64,7 +64,8 @@ def hexadecimal(colour: Colour) -> str:
 class PlaneColours:
     """The colour of each shown index, the same for every storage of one tensor.
 
-    A small number of planes get a colour each; many get a hue for each block and a shade for each channel of it.
+    If there are at most as many planes as distinct colours, each has its own. Else each block has a hue, and each
+    channel in it a shade.
     """
 
     def __init__(self, storages: Sequence[Storage], part: Part) -> None:

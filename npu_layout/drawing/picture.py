@@ -1,4 +1,4 @@
-"""The picture: planes of coloured cells, and the memory of each view as the same cells in address order."""
+"""Draw the picture: planes of coloured cells, and the memory of each view as the same cells in address order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reads import Reads
 from .scene import Label, Rectangle, Scene, Stroke
 
 MARGIN = 18.0
-PLANES = 340  # pixels of width for the planes
+PLANES = 340  # pixels of width that the planes may use
 GAP = 10.0  # between planes
 
 
@@ -68,9 +68,9 @@ def _planes(figure: Figure, scene: Scene, left: float, top: float) -> tuple[floa
     return right, y
 
 
-def _across(count: int, room: int) -> int:
-    """Return how many of `count` tiles stand in a row: a number that divides them, if one uses half the room."""
-    most = min(room, count)
+def _across(count: int, fitting: int) -> int:
+    """Return how many of `count` tiles are drawn in a row: a divisor, if one is more than half of what fits."""
+    most = min(fitting, count)
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
@@ -146,7 +146,7 @@ class _Panel:
         return y + 4
 
     def _ribbon(self, scene: Scene, x: float, y: float) -> float:
-        """Draw everything shown in one thin line, without skips: the order at a glance. Return its bottom end."""
+        """Draw all shown cells as one thin line, without skips, and return its bottom end."""
         tokens = [t for line in self.lines for t in line if t.kind != "skip"]
         step = self.strip / max(1, len(tokens))
         for i, token in enumerate(tokens):

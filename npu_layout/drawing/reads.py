@@ -1,4 +1,4 @@
-"""What one read touches of a buffer: runs of consecutive elements, cache lines, and bytes fetched but not used."""
+"""Count what one read touches of a buffer: runs of consecutive elements, cache lines, bytes fetched but not used."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Reads:
     Attributes
     ----------
     what
-        In words: ``3x3 window at h 0, w 0``.
+        A phrase for it: ``3x3 window at h 0, w 0``.
     offsets
-        int64, element offsets in the buffer, ascending.
+        Element offsets in the buffer, ascending; int64.
     bits
-        Size of one element.
+        The size of one element.
     cache_line
-        Bytes. The buffer starts on a line.
+        The size of a cache line in bytes. The buffer starts on a line.
     """
 
     what: str
@@ -52,12 +52,12 @@ class Reads:
 
     @property
     def bytes_read(self) -> int:
-        """The bytes of the elements, the last one filled up."""
+        """The bytes of the elements, rounded up."""
         return -(-self.offsets.size * self.bits // 8)
 
     @property
     def bytes_fetched(self) -> int:
-        """The bytes of whole cache lines."""
+        """The bytes of all cache lines that are touched."""
         return len(self.lines) * self.cache_line
 
     @property
@@ -65,12 +65,18 @@ class Reads:
         """The bytes that are fetched and not used here; a neighbouring read may use them."""
         return self.bytes_fetched - self.bytes_read
 
-    def __str__(self) -> str:
+    @property
+    def counts(self) -> tuple[str, str]:
+        """Two phrases: the elements, runs and cache lines that are read; the bytes that are fetched and wasted."""
         return (
-            f"{self.what}: {_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
-            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes; {self.bytes_fetched} bytes fetched, "
-            f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)"
+            f"{_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
+            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes",
+            f"{self.bytes_fetched} bytes fetched, "
+            f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)",
         )
+
+    def __str__(self) -> str:
+        return f"{self.what}: {'; '.join(self.counts)}"
 
 
 def _count(n: int, what: str) -> str:
@@ -78,7 +84,7 @@ def _count(n: int, what: str) -> str:
 
 
 def read(spec: TensorSpec, what: str, chosen: dict[str, range], cache_line: int) -> Reads:
-    """Return the read of every combination of `chosen` (a range for each axis) in a buffer of `spec`."""
+    """Return the read of all elements whose indices are in `chosen`, a range for each axis, in a buffer of `spec`."""
     offsets = spec.offset(*np.ix_(*(np.asarray(chosen[letter]) for letter in spec.axes)))
     bits = 4 if spec.element.nibbles else 8 * spec.stored.itemsize
     return Reads(what, np.sort(offsets, axis=None), bits, cache_line)
@@ -93,7 +99,7 @@ def _where(chosen: dict[str, range], letters: Sequence[str]) -> str:
 
 
 def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
-    """Return one convolution window: `size` over the last axes besides N and C, from `at` on, every channel."""
+    """Return the read of a convolution window from `at` on: `size` over the last axes but N and C, every channel."""
     extents = check_extents("window", size)
     if not extents:
         raise LayoutError("window: expected an extent for each of its axes, got none")
@@ -109,7 +115,7 @@ def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line
         chosen[letter] = range(at[letter], at[letter] + extent)
         if chosen[letter].stop > shape[letter]:
             raise LayoutError(
-                f"window {text} at {_where(chosen, spatial)} leaves {spec.describe()}: "
+                f"window {text} at {_where(chosen, spatial)} reaches beyond {spec.describe()}: "
                 f"it ends at {letter} {chosen[letter].stop}, expected {shape[letter]} or less"
             )
     if "C" in shape:
@@ -118,7 +124,7 @@ def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line
 
 
 def gray(spec: TensorSpec, at: dict[str, int], cache_line: int = CACHE_LINE) -> Reads:
-    """Return one gray pixel: the first three channels at `at`."""
+    """Return the read of one gray pixel: the first three channels at `at`."""
     channels = dict(zip(spec.axes, spec.shape)).get("C", 0)
     if channels < 3:
         raise LayoutError(f"gray: expected an axis C of at least 3, got {channels}, {spec.describe()}")

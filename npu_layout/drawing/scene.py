@@ -1,4 +1,4 @@
-"""Rectangles, labels and strokes: drawn once, written as SVG, or as PNG through OpenCV."""
+"""Draw rectangles, labels and lines, and write the drawing as SVG, or as PNG through OpenCV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SANS = "DejaVu Sans,Verdana,Helvetica,Arial,sans-serif"
 
 
 class Rectangle(NamedTuple):
-    """A rectangle; fill or edge None: not drawn. `note`: shown by a browser under the mouse."""
+    """A rectangle. A fill or an edge of None is not drawn; a browser shows `note` under the mouse."""
 
     x: float
     y: float
@@ -27,7 +27,7 @@ class Rectangle(NamedTuple):
 
 
 class Label(NamedTuple):
-    """ASCII text whose baseline starts, has its middle or ends at (x, y)."""
+    """ASCII text whose baseline has its start, middle or end at (x, y), as `anchor` names it."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class Stroke(NamedTuple):
 
 
 Item = Union[Rectangle, Label, Stroke]
-_SHIFT = 4  # bits of a pixel's fraction in OpenCV's drawing
+_SHIFT = 4  # fractional bits of the coordinates that OpenCV draws at
 
 
 @dataclass
@@ -118,7 +118,7 @@ def _svg(item: Item) -> str:
 
 
 def _strokes(item: Item, scale: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield OpenCV's functions, each with its arguments after the image."""
+    """Yield the names of OpenCV's functions that draw an item, each with its arguments after the image."""
     import cv2
 
     def at(x: float, y: float) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The picture's cells in a terminal: in 24 or 8 bits of colour, or as plain text with letters for the colours."""
+"""Write the cells of the picture for a terminal: in 24 or 8 bits of colour, or as plain text without colours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .memory_lines import SKIP, Part, lines, words
 from .palette import Colour
 
 RESET = "\x1b[0m"
-LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 colours from 16 on, as xterm has them
+LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 colours from number 16 on, as in xterm
 
 
 def colour_depth(stream: TextIO, wish: str = "auto") -> tuple[int, int]:
-    """Return the bits of colour and the columns of `stream`.
+    """Return the bits of colour, 24, 8 or 0, and the columns of `stream`.
 
-    There is no colour if NO_COLOR is set, TERM is dumb or it is no terminal, unless `wish` is "always".
-    https://no-color.org
+    `wish` is "auto", "always" or "never"; "auto" is no colour if NO_COLOR is set (https://no-color.org), if TERM is
+    dumb, or if `stream` is not a terminal.
     """
     columns = shutil.get_terminal_size((120, 24)).columns
     quiet = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not stream.isatty()
@@ -38,13 +38,12 @@ def _code(colour: Colour, depth: int) -> str:
 
 
 class _Cells:
-    """Texts of one width, painted."""
+    """The texts of all cells, of one width and in colour."""
 
     def __init__(self, figure: Figure, depth: int) -> None:
         self.figure, self.depth = figure, depth
         shown = [figure.part[a].stop - 1 for a in figure.axes]
-        longest = self._text(tuple(shown))
-        self.room = len(longest) + 1
+        self.longest = len(self._text(tuple(shown))) + 1
 
     def _text(self, index: Shape) -> str:
         if self.depth:
@@ -55,11 +54,11 @@ class _Cells:
     def cell(self, index: Shape, read: bool, marking: bool) -> str:
         text = self._text(index)
         if not self.depth:
-            return (f"[{text}]" if marking and read else f" {text} ").rjust(self.room + 1 + marking)
+            return (f"[{text}]" if marking and read else f" {text} ").rjust(self.longest + 1 + marking)
         fill, ink = self.figure.paint(index, read)
         back, fore = _code(fill, self.depth), _code(ink, self.depth)
         bold = "1;" if marking and read else ""
-        return f"\x1b[{bold}48;{back};38;{fore}m{text.center(self.room + 1)}{RESET}"
+        return f"\x1b[{bold}48;{back};38;{fore}m{text.center(self.longest + 1)}{RESET}"
 
     @property
     def width(self) -> int:
@@ -105,9 +104,9 @@ def _memory(figure: Figure, cells: _Cells, view: View) -> list[str]:
     read = {int(o) for r in view.reads for o in r.offsets}
     result = [f"{view.spec.layout} memory", fastest_first(view.spec)]
     every = lines(storage, figure.part)
-    room = max(len(str(line[0].address)) for line in every)
+    digits = max(len(str(line[0].address)) for line in every)
     for line in every:
-        text = f"{line[0].address:>{room}} "
+        text = f"{line[0].address:>{digits}} "
         for token in line:
             if token.kind == "cell":
                 text += cells.cell(token.place, not read or token.address in read, bool(read))

@@ -1,4 +1,4 @@
-"""Who runs the model: onnxruntime, or a stand-in that answers as an accelerator would.
+"""Run a model: in onnxruntime, or as a simulated accelerator that returns buffers as a board would.
 
 Imports buffers, layouts and support.
 """

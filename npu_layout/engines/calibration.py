@@ -1,4 +1,4 @@
-"""Quantization parameters from the range of values."""
+"""Compute quantization parameters from the range of values."""
 
 from __future__ import annotations
 

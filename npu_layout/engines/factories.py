@@ -1,4 +1,4 @@
-"""Engines that a project names: "package.module:factory"."""
+"""Make the engine that a project names as "package.module:factory"."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def engine_named(name: str) -> Any:
     ----------
     name
         ``"package.module:factory"``: a callable without arguments. It returns anything with
-        ``infer({name: array}) -> {name: array}`` and ``output_specs`` (and ``input_specs``, where it takes its inputs
-        in another form than the ONNX model does). Where the accelerator is not there it raises NoDeviceError, whose
-        text says why, or returns None.
+        ``infer({name: array}) -> {name: array}`` and ``output_specs`` (and ``input_specs``, if the form of its inputs
+        differs from that of the ONNX model's). If there is no accelerator, it raises NoDeviceError with the reason, or
+        returns None.
 
     Raises
     ------
     NoDeviceError
-        Where the factory said so.
+        If the factory raises it, or returns None.
     NpuLayoutError
-        Where there is no such factory, it fails, or what it made is no engine.
+        If there is no such factory, it fails, or it returns no engine.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def engine_named(name: str) -> Any:
     except Exception as error:  # whatever the project's own code raises
         raise NpuLayoutError(f"engine {name!r}: {type(error).__name__}: {error}") from error
     if engine is None:
-        raise NoDeviceError(f"engine {name!r}: its accelerator is not here (the factory gave None)")
+        raise NoDeviceError(f"engine {name!r}: its accelerator is not here (the factory returned None)")
     lacking = [attribute for attribute in ("infer", "output_specs") if not hasattr(engine, attribute)]
     if lacking:
         raise NpuLayoutError(f"engine {name!r}: {type(engine).__name__} has no {' and no '.join(lacking)}")

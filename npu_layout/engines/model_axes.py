@@ -1,4 +1,4 @@
-"""Which of a spec's axes is which of the model's: two shapes with letters, and the orders between them."""
+"""Match the axes of a spec with the axes of a model, by their letters and lengths."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..layouts import Layout
 
 
 def fits(wanted: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether the model takes `shape` for the one that it declares, in which an axis may have a name or None."""
+    """Whether a model that declares the shape `wanted` accepts `shape`; a declared axis may be a name or None."""
     return len(shape) == len(wanted) and all(
         not isinstance(want, int) or want < 1 or want == got for want, got in zip(wanted, shape)
     )
 
 
 def axes_in_model(axes: str) -> list[int]:
-    """Where the model's axes stand in `axes`; letters that the model does not have keep their places."""
+    """Return the position in `axes` of each of the model's axes; unknown letters keep their places."""
     model = Layout.of_rank(len(axes)).axes
     return [axes.index(letter) for letter in model] if sorted(model) == sorted(axes) else list(range(len(axes)))
 

@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 class _Port:
-    """One input or output as the model declares it; an axis without a fixed length holds its name or None."""
+    """One input or output as the model declares it; an axis without a fixed length is its name or None."""
 
     def __init__(self, where: str, kind: str, node: Any) -> None:
         self.name: str = node.name
@@ -77,12 +77,12 @@ class OnnxRuntimeEngine:
     Raises
     ------
     NpuLayoutError
-        Where the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it.
+        If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it.
 
     Attributes
     ----------
     model
-        What messages call it: "model" and its path.
+        Its name in messages: "model" and its path.
     """
 
     model: str
@@ -107,34 +107,34 @@ class OnnxRuntimeEngine:
 
     @property
     def input_shapes(self) -> dict[str, tuple[Any, ...]]:
-        """The inputs' shapes as the model gives them: an axis without a fixed length is its name, or None."""
+        """The inputs' shapes as the model declares them: an axis without a fixed length is its name, or None."""
         return {port.name: port.shape for port in self._inputs}
 
     @property
     def output_shapes(self) -> dict[str, tuple[Any, ...]]:
-        """The outputs' shapes as the model gives them."""
+        """The outputs' shapes as the model declares them."""
         return {port.name: port.shape for port in self._outputs}
 
     @property
     def input_specs(self) -> list[TensorSpec]:
-        """What infer takes, in model order: dense arrays, each with its name.
+        """The inputs of infer in the model's order: contiguous arrays, each with its name.
 
-        The letters go by rank, whatever the axes mean in this model: N, NC, NCW, NCHW, NCDHW, and A B C ... beyond;
-        a scalar counts as shape (1,). Raises NpuLayoutError where an axis has no fixed length.
+        The letters depend on the rank only, whatever the axes mean in this model: N, NC, NCW, NCHW, NCDHW, and A B C
+        ... beyond; a scalar has the shape (1,). Raises NpuLayoutError if an axis has no fixed length.
         """
         return [port.spec() for port in self._inputs]
 
     @property
     def output_specs(self) -> list[TensorSpec]:
-        """What infer returns, in model order; see input_specs."""
+        """The outputs of infer in the model's order; see input_specs."""
         return [port.spec() for port in self._outputs]
 
     def infer(self, inputs: Any) -> Arrays:
-        """Run once.
+        """Run the model once.
 
-        inputs: {name: array}, or one array where the model has one input, of exactly the model's dtype and shape.
-        Returns {name: array} in the model's order, arrays of the caller's own. Raises NpuLayoutError on a missing or
-        unknown name, another shape or dtype, and where onnxruntime fails.
+        inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. Returns
+        {name: array} in the model's order; the arrays are copies. Raises NpuLayoutError if a name is missing or
+        unknown, a shape or dtype differs, or onnxruntime fails.
         """
         given = by_name(self.model, [port.name for port in self._inputs], inputs)
         feeds = {port.name: port.check(given[port.name]) for port in self._inputs}

@@ -1,4 +1,4 @@
-"""A stand-in for an accelerator: the ONNX model, with buffers as a board stores them."""
+"""Simulate an accelerator: run the ONNX model, and return buffers as a board stores them."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class SimulatedNpu:
     model
         Path or bytes of the model, or an OnnxRuntimeEngine (no second copy is loaded).
     outputs
-        One TensorSpec for each output. A spec with a name belongs to the output of that name; the others take the
-        remaining outputs in order. A spec with other axes than the model's (NHWC for NCHW) gets the tensor transposed,
-        unless the model's own shape is the spec's (an NHWC model).
+        One TensorSpec for each output. A spec with a name belongs to the output of that name; the others
+        belong to the remaining outputs in order. For a spec with other axes than the model's (NHWC for NCHW) the tensor
+        is transposed, unless the model's own shape is the spec's (an NHWC model).
     inputs
-        The same for the inputs, whose buffers then are what infer takes; None: arrays as the model declares them.
+        The same for the inputs, which are such buffers then; None: arrays as the model declares them.
     threads
         As for OnnxRuntimeEngine.
 
     Raises
     ------
     NpuLayoutError
-        Where the model cannot be loaded, or a spec fits no input or output of it.
+        If the model cannot be loaded, or a spec fits no input or output of it.
 
     Attributes
     ----------
     engine
         The OnnxRuntimeEngine that runs it.
     last_float
-        {name: array}: what the model itself gave in the last infer, before quantisation and packing.
+        {name: array}: the model's own outputs of the last infer, before quantisation and packing.
     """
 
     engine: OnnxRuntimeEngine
@@ -64,19 +64,20 @@ class SimulatedNpu:
 
     @property
     def input_specs(self) -> list[TensorSpec]:
-        """What infer takes, in model order."""
+        """The inputs of infer in the model's order."""
         return self.engine.input_specs if self._inputs is None else list(self._inputs.values())
 
     @property
     def output_specs(self) -> list[TensorSpec]:
-        """What the flat buffers that infer returns are, in model order."""
+        """The flat buffers that infer returns, in the model's order."""
         return list(self._outputs.values())
 
     def infer(self, inputs: Any) -> Arrays:
-        """Run once: {name: flat 1-D array of the spec's buffer dtype}, in the model's order; pad elements are zero.
+        """Run the model once, and return {name: buffer} in the model's order.
 
-        inputs: {name: buffer}, or one buffer where the model has one input; bytes or an array, as TensorSpec.unpack
-        takes it. Raises NpuLayoutError (BufferSizeError ...) where one does not fit.
+        A buffer is a 1-D array of the spec's stored dtype; its padding is zero. inputs: {name: buffer}, or one buffer
+        if the model has one input; bytes or an array, as for TensorSpec.unpack. Raises NpuLayoutError (BufferSizeError
+        ...) if one does not fit.
         """
         if self._inputs is not None:
             dtypes = {port.name: port.dtype for port in self.engine._inputs}
@@ -95,7 +96,7 @@ class SimulatedNpu:
 
 
 def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
-    """{name: spec}, in the model's order."""
+    """Return {name: spec} in the model's order."""
     given = list(specs)
     matched = {spec.name: spec for spec in given if spec.name}
     unknown = [name for name in matched if name not in shapes]

@@ -1,4 +1,4 @@
-"""Recordings from elsewhere, and for elsewhere: FORMS, one table of forms, and load and save, which go by it.
+"""Load recordings from the files of other tools, and save them as such files: `load`, `save` and the table FORMS.
 
 Imports recordings, engines, buffers, layouts and support.
 """

@@ -1,6 +1,6 @@
-"""Files that other tools wrote, read without trust: nothing is unpickled, nothing inflated, no path leaves its folder.
+"""Read files of other tools without trust: nothing is unpickled or decompressed, and no path leaves its folder.
 
-Every complaint is a RecordingError that names file and field.
+Every error is a RecordingError that names file and field.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..layouts import Layout
-from ..recordings import Frame, FramesOnDisk, Recording, checked_specs
+from ..recordings import Frame, Recording, RunsOnDisk, checked_specs
 from ..support import told_of
 
 
 def existing(path: Any) -> Path:
-    """`path` where a file or a folder is."""
+    """Return `path`; RecordingError if there is neither a file nor a folder."""
     with told_of(path):
         found = Path(path)
         if not found.exists():
@@ -30,14 +30,14 @@ def existing(path: Any) -> Path:
 
 
 def home_of(path: Path) -> Path:
-    """Return the folder that nothing may leave: `path`, or the one of the file that it is or links to."""
+    """Return the folder that no file may leave: `path`, or that of the file that it is or links to."""
     return path if path.is_dir() else path.resolve().parent
 
 
-def read_bytes(file: Path, folder: Path, where: str = "", takes: tuple[int, str] | None = None) -> bytes:
+def read_bytes(file: Path, folder: Path, where: str = "", expected: tuple[int, str] | None = None) -> bytes:
     """Read a file in `folder`; links are followed.
 
-    where: how messages begin, if not with the file; takes: the only size accepted, and in words whose it is.
+    where: how messages begin, if not with the file; expected: the only size accepted, and what has that size.
     """
     with told_of(where or file):
         if not file.is_file():
@@ -45,13 +45,13 @@ def read_bytes(file: Path, folder: Path, where: str = "", takes: tuple[int, str]
         if folder.resolve() not in file.resolve().parents:
             raise RecordingError(f"leaves the folder {folder}")
         size = file.stat().st_size
-        if takes is not None and size != takes[0]:
-            raise RecordingError(f"{size} bytes; expected {takes[0]} for {takes[1]}")
+        if expected is not None and size != expected[0]:
+            raise RecordingError(f"{size} bytes; expected {expected[0]} for {expected[1]}")
         return file.read_bytes()
 
 
 def read_json(file: Path, folder: Path) -> Any:
-    """Read a JSON file; a key that appears twice is refused."""
+    """Read a JSON file; RecordingError if it is damaged or a key appears twice."""
     content = read_bytes(file, folder)
     try:
         return json.loads(content, object_pairs_hook=_once)
@@ -81,9 +81,9 @@ def imported(
     specs: Mapping[str, TensorSpec] | None,
     meta: Mapping[str, Any],
 ) -> Recording:
-    """Make a recording whose frames are read when they are asked for.
+    """Return a recording whose runs are read at each access.
 
-    Outputs without a spec in `specs` are tensors in C order, and have the first frame's shape and dtype in every frame.
+    Outputs without a spec in `specs` are tensors in C order, and have the first run's shape and dtype in every run.
     """
     if not count:
         raise RecordingError("there are no frames")
@@ -97,24 +97,24 @@ def imported(
                 known[name] = plain_spec(array, name)
 
     def same(i: int) -> Frame:
-        frame = _contiguous(read(i))
-        for name, array in frame.outputs.items():
+        run = _contiguous(read(i))
+        for name, array in run.outputs.items():
             model = first.outputs.get(name, array)
             if name not in given and (array.shape, array.dtype) != (model.shape, model.dtype):
                 raise RecordingError(
                     f"{where(i)}: output {name!r} is {array.dtype} of {array.shape}; in the first frame it is "
                     f"{model.dtype} of {model.shape}"
                 )
-        return frame
+        return run
 
-    return Recording(known, FramesOnDisk(count, same, where, known), meta)
+    return Recording(known, RunsOnDisk(count, same, where, known), meta)
 
 
-def _contiguous(frame: Frame) -> Frame:
-    return Frame(*({k: a if a.flags.c_contiguous else a.copy() for k, a in side.items()} for side in frame))
+def _contiguous(run: Frame) -> Frame:
+    return Frame(*({k: a if a.flags.c_contiguous else a.copy() for k, a in side.items()} for side in run))
 
 
 def natural(text: str) -> tuple[Any, ...]:
-    """Sorts frame2 before frame10."""
+    """Return a sort key that puts frame2 before frame10."""
     parts = re.split(r"([0-9]+)", text)
     return tuple((int(part), part) if i % 2 else part for i, part in enumerate(parts))

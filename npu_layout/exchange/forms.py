@@ -1,4 +1,4 @@
-"""Recordings from elsewhere, and for elsewhere: FORMS, one table of forms, and load and save, which go by it."""
+"""Load recordings from the files of other tools, and save them as such files, by the table FORMS."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["FORMS", "Form", "load", "save"]
 
 
 class Form(NamedTuple):
-    """How recordings of one form are read and written, told from others, and called: a row of FORMS.
+    """How recordings of one form are read, written, recognised and described: a row of FORMS.
 
     Attributes
     ----------
     importer
-        What `load` calls with the path and those of its options that this form has.
+        Called by `load` with the path and those of its options that this form has.
     exporter
-        What `save` calls with the recording, the path, and those of its options that this form has; None: this form is
-        not written.
+        Called by `save` with the recording, the path, and those of its options that this form has; None: this form
+        cannot be written.
     recognises
         Whether a path looks like this form.
     help
@@ -44,7 +44,7 @@ FORMS = {
         raw.load_raw,
         raw.save_raw,
         raw.recognises,
-        "a folder of .bin or .npy dumps with a spec.json that says what they hold",
+        "a folder of .bin or .npy dumps with a spec.json that describes them",
     ),
     "polygraphy": Form(
         polygraphy.load_polygraphy,
@@ -81,21 +81,21 @@ def load(
 ) -> Recording:
     """Load a recording from files that another tool wrote; they are never written to.
 
-    Most carry no checksum: if two dumps of one size are exchanged, nothing shows it.
+    Most have no checksum: two dumps of one size that were exchanged are not detected.
 
     Parameters
     ----------
     path
-        Folder or file. Frames are read from it whenever they are asked for, so it must stay.
+        Folder or file. Each run is read from it at each access, so it must stay.
     form
         A name of FORMS; None: recognised from what is at `path`.
     specs
-        ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs that it took in another
-        form than the ONNX model does. Outputs without one are tensors as they are (raw: as spec.json says).
+        ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs whose form differs from
+        that of the ONNX model's. Outputs without one are tensors in C order (raw: as spec.json describes them).
     description
-        raw: the spec file where it is not the folder's spec.json, or what it would hold.
+        raw: the spec file if it is not the folder's spec.json, or its content.
     inputs, runner
-        polygraphy: the saved inputs if they are elsewhere; whose results, where there are several runners.
+        polygraphy: the saved inputs if they are elsewhere; the name of the runner, if there are several.
     model
         onnx: the model, for names that the tensors lack. rknn: the model, for the names of its outputs.
     outputs, side
@@ -103,14 +103,14 @@ def load(
 
     Returns
     -------
-    Recording, whose ``meta["source"]`` says the form, but for raw, which has its own meta.
+    Recording, whose ``meta["source"]`` names the form, except for raw, which has its own meta.
 
     Raises
     ------
     RecordingError
-        On a form that cannot be told, and whatever is missing, damaged or hostile; it names file and field.
+        If the form is not recognised, or anything is missing, damaged or hostile; it names file and field.
     NpuLayoutError
-        On an unknown form, an argument that the form does not take, and where the onnx package is needed and missing.
+        If the form is unknown or does not accept an argument, or the onnx package is needed and missing.
 
     Examples
     --------
@@ -122,26 +122,25 @@ def load(
     >>> recording.specs["heat"].unpack(recording.frames[0].outputs["heat"]).tolist()
     [[[[0.5, 1.5]], [[1.0, 2.0]]]]
     """
-    chosen = _form(form) if form is not None else _told(existing(path))
+    chosen = _form(form) if form is not None else _recognised(existing(path))
     given = dict(
         specs=specs, description=description, inputs=inputs, runner=runner, model=model, outputs=outputs, side=side
     )
     importer = FORMS[chosen].importer
-    return importer(path, **_taken(chosen, importer, 1, given))
+    return importer(path, **_options(chosen, importer, 1, given))
 
 
 def save(recording: Recording, path: PathLike, *, form: str, model: Model | None = None) -> None:
-    """Write a recording in another tool's form: a new folder, which appears whole or not at all.
+    """Write a recording in another tool's form: a new folder, which appears complete or not at all.
 
-    raw keeps everything. polygraphy and onnx get the outputs unpacked by their specs (float32 where quantised) and the
-    inputs as an ONNX model takes them; specs, meta and the camera's frames are lost. `model` (path, bytes or engine) is
-    the one that the files are meant for: what it takes and gives is written as `validate` has it, in its names, dtypes
-    and order of axes. Without it a quantised input becomes real values, though the model may take the stored integers,
+    raw keeps everything. polygraphy and onnx contain the outputs unpacked by their specs (float32 if quantised) and the
+    inputs for an ONNX model; specs, meta and the camera's frames are lost. `model` (path, bytes or engine) is the one
+    that the files are meant for: its inputs and outputs are written as `validate` compares them, with its names, dtypes
+    and order of axes. Without it a quantised input becomes real values, though the model may need the stored integers,
     and axes stay as the specs have them.
 
-    Raises RecordingError where `path` exists, there are no frames or they do not fit the model, NpuLayoutError on a
-    form that cannot be written, a model that cannot be loaded or is not needed, and where the onnx package is needed
-    and missing.
+    Raises RecordingError if `path` exists, or there are no runs, or they do not fit the model; NpuLayoutError if the
+    form cannot be written, the model cannot be loaded or is not needed, or the onnx package is needed and missing.
 
     >>> import tempfile, numpy as np
     >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
@@ -160,16 +159,16 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
     if not len(recording):
         raise RecordingError(f"{path}: there are no frames to write")
     with new_folder(path) as folder:
-        exporter(recording, folder, **_taken(form, exporter, 2, {"model": model}))
+        exporter(recording, folder, **_options(form, exporter, 2, {"model": model}))
 
 
-def _taken(form: str, call: Callable[..., Any], own: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, all of which `call` must accept behind its `own` arguments."""
+def _options(form: str, call: Callable[..., Any], own: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given; NpuLayoutError if `call` has other parameters after its `own` ones."""
     given = {name: value for name, value in options.items() if value is not None}
-    takes = [*inspect.signature(call).parameters][own:]
-    if not set(given) <= set(takes):
-        lacking = ", ".join(sorted(set(given) - set(takes)))
-        raise NpuLayoutError(f"form {form!r} takes no {lacking}; it takes {', '.join(takes) or 'nothing more'}")
+    accepted = [*inspect.signature(call).parameters][own:]
+    if not set(given) <= set(accepted):
+        lacking = ", ".join(sorted(set(given) - set(accepted)))
+        raise NpuLayoutError(f"form {form!r} accepts no {lacking}; it accepts {', '.join(accepted) or 'nothing more'}")
     return given
 
 
@@ -179,7 +178,7 @@ def _form(name: str) -> str:
     return name
 
 
-def _told(path: Path) -> str:
+def _recognised(path: Path) -> str:
     with told_of(path):
         found = [name for name, form in FORMS.items() if form.recognises(path)]
     if len(found) == 1:
@@ -189,4 +188,4 @@ def _told(path: Path) -> str:
     if found:
         raise RecordingError(f"{path}: could be {' or '.join(found)}; give form=")
     forms = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
-    raise RecordingError(f"{path}: its form cannot be told; give form=. {forms}")
+    raise RecordingError(f"{path}: its form is not recognised; give form=. {forms}")

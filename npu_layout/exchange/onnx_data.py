@@ -1,7 +1,7 @@
-"""ONNX test data: ``test_data_set_0`` ... folders with ``input_0.pb``, ``output_0.pb`` ..., one TensorProto a file.
+"""Read and write ONNX test data: folders ``test_data_set_0`` ... of ``input_0.pb``, ``output_0.pb`` ..., a tensor each.
 
-The numbers follow the model's inputs and outputs. A tensor's name is the TensorProto's; where it has none, the model
-says it, the one .onnx beside the data sets or the one that is given.
+Each file is a TensorProto; the numbers follow the model's inputs and outputs. A tensor's name is the TensorProto's; if
+that is empty, it is the model's, which is given or is the only .onnx beside the data sets.
 Source: docs/OnnxBackendTest.md and onnx/onnx.proto of the ONNX repository. The onnx package reads the protobufs
 (``pip install 'npu-layout[onnx]'``); external data, which names another file, is refused.
 """
@@ -29,18 +29,18 @@ Names = tuple[list[str], list[str]]
 
 
 def recognises(path: Path) -> bool:
-    """Whether a folder holds test_data_set_* folders, or is one."""
+    """Whether a folder contains test_data_set_* folders, or is one."""
     return path.is_dir() and (any(_SET.fullmatch(p.name) for p in path.iterdir()) or (path / "output_0.pb").exists())
 
 
 def load_onnx(
     path: PathLike, *, specs: Mapping[str, TensorSpec] | None = None, model: PathLike | None = None
 ) -> Recording:
-    """Read test data sets, one frame each.
+    """Read test data sets, one run each.
 
     path: the folder of the data sets, or a single one. specs: of outputs that are an accelerator's buffers; the others
-    are tensors as they are. model: the ONNX model, for the names where the tensors have none; without it the one .onnx
-    beside the data sets. RecordingError names file and field; NpuLayoutError where the onnx package is missing.
+    are tensors in C order. model: the ONNX model, for tensors without a name; without it, the only .onnx beside the
+    data sets. RecordingError names file and field; NpuLayoutError if the onnx package is missing.
     """
     _onnx()
     folder = existing(path)
@@ -75,8 +75,11 @@ def model_names(model: PathLike) -> Names:
     with told_of(file):
         proto = onnx.ModelProto()
         proto.ParseFromString(read_bytes(file, home_of(file)))
-        held = {tensor.name for tensor in proto.graph.initializer}
-        found = [port.name for port in proto.graph.input if port.name not in held], [p.name for p in proto.graph.output]
+        initializers = {tensor.name for tensor in proto.graph.initializer}
+        found = (
+            [port.name for port in proto.graph.input if port.name not in initializers],
+            [p.name for p in proto.graph.output],
+        )
         if not found[1]:
             raise RecordingError(f"{file}: expected an ONNX model, found no outputs")
         return found
@@ -122,7 +125,7 @@ def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
         proto = onnx.TensorProto()
         proto.ParseFromString(content)
         if proto.data_location != onnx.TensorProto.DEFAULT or len(proto.external_data):
-            raise RecordingError("external_data: the values lie in another file; expected them here")
+            raise RecordingError("external_data: the values are stored in another file; expected them here")
         if proto.data_type not in [onnx.TensorProto.DataType.Value(name) for name in _TYPES]:
             raise RecordingError(f"data_type {proto.data_type}: expected numbers ({', '.join(_TYPES)})")
         if proto.HasField("segment"):
@@ -135,14 +138,14 @@ def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
 def save_onnx(recording: Recording, folder: Path, model: Model | None = None) -> None:
     """Fill `folder` with test_data_set_0 and so on.
 
-    Inputs are as the ONNX model takes them and outputs unpacked, in the order and with the names of the recording, or
-    of the model. NpuLayoutError if the onnx package is missing.
+    Inputs are ready for the ONNX model and outputs unpacked, in the order and with the names of the recording, or of
+    the model. NpuLayoutError if the onnx package is missing.
     """
     onnx, as_model = _onnx(), sides(recording, model)
-    for i, frame in enumerate(recording.frames):
+    for i, run in enumerate(recording.frames):
         home = folder / f"test_data_set_{i}"
         home.mkdir()
-        for kind, side in zip(_KINDS, as_model(frame, i)):
+        for kind, side in zip(_KINDS, as_model(run, i)):
             for k, (name, array) in enumerate(side.items()):
                 native = np.array(array, array.dtype.newbyteorder("="), order="C")
                 proto = onnx.numpy_helper.from_array(native, name)

@@ -1,10 +1,11 @@
-"""Polygraphy's JSON: saved inputs (``polygraphy run --save-inputs``) and RunResults (``--save-outputs``).
+"""Read and write Polygraphy's JSON: saved inputs and RunResults.
 
+``polygraphy run`` writes them with ``--save-inputs`` and ``--save-outputs``.
 An array is ``{"array": base64 of an .npy, "polygraphy_class": "ndarray"}``. Saved inputs are a list of
 ``{name: array}``, one an iteration. RunResults are ``{"lst": [[runner, [iteration, ...]], ...], "polygraphy_class":
 "RunResults"}``, an iteration is ``{"outputs": {name: {"values": array, "polygraphy_class": "LazyArray"}}, "runtime":
-seconds or null, "runner_name": runner, "polygraphy_class": "IterationResult"}``. Where the path that it was told has no
-extension, newer versions write a folder with a file for each iteration instead, 0000000000.json and so on.
+seconds or null, "runner_name": runner, "polygraphy_class": "IterationResult"}``. If the path has no extension, newer
+versions write a folder with a file for each iteration instead, 0000000000.json and so on.
 Source: polygraphy/json/serde.py and polygraphy/comparator/struct.py of Polygraphy 0.53.6; LazyArray was LazyNumpyArray
 before. The JSON is read here, because Polygraphy itself is not needed for that and would unpickle torch tensors.
 """
@@ -33,7 +34,7 @@ _NOT_HERE = {SPEC, "recording.json"}
 
 
 class _Iterations(NamedTuple):
-    """What a file or a folder of files holds: RunResults or inputs, and {name: encoded array} of each iteration."""
+    """Content of a file or a folder of files: RunResults or inputs, and {name: encoded array} of each iteration."""
 
     results: bool
     length: int
@@ -63,22 +64,22 @@ def load_polygraphy(
 ) -> Recording:
     """Read saved inputs and RunResults.
 
-    path: a file of RunResults, or a folder that holds one and perhaps the inputs, as files or as folders of numbered
-    files; what is which is told from the content. specs: of outputs that are an accelerator's buffers; the others are
-    tensors as they are. inputs: the saved inputs where they lie elsewhere. runner: whose results, where there are
-    several. RecordingError names file and field. A numbered file is read whenever its frame is asked for; what one file
-    holds is in memory.
+    path: a file of RunResults, or a folder that contains one and perhaps the inputs, as files or as folders of numbered
+    files, which are recognised by their content. specs: of outputs that are an accelerator's buffers; the others are
+    tensors in C order. inputs: the saved inputs if they are elsewhere. runner: the name of the runner, if there are
+    several. RecordingError names file and field. A numbered file is read at each access to its run; one file's content
+    is in memory.
     """
     folder = existing(path)
-    alone = folder.is_file() or _numbered(folder)
-    parts = [_open(part, home_of(folder), runner) for part in ([folder] if alone else _parts(folder))]
+    single = folder.is_file() or _numbered(folder)
+    parts = [_open(part, home_of(folder), runner) for part in ([folder] if single else _parts(folder))]
     results, feeds = ([part for part in parts if part.results is kind] for kind in (True, False))
     if inputs is not None:
         feeds = [_open(existing(inputs), home_of(Path(inputs)), runner)]
     if len(results) != 1 or len(feeds) > 1 or any(feed.results for feed in feeds):
         raise RecordingError(
             f"{folder}: {len(results)} RunResults (--save-outputs) and {len(feeds)} saved inputs (--save-inputs); "
-            f"expected one of each, or one RunResults alone"
+            f"expected one of each, or only RunResults"
         )
     outputs, feed = results[0], feeds[0] if feeds else None
     if feed is not None and feed.length != outputs.length:
@@ -141,9 +142,7 @@ def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, lis
         chosen = [iterations for name, iterations in runs if runner in (None, name)]
         if len(chosen) != 1:
             names = ", ".join(repr(name) for name, _ in runs) or "none"
-            raise RecordingError(
-                f"{file}: runner {runner!r}: expected one, by name where there are several; has {names}"
-            )
+            raise RecordingError(f"{file}: runner {runner!r}: expected one, by name if there are several; has {names}")
         found = chosen[0]
         for k, iteration in enumerate(found):
             if iteration[_KIND] != "IterationResult":
@@ -174,7 +173,7 @@ def _array(encoded: Any, where: str) -> np.ndarray:
 def save_polygraphy(recording: Recording, folder: Path, model: Model | None = None) -> None:
     """Fill `folder` with inputs.json and outputs.json for ``polygraphy run --load-inputs`` and ``--load-outputs``.
 
-    Inputs are as the ONNX model takes them, outputs unpacked, the runner is npu_layout. One frame at a time is in
+    Inputs are ready for the ONNX model, outputs are unpacked, and the runner is npu_layout. One run at a time is in
     memory.
     """
     as_model = sides(recording, model)
@@ -185,10 +184,10 @@ def save_polygraphy(recording: Recording, folder: Path, model: Model | None = No
     ):
         inputs.write("[")
         outputs.write(f'{{"lst": [["{RUNNER}", [')
-        for i, frame in enumerate(recording.frames):
-            given, gave = as_model(frame, i)
-            _put(inputs, i, {name: _encoded(array) for name, array in given.items()})
-            lazy = {name: {"values": _encoded(array), _KIND: "LazyArray"} for name, array in gave.items()}
+        for i, run in enumerate(recording.frames):
+            fed, returned = as_model(run, i)
+            _put(inputs, i, {name: _encoded(array) for name, array in fed.items()})
+            lazy = {name: {"values": _encoded(array), _KIND: "LazyArray"} for name, array in returned.items()}
             _put(outputs, i, {"outputs": lazy, "runtime": None, "runner_name": RUNNER, _KIND: "IterationResult"})
         inputs.write("]")
         outputs.write(tail)

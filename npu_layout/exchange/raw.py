@@ -1,4 +1,6 @@
-"""Raw dumps: a file for each tensor and frame, and ``spec.json``, written by hand, which describes them.
+"""Read and write raw dumps: a file for each tensor and run, and ``spec.json``, which describes them.
+
+spec.json can be written by hand.
 
 For example::
 
@@ -11,16 +13,16 @@ For example::
       "meta": {"preprocess": {"color": "RGB"}}
     }
 
-``*`` in a file's path stands for the frame, in a file's name or a folder's (``frame*/heat.bin``); without it there is
-one frame. Frames are sorted by its text, numbers by value. Without ``file``, the one of NAME.bin, NAME_*.bin,
-*/NAME.bin and the same with .npy that finds something is taken.
+``*`` in a file's path stands for the run, in a file's name or a folder's (``frame*/heat.bin``); without it there is one
+run. Runs are sorted by its text, numbers by value. Without ``file``, the one of NAME.bin, NAME_*.bin, */NAME.bin and
+the same with .npy that matches a file is used.
 
 A tensor's other keys are TensorSpec's (shape, layout, dtype, axes, quantization, storage_shape, storage_strides,
 storage_offset, size), with the shorter scale, zero_point and axis for quantization, and a vendor's name with block
-(``"layout": "NC1HWC2", "block": 16``) for layout; without one it is NCHW, or the like by rank. A file holds the
-buffer's bytes alone; of an .npy the bytes count, its shape does not, and its dtype must be the stored one or bytes. An
-input with a layout is what the accelerator took; one without is ready for the ONNX model, of its shape and dtype, or as
-its .npy has it.
+(``"layout": "NC1HWC2", "block": 16``) for layout; without one it is NCHW, or the default of its rank. A .bin file
+contains only the buffer's bytes. Of an .npy the bytes are used and its shape is not; its dtype must be the stored one
+or bytes. An input with a layout is a buffer of the accelerator; one without is ready for the ONNX model, with its shape
+and dtype, or those of its .npy.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, RecordingError
 from ..layouts import Layout
-from ..recordings import Frame, FramesOnDisk, Recording, checked_specs
+from ..recordings import Frame, Recording, RunsOnDisk, checked_specs
 from ..support import PathLike, npy_bytes, parse_npy, told_of
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
@@ -46,7 +48,7 @@ _PLAIN = {"file", "shape", "dtype"}  # keys of an input that is ready for the mo
 
 
 class _Dump(NamedTuple):
-    """One tensor of every frame: its files by frame, the spec of its bytes, and whether the spec stays with it."""
+    """One tensor of every run: {run: file}, the spec of its bytes, and whether the recording keeps the spec."""
 
     what: str
     files: dict[str, Path]
@@ -67,9 +69,8 @@ def load_raw(
 ) -> Recording:
     """Read a folder of raw dumps.
 
-    path: the folder, or its spec file. specs: specs that count in place of spec.json's, by name. description: the spec
-    file where it lies elsewhere, or what it would hold. RecordingError names file and field; frames are read, and
-    checked again, whenever they are asked for.
+    path: the folder, or its spec file. specs: specs that replace spec.json's, by name. description: the spec file if it
+    is elsewhere, or its content. RecordingError names file and field; a run is read and checked at each access.
     """
     folder = existing(path)
     if folder.is_file():
@@ -80,9 +81,9 @@ def load_raw(
     tensors = [*dumps["input"].values(), *dumps["output"].values()]
     for name in given.keys() - dumps["input"].keys() - dumps["output"].keys():
         raise RecordingError(f"specs: {where} has no tensor {name!r}")
-    frames = sorted({frame for dump in tensors for frame in dump.files}, key=natural)
+    frames = sorted({run for dump in tensors for run in dump.files}, key=natural)
     for dump in tensors:
-        lacking = [frame for frame in frames if frame not in dump.files]
+        lacking = [run for run in frames if run not in dump.files]
         if lacking:
             raise RecordingError(
                 f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; there are {len(dump.files)} files, "
@@ -106,11 +107,11 @@ def load_raw(
     if not isinstance(meta, dict):
         raise RecordingError(f"{where}: meta: expected an object, got {meta!r}")
     with told_of(where):
-        return Recording(known, FramesOnDisk(len(frames), read, called, known), meta)
+        return Recording(known, RunsOnDisk(len(frames), read, called, known), meta)
 
 
 def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> tuple[str, dict[str, Any]]:
-    """Return what messages call the description, and its content."""
+    """Return the name of the description in messages, and its content."""
     if given is None and specs and not (folder / SPEC).exists():
         given = {"outputs": {name: {} for name in specs}}
     if isinstance(given, Mapping):
@@ -139,13 +140,13 @@ def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, 
             files = _files(folder, name, entry.get("file"))
             raw = [file for file in files.values() if file.suffix != ".npy"]
             if raw and spec is None:
-                raise RecordingError(f"{where}: {what}: {raw[0].name} holds bytes alone; give its shape and dtype")
+                raise RecordingError(f"{where}: {what}: {raw[0].name} contains only bytes; give its shape and dtype")
             dumps[name] = _Dump(what, files, spec, buffer)
     return dumps
 
 
 def _spec(name: str, given: dict[str, Any]) -> TensorSpec:
-    """TensorSpec.from_dict with the shorter ways to say a quantization and a layout."""
+    """Return TensorSpec.from_dict of `given`, which may have the shorter forms of quantization and layout."""
     short = {key: given.pop(key) for key in ("scale", "zero_point", "axis") if key in given}
     if short:
         if given.get("quantization") is not None or "scale" not in short:
@@ -165,7 +166,7 @@ def _spec(name: str, given: dict[str, Any]) -> TensorSpec:
 
 
 def _files(folder: Path, name: str, pattern: Any) -> dict[str, Path]:
-    """{frame: file}, the frame being the text in place of the star."""
+    """Return {run: file}; a run is named by the text in place of the star."""
     if pattern is not None:
         found = _matches(folder, pattern)
         if not found:
@@ -188,20 +189,20 @@ def _matches(folder: Path, pattern: Any) -> dict[str, Path]:
     found = {"": folder}
     for part in parts:
         if "*" not in part:
-            found = {frame: path / part for frame, path in found.items()}
+            found = {run: path / part for run, path in found.items()}
             continue
         before, after = (re.escape(text) for text in part.split("*"))
         names = {path.name: path for path in found[""].iterdir()} if found[""].is_dir() else {}
         matches = {name: re.fullmatch(f"{before}(.+){after}", name, re.DOTALL) for name in names}
         found = {match[1]: names[name] for name, match in matches.items() if match}
-    return {frame: path for frame, path in found.items() if path.exists()}
+    return {run: path for run, path in found.items() if path.exists()}
 
 
-def _read(folder: Path, dump: _Dump, frame: str) -> np.ndarray:
-    file, spec = dump.files[frame], dump.spec
+def _read(folder: Path, dump: _Dump, run: str) -> np.ndarray:
+    file, spec = dump.files[run], dump.spec
     npy, where = file.suffix == ".npy", f"{file}: {dump.what}"
-    takes = None if npy or spec is None else (spec.nbytes, f"{spec.describe()}{spec.storage.padding_words()}")
-    content: Any = read_bytes(file, folder, where, takes)
+    size = None if npy or spec is None else (spec.nbytes, f"{spec.describe()}{spec.storage.padding_words()}")
+    content: Any = read_bytes(file, folder, where, size)
     with told_of(where):
         if npy:
             content = parse_npy(content, where)
@@ -225,15 +226,15 @@ def _bytes_of(array: np.ndarray, spec: TensorSpec) -> bytes:
 def save_raw(recording: Recording, folder: Path) -> None:
     """Fill `folder` with raw dumps: buffers as .bin, inputs that are ready for the model as .npy, and spec.json."""
     words: dict[str, Any] = {"outputs": {}, "inputs": {}, "meta": recording.meta}
-    for i, frame in enumerate(recording.frames):
+    for i, run in enumerate(recording.frames):
         home = folder / f"frame-{i:06d}"
         home.mkdir()
-        for kind, side in zip(("input", "output"), frame):
-            said = words[f"{kind}s"]
+        for kind, side in zip(("input", "output"), run):
+            entries = words[f"{kind}s"]
             for name, array in side.items():
                 spec = recording.specs.get(name)
-                file = f"frame-*/{kind}-{len(said)}.{'bin' if spec else 'npy'}"
-                file = said.setdefault(name, {"file": file, **(spec.to_dict() if spec else {})})["file"]
+                file = f"frame-*/{kind}-{len(entries)}.{'bin' if spec else 'npy'}"
+                file = entries.setdefault(name, {"file": file, **(spec.to_dict() if spec else {})})["file"]
                 if spec is None:
                     (home / Path(file).name).write_bytes(npy_bytes(array))
                 else:

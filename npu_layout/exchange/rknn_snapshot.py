@@ -1,19 +1,19 @@
-"""Snapshots of RKNN-Toolkit2's ``accuracy_analysis``: every layer's values for one set of inputs.
+"""Read snapshots of RKNN-Toolkit2's ``accuracy_analysis``: every layer's values for one set of inputs.
 
 ::
 
     map_name_to_file.txt     a table: layer_name, file_name (NAME.txt); two columns of fixed width, below a ruler
     error_analysis.txt       a table: [operator] layer_name and errors; [Input] marks the inputs
-    golden/npy/NAME.npy      the float model's values; of the inputs too, normalised: as the ONNX model takes them
+    golden/npy/NAME.npy      the float model's values; of the inputs too, normalised, as the ONNX model needs them
     simulator/npy/NAME.npy   the quantised model's on the PC, as real values
-    runtime/npy/NAME.npy     the board's, where accuracy_analysis was given a target
+    runtime/npy/NAME.npy     the board's, if accuracy_analysis was given a target
 
-Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/data/rknn_snapshot is one).
-Values there are logical tensors: the network's own shape (NCHW), float32 or an integer type the network itself has;
-layouts, scales and zero points do not show. NAME is the layer's name with / and : replaced, so two layers can share a
-file; one that does is refused, because only the last written is there. That the board's values are in runtime/npy is
-known from a traceback of version 2.1.0 (github.com/airockchip/rknn-toolkit2/issues/118); nobody looked inside, so the
-files are expected to be named as the others are, and to have golden's shapes. The text dumps beside npy are not read.
+Source: snapshots written by rknn-toolkit2 2.5.0 on a PC (golden and simulator; tests/data/rknn_snapshot is one). Values
+there are logical tensors: the network's own shape (NCHW), float32 or an integer type the network itself has; layouts,
+scales and zero points are not recorded. NAME is the layer's name with / and : replaced, so two layers can share a file;
+one that does is refused, because only the last written is there. That the board's values are in runtime/npy is known
+from a traceback of version 2.1.0 (github.com/airockchip/rknn-toolkit2/issues/118); nobody looked inside, so the files
+are expected to have names as the others have, and golden's shapes. The text dumps beside npy are not read.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def load_rknn(
     outputs: Sequence[str] | None = None,
     side: str | None = None,
 ) -> Recording:
-    """Read a snapshot as a recording of one frame: golden's inputs, and the outputs that the accelerator gave.
+    """Read a snapshot as a recording of one run: golden's inputs, and the accelerator's outputs.
 
-    path: the folder. Which layers are outputs does not show, so say it: model, the ONNX model (read with the onnx
-    package), or outputs, their names. side: runtime, simulator or golden; None: runtime where it is, else simulator.
-    specs: as for the other forms. RecordingError names file and field.
+    path: the folder. It does not record which layers are outputs, so give one of: model, the ONNX model (read with the
+    onnx package); outputs, their names. side: runtime, simulator or golden; None: the first of them that exists. specs:
+    as for the other forms. RecordingError names file and field.
     """
     folder = existing(path)
     files = _files(folder)

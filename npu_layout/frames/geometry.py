@@ -22,7 +22,7 @@ class Geometry:
     """What was done to a frame to make a network's input, in whole pixels; frozen and hashable.
 
     The part `crop_xyxy` of the frame is resized to `resized_wh` and then padded by `pad_ltrb` to `input_wh`.
-    What does not apply is the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), and resized_wh
+    A step that is not needed is the identity: crop_xyxy (0, 0, frame_w, frame_h), pad_ltrb (0, 0, 0, 0), and resized_wh
     = input_wh.
 
     **Points are pixel centres**, as in `cv2.resize`: the point (3, 5) is the middle of column 3, row 5, and the frame
@@ -95,7 +95,7 @@ class Geometry:
         nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
         and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
-        frame_wh, input_wh: width and height in pixels. NpuLayoutError where they are not whole numbers of at least 1.
+        frame_wh, input_wh: width and height in pixels. NpuLayoutError if they are not whole numbers of at least 1.
         center: False puts all padding at the right and bottom, as YOLOX and MMDetection do. YOLOX rounds the other side
         down: for many sizes its picture is one pixel smaller than here.
 
@@ -143,7 +143,7 @@ class Geometry:
         return cls((frame_w, frame_h), size, size, (0, 0, 0, 0), (x0, y0, x0 + crop_w, y0 + crop_h))
 
     def points_to_frame(self, points_xy: Any) -> np.ndarray:
-        """Pixel centres of the input -> pixel centres of the frame.
+        """Map pixel centres of the input to pixel centres of the frame.
 
         Parameters
         ----------
@@ -162,11 +162,11 @@ class Geometry:
         return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False)
 
     def points_to_input(self, points_xy: Any) -> np.ndarray:
-        """Pixel centres of the frame -> pixel centres of the input; else as `points_to_frame`, its inverse."""
+        """Map pixel centres of the frame to those of the input; else as `points_to_frame`, its inverse."""
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
 
     def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
-        """Edges x0, y0, x1, y1 in the input -> edges in the frame.
+        """Map edges x0, y0, x1, y1 in the input to edges in the frame.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Geometry:
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
-        """Edges in the frame -> edges in the input (clip: to the input); else as `boxes_to_frame`, its inverse."""
+        """Map edges in the frame to edges in the input (clip: to the input): else as `boxes_to_frame`, its inverse."""
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
@@ -200,7 +200,7 @@ class Geometry:
             evenly, so a network's 46x46 output over a 368x368 input needs no resizing first.
         interpolation
             "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
-            "linear": between cell centres, the outermost ones repeated; cells whose centre lies in the padding are
+            "linear": between cell centres, the outermost ones repeated; cells whose centre is in the padding are
             left out. Integers are rounded half to even, bools are True from 0.5; at most 32 bits.
 
         Returns
@@ -223,12 +223,12 @@ class Geometry:
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
         """Map a mask over the whole frame to the input, 0 in the padding; else as `mask_to_frame`.
 
-        "linear" leaves out the mask's cells whose centre lies outside crop_xyxy.
+        "linear" leaves out the mask's cells whose centre is outside crop_xyxy.
         """
         return self._resampled(mask, interpolation, to_frame=False)
 
     def _parts(self, axis: int, to_frame: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """(start, extent, whole size) of what corresponds: in the source, in the destination."""
+        """Return (start, extent, whole size) of the parts that correspond, in the source and in the destination."""
         start = self.crop_xyxy[axis]
         in_frame = (start, self.crop_xyxy[axis + 2] - start, self.frame_wh[axis])
         in_input = (self.pad_ltrb[axis], self.resized_wh[axis], self.input_wh[axis])
@@ -316,7 +316,7 @@ def _mask(mask: Any, linear: bool) -> np.ndarray:
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:
-        raise NpuLayoutError(f"mask: linear interpolation takes integers of at most 32 bits, got {array.dtype}")
+        raise NpuLayoutError(f"mask: linear interpolation expects integers of at most 32 bits, got {array.dtype}")
     return array
 
 
@@ -342,7 +342,7 @@ def _lerp(array: np.ndarray, axis: int, count: int, start: int, extent: int, siz
     numerators = numerators - denominator // 2
     floor = (numerators // denominator).astype(np.int64)
     weights = ((numerators % denominator) / denominator).astype(array.dtype)
-    # the cells whose centres lie inside the part; where there is none, the two around it
+    # the cells whose centres are inside the part; if there are none, the two around it
     first = -((size - 2 * start * cells) // (2 * size))
     final = (2 * (start + extent) * cells - size) // (2 * size)
     first, final = max(0, min(first, final)), min(cells - 1, max(first, final))

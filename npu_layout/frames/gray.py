@@ -68,7 +68,7 @@ def to_gray(
     array = image if type(image) is np.ndarray else plain_array(image)
     try:
         work = _graying(layout, array.shape, array.dtype, order, to)
-    except TypeError:  # what cannot be remembered is no layout, or no order
+    except TypeError:  # what has no hash is no layout, or no order
         as_layout(layout), as_layout(layout if to is None else to)
         raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}") from None
     if out is not None:

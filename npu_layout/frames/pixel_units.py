@@ -11,7 +11,7 @@ from ..buffers import Quantization
 from ..errors import NpuLayoutError
 
 IMAGENET = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
-# What models usually are trained with, as mean and std of red, green and blue.
+# What models are usually trained with, as mean and std of red, green and blue.
 _USUAL: Mapping[str, tuple[Any, Any]] = {
     "pixels as they are": (0.0, 1.0),
     "pixels divided by 255": (0.0, 255.0),
@@ -19,8 +19,8 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "ImageNet's mean and std": IMAGENET,
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
-_CUT = 0.49  # share of the pixel values that no calibration clamps; a mean left out of a symmetric one does
-_NEAR = 0.25  # share of what a target holds that a usual range may be off by
+_CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
+_NEAR = 0.25  # share of a target's range by which a usual range may differ from it
 
 Values = tuple[float, ...]
 
@@ -45,7 +45,7 @@ def check_units(mean: Values, std: Values) -> None:
         meant = " and ".join(f"{k}={said([v * 255 for v in of])}" for k, of in (("mean", mean), ("std", std)))
         raise NpuLayoutError(
             f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: for a model that "
-            f"divides by 255 first give {meant}"
+            f"divides by 255 first, give {meant}"
         )
 
 
@@ -61,20 +61,20 @@ def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values,
     low, high = ((end - zero_point) * scale for end in (info.min, info.max))
     pixels = np.arange(256.0)[:, None]
     real = (pixels - np.asarray(mean)) / np.asarray(std)
-    cut = ((real < low - scale / 2) | (real > high + scale / 2)).mean(axis=0)
-    worst = int(cut.argmax())
-    if cut[worst] <= _CUT:
+    clamped = ((real < low - scale / 2) | (real > high + scale / 2)).mean(axis=0)
+    worst = int(clamped.argmax())
+    if clamped[worst] <= _CLAMPED:
         return
     least, most = sorted(real[[0, -1], worst])
     raise NpuLayoutError(
-        f"{what} holds (pixel - mean) / std from {low[worst]:.4g} to {high[worst]:.4g}; mean={said(mean)} and "
-        f"std={said(std)} make {least:.4g} to {most:.4g}, and {100 * cut[worst]:.0f} % of the pixel values are cut off"
-        + _fitting(low, high, color)
+        f"{what} stores (pixel - mean) / std from {low[worst]:.4g} to {high[worst]:.4g}; mean={said(mean)} and "
+        f"std={said(std)} make {least:.4g} to {most:.4g}, and {100 * clamped[worst]:.0f} % of the pixel values "
+        f"are clamped" + _fitting(low, high, color)
     )
 
 
 def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
-    """Return, in words, the usual mean and std of the nearest range in the worst channel; "" if none is near."""
+    """Return a phrase that names the usual mean and std whose range is nearest; "" if none is near."""
 
     def off(given: tuple[Values, Values]) -> float:
         mean, std = map(np.asarray, given)
@@ -85,6 +85,6 @@ def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
 
 
 def said(values: Any) -> str:
-    """Return the numbers in words; one number if all are equal."""
+    """Return the numbers as text, as messages show them; one number if all are equal."""
     numbers = [f"{v:.6g}" for v in values]
     return numbers[0] if len(set(numbers)) == 1 else f"[{', '.join(numbers)}]"

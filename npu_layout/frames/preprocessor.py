@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan, repack
+from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
 from ..support import per_channel, plain_array
 from .geometry import MODES, Geometry
 from .pixel_units import check_range, check_units
@@ -37,30 +37,31 @@ class Preprocessor:
     Parameters
     ----------
     target
-        TensorSpec of the accelerator's input: axes H, W and C, and N where it has one; 1 or 3 channels.
+        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1 or 3 channels.
     resize
-        "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom alone, as for
+        "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
         YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
         input's aspect, in whole frame pixels).
     interpolation
         "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels. "nearest" is INTER_NEAREST_EXACT, the
-        pixel in the middle, as in PIL; cv2.INTER_NEAREST takes the one at its top left.
+        pixel in the middle, as in PIL; cv2.INTER_NEAREST reads the one at its top left.
     source
         Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
     color
-        Channel order that the model takes: RGB, BGR or GRAY (cv2.cvtColor's).
+        Channel order that the model reads: RGB, BGR or GRAY (cv2.cvtColor's).
     mean, std
-        In pixel units (0..255), one or one for each channel of the model, in its order: ``(x - mean) * (1 / std)``
-        in float32.
+        In pixel units (0..255), one number, or one for each channel of the model in its order:
+        ``(x - mean) * (1 / std)`` in float32.
     pad_value
-        The letterbox's border, in pixel units, rounded to whole ones: one, or one for each channel of the model.
+        The letterbox's border, in pixel units: one number, or one for each channel of the model; rounded.
 
     Raises
     ------
     NpuLayoutError
-        Where the parts do not fit each other. An integer target that is not quantised takes pixels as they are:
-        dtype uint8, mean 0, std 1. A quantised one holds more than half of what mean and std make of the pixels 0..255
-        in each channel. A mean and std that are all below 1 are those of pixels from 0 to 1, and refused.
+        If the arguments do not fit each other. An integer target that is not quantised stores pixels as they are:
+        dtype uint8, mean 0, std 1. The range of a quantised one contains more than half of what mean and std make of
+        the pixels 0..255 in each channel. A mean and std that are all below 1 belong to pixels from 0 to 1; they are
+        refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
@@ -102,9 +103,9 @@ class Preprocessor:
         self._pad = _numbers("pad_value", pad_value, channels)
         with np.errstate(all="ignore"):
             if not np.isfinite(np.asarray(self._mean, np.float32)).all():
-                raise NpuLayoutError(f"mean: expected numbers that float32 holds, got {mean!r}")
+                raise NpuLayoutError(f"mean: expected numbers in the range of float32, got {mean!r}")
             if not np.isfinite(np.float32(1) / np.asarray(self._std, np.float32)).all():
-                raise NpuLayoutError(f"std: expected numbers other than 0, in float32, got {std!r}")
+                raise NpuLayoutError(f"std: expected numbers other than 0 in float32, got {std!r}")
         check_units(self._mean, self._std)
         if any(not 0 <= p <= 255 for p in self._pad):
             raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
@@ -126,7 +127,7 @@ class Preprocessor:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What it was made with beside `target`, JSON-ready; mean, std and pad_value as lists."""
+        """The arguments other than `target`, JSON-ready; mean, std and pad_value as lists."""
         values = (self.resize, self.interpolation, self.source, self.color, self._mean, self._std, self._pad)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
@@ -142,7 +143,7 @@ class Preprocessor:
         axis = quantization.axis
         if axis is not None and self.target.axes[axis] != "C":
             raise NpuLayoutError(
-                f"target {self.target.describe()}: a preprocessor takes quantization per tensor or per C, "
+                f"target {self.target.describe()}: expected quantization per tensor or per C, "
                 f"got axis {axis} ({self.target.axes[axis]})"
             )
         what = f"target {self.target.describe()} with {quantization}"
@@ -150,22 +151,22 @@ class Preprocessor:
         return stored._replace(shift=shift, scale=scale)
 
     def __call__(self, frame: Any, out: np.ndarray | None = None) -> tuple[np.ndarray, Geometry]:
-        """One frame -> (buffer, Geometry).
+        """Return the input buffer of one frame, and its Geometry.
 
         frame: uint8, (H, W, channels of `source`) or, for GRAY, (H, W) too; any strides, never changed. buffer: the
-        storage array of `target` (1-D of target.size where its storage has gaps), pad elements zero; `out` if
-        given, and then nothing that grows with the image is allocated from the second call on.
+        storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is `out` if
+        that is given; then nothing that grows with the image is allocated from the second call on.
 
-        Raises NpuLayoutError on a frame or an out that does not fit; then nothing has been written.
+        Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
         buffer, geometries = self.batch([frame], out)
         return buffer, geometries[0]
 
     def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
-        """As many frames as `target` has N -> (buffer, a Geometry for each); frames may differ in size.
+        """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
 
-        frames, out and errors: as for a single frame, uint8 images and the storage array of `target`. NpuLayoutError
-        also where there are more or fewer frames than N.
+        frames: uint8 images (H, W, channels), as for a single frame; each may have its own size. out and errors: as
+        for a single frame; NpuLayoutError also if there are more or fewer frames than N.
         """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
@@ -187,7 +188,7 @@ class Preprocessor:
             if any(overlap(buffer, image) for image in images):
                 raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
         if self._batch == 1 and images[0].shape == self._canvas_shape[1:] and images[0].flags.c_contiguous:
-            fitted = images[0]  # it is its own canvas
+            fitted = images[0]  # already the canvas
             geometries = [_geometry(self.resize, self._input_wh, self._input_wh)]
         else:
             fitted = self._scratch("canvas", self._canvas_shape)
@@ -219,7 +220,7 @@ class Preprocessor:
         return "BGR" if self.source == "GRAY" else self.source
 
     def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Memory of this thread for `name`, kept while its size stays."""
+        """Return an array of this thread for `name`, the same one while its shape stays."""
         kept: np.ndarray | None = getattr(self._local, name, None)
         if kept is None or kept.shape != shape:
             kept = np.empty(shape, np.uint8)
@@ -277,14 +278,14 @@ class Preprocessor:
 
     @cached_property
     def _border_row(self) -> np.ndarray:
-        """pad_value in the canvas's channels, as wide as the canvas: rows of pixels are written faster than pixels."""
+        """One row of the border, in the canvas's channels: rows of pixels are written faster than single pixels."""
         border = np.zeros((self._input_wh[0], self._canvas_channels), np.uint8)
         for model, canvas in enumerate(self._channel_map()):
             border[:, canvas] = round(self._pad[model])
         return border
 
     def _channel_map(self) -> tuple[int, ...]:
-        """For each channel of the model, the canvas's channel that it comes from."""
+        """Return, for each channel of the model, the canvas's channel that it comes from."""
         if self._canvas_channels == 1:
             return (0,) * CHANNEL_ORDERS[self.color].channels
         colours = CHANNEL_ORDERS[self._canvas_order].rgb
@@ -310,7 +311,7 @@ class Preprocessor:
             mapping[0],
             self._batch * height * width * pixel,
         )
-        return plan(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
+        return plan_move(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
 
 
 @lru_cache(maxsize=256)
@@ -346,7 +347,7 @@ def _check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> 
         return
     if target.dtype != "uint8":
         raise NpuLayoutError(
-            f"target {target.describe()} is not quantised, so it takes pixels as they are: expected dtype "
+            f"target {target.describe()} is not quantised, so it stores pixels as they are: expected dtype "
             f"uint8, or give the TensorSpec a quantization"
         )
     if not plain:

@@ -19,6 +19,7 @@ import numpy as np
 from . import fallback
 from .bfloat16 import round_to_bfloat16 as round_to_bfloat16
 from .bfloat16 import widen_bfloat16 as widen_bfloat16
+from .box import Affine as Affine
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
 from .fallback.checks import (

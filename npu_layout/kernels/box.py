@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,38 +33,33 @@ class Box(NamedTuple):
     param: int
 
 
-class Arithmetic(NamedTuple):
-    """Two dtypes, by name, and the numbers of each channel: float32 arrays of one length, or None.
+class Affine(NamedTuple):
+    """``y = ((x - shift) * scale) / divisor`` in float32, subtract then multiply, never fused.
 
-    ``y = ((x - shift) * scale) / divisor`` in float32, subtract then multiply, never fused. An integer
-    destination with a zero point gets ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))``
-    if the zero point is a float. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+    Each of shift, scale and divisor: None, or 1 value, or a value for each index of `axis`. An integer destination
+    stores ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))`` if the zero point is a float;
+    None for a destination that is no integer. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+
+    A plan is cached by tuples of values, which can be hashed; kernels read arrays, which `arrays` makes. They ignore
+    `axis`, a letter of a layout.
     """
 
-    src_dtype: str
-    dst_dtype: str
-    shift: np.ndarray | None = None
-    scale: np.ndarray | None = None
-    divisor: np.ndarray | None = None
-    zero_point: np.ndarray | None = None
+    axis: str = "C"
+    shift: Any = None
+    scale: Any = None
+    divisor: Any = None
+    zero_point: Any = None
     float_zero_point: bool = False
 
-    @classmethod
-    def make(
-        cls,
-        src_dtype: str,
-        dst_dtype: str,
-        fields: Sequence[Any] | None,
-        channels: int,
-    ) -> Arithmetic:
-        """Return the arithmetic of (shift, scale, divisor, zero_point, float_zero_point), or of None for no steps.
+    @property
+    def values(self) -> tuple[Any, Any, Any, Any]:
+        """The values of shift, scale, divisor and zero point."""
+        return self[1:5]
 
-        The first four are tuples of 1 or `channels` values, or None.
-        """
-        if fields is None:
-            return cls(src_dtype, dst_dtype)
+    def arrays(self, channels: int) -> Affine:
+        """Return the same with arrays of `channels` values: float32, and a float64 zero point; read-only."""
         arrays: list[np.ndarray | None] = []
-        for values, dtype in zip(fields[:4], (np.float32, np.float32, np.float32, np.float64)):
+        for values, dtype in zip(self.values, (np.float32, np.float32, np.float32, np.float64)):
             if values is None:
                 arrays.append(None)
                 continue
@@ -74,7 +68,15 @@ class Arithmetic(NamedTuple):
             array.flags.writeable = False
             arrays.append(array)
         shift, scale, divisor, zero_point = arrays
-        return cls(src_dtype, dst_dtype, shift, scale, divisor, zero_point, bool(fields[4]))
+        return Affine(self.axis, shift, scale, divisor, zero_point, bool(self.float_zero_point))
+
+
+class Arithmetic(NamedTuple):
+    """Two dtypes, by name, and what is computed between them, with arrays of one length (`Affine.arrays`)."""
+
+    src_dtype: str
+    dst_dtype: str
+    affine: Affine = Affine()
 
     @property
     def itemsizes(self) -> tuple[int, int]:
@@ -85,4 +87,4 @@ class Arithmetic(NamedTuple):
     @property
     def moves_only(self) -> bool:
         """Whether elements are moved unchanged, whatever they mean."""
-        return self.src_dtype == self.dst_dtype and all(p is None for p in self[2:6])
+        return self.src_dtype == self.dst_dtype and all(p is None for p in self.affine.values)

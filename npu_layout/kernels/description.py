@@ -42,10 +42,8 @@ def describe(a: Arithmetic) -> Description | None:
     """Return the description of an arithmetic, or None if the core has no loops for it."""
     if not _has_loops(a):
         return None
-    channels = next((len(p) for p in (a.shift, a.scale, a.divisor, a.zero_point) if p is not None), 1)
-    shift, scale, divisor = (
-        _filled(p, default, channels) for p, default in ((a.shift, 0), (a.scale, 1), (a.divisor, 1))
-    )
+    channels = next((len(p) for p in a.affine.values if p is not None), 1)
+    shift, scale, divisor = (_filled(p, default, channels) for p, default in zip(a.affine.values, (0, 1, 1)))
     before, after = _zero_points(a, channels)
     low, high = _bounds(a, after)
     if not _is_exact(a, low, high, after):
@@ -53,8 +51,8 @@ def describe(a: Arithmetic) -> Description | None:
     general = Description(
         src_dtype=a.src_dtype,
         dst_dtype=a.dst_dtype,
-        steps=any(p is not None for p in (a.shift, a.scale, a.divisor)),
-        divides=a.divisor is not None,
+        steps=any(p is not None for p in a.affine.values[:3]),
+        divides=a.affine.divisor is not None,
         one_step=False,
         bits=0,
         shift=shift,
@@ -75,8 +73,8 @@ def _has_loops(a: Arithmetic) -> bool:
     """Whether the core has loops for these dtypes and steps: integers are stored from others with a zero point only."""
     if a.src_dtype not in _native.DTYPES or a.dst_dtype not in _native.DTYPES:
         return False
-    rounds = any(p is not None for p in (a.shift, a.scale, a.divisor)) or "float" in a.src_dtype
-    return not rounds or a.zero_point is not None or "float" in a.dst_dtype
+    rounds = any(p is not None for p in a.affine.values[:3]) or "float" in a.src_dtype
+    return not rounds or a.affine.zero_point is not None or "float" in a.dst_dtype
 
 
 def _filled(values: np.ndarray | None, default: float, channels: int) -> np.ndarray:
@@ -86,9 +84,9 @@ def _filled(values: np.ndarray | None, default: float, channels: int) -> np.ndar
 def _zero_points(a: Arithmetic, channels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what is added before rint and after it, one of them 0."""
     zero = np.zeros(channels)
-    if "float" in a.dst_dtype or a.zero_point is None:
+    if "float" in a.dst_dtype or a.affine.zero_point is None:
         return zero, zero
-    return (a.zero_point, zero) if a.float_zero_point else (zero, a.zero_point)
+    return (a.affine.zero_point, zero) if a.affine.float_zero_point else (zero, a.affine.zero_point)
 
 
 def _bounds(a: Arithmetic, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,16 +1,17 @@
-"""Where the elements of a tensor are in memory, and the loops that move them from one layout to another.
+"""The places of a tensor's elements in memory, and the loops that move them from one layout to another.
 
 Imports kernels and support.
 """
 
+from ..kernels import Affine
 from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
 from .layout import Layout, LayoutLike, Shape, as_layout, c_strides, check_extents, logical_shape
-from .outputs import apart, check_distinct, check_out, near, overlap
-from .planning import Affine, Plan, affine_copy, plan
+from .outputs import check_distinct, check_out, near, overlap, without_overlap
+from .planning import Plan, affine_copy, plan_move
 from .repacking import repack
 from .spans import Span, bind_array, bind_span, distinct, moving_axes, span_of
 from .storage import Storage
-from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED
+from .vendor_names import BY_RANK, FASTEST_FIRST, NAMED, is_vendor_name
 
 __all__ = [
     "BY_RANK",
@@ -28,7 +29,6 @@ __all__ = [
     "Span",
     "Storage",
     "affine_copy",
-    "apart",
     "as_layout",
     "bind_array",
     "bind_span",
@@ -37,11 +37,13 @@ __all__ = [
     "check_extents",
     "check_out",
     "distinct",
+    "is_vendor_name",
     "logical_shape",
     "moving_axes",
     "near",
     "overlap",
-    "plan",
+    "plan_move",
     "repack",
     "span_of",
+    "without_overlap",
 ]

@@ -1,4 +1,4 @@
-"""Check where results are written: the shape and dtype of `out`, and whether arrays overlap in memory."""
+"""Check the array that results are written to: the shape and dtype of `out`, and whether arrays overlap in memory."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def near(target: np.ndarray, sources: Iterable[np.ndarray]) -> bool:
     return any(np.may_share_memory(target, source) for source in sources)
 
 
-def apart(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+def without_overlap(x: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return `x`, or a copy of its elements if its memory range overlaps that of `target`."""
     return x.copy(order="K") if near(target, (x,)) else x

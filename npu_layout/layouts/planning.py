@@ -16,29 +16,14 @@ import numpy as np
 
 from .. import kernels
 from ..errors import LayoutError
-from ..kernels import Arithmetic, Box
+from ..kernels import Affine, Arithmetic, Box
 from .layout import Layout, Shape
 from .spans import Span, bind_span, span
 from .storage import Chain, Storage
 
 
-class Affine(NamedTuple):
-    """``((x - shift) * scale) / divisor`` in float32; an integer destination stores ``rint(. + zero_point)``.
-
-    Each of shift, scale and divisor: None, or a tuple of 1 or of as many values as `axis` has. An integer zero
-    point is added after rint, a float one before; None for a destination that is no integer.
-    """
-
-    axis: str = "C"
-    shift: tuple[float, ...] | None = None
-    scale: tuple[float, ...] | None = None
-    divisor: tuple[float, ...] | None = None
-    zero_point: tuple[float, ...] | None = None
-    float_zero_point: bool = False
-
-
 class _Run(NamedTuple):
-    """A stretch of one axis that is affine in both layouts: its loops, and where it starts in each."""
+    """A stretch of one axis that is affine in both layouts: its loops, and its start in each."""
 
     loops: tuple[tuple[int, int, int, int], ...]
     src: int
@@ -140,19 +125,19 @@ class Plan:
     def __init__(
         self, src: Storage, dst: Storage, src_dtype: str, dst_dtype: str, affine: Affine | None, owns_gaps: bool
     ) -> None:
-        per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine[1:5])
+        per_channel = affine is not None and any(p is not None and len(p) > 1 for p in affine.values)
         axis = affine.axis if affine and per_channel else None
         self.src, self.dst = src, dst
         self.boxes = tuple(_boxes(src, dst, axis))
         gaps = owns_gaps and dst.size != dst.count
         self.fills = (Box(((dst.size, 0, 1, 0),), 0, 0, 0),) if gaps else tuple(_fills(dst))
         channels = src.extent(axis) if axis else 1
-        self.arithmetic = Arithmetic.make(src_dtype, dst_dtype, affine[1:] if affine else None, channels)
+        self.arithmetic = Arithmetic(src_dtype, dst_dtype, (affine or Affine()).arrays(channels))
         made = self.program()
         #: Move `src` (1-D, src.size elements) into `dst` (1-D, dst.size elements, that do not overlap src).
         self.run = made.run
-        #: Like run, but arrays of any shape, and False where they do not fit or only run can tell: then nothing was
-        #: written.
+        #: Like run, but arrays of any shape, and False if they do not fit or need the checks of run: then nothing
+        #: was written.
         self.attempt = _never if isinstance(made, kernels.FallbackProgram) else made.attempt
 
     def program(self, backend: str | None = None) -> Any:
@@ -161,7 +146,7 @@ class Plan:
 
 
 @lru_cache(maxsize=512)
-def plan(
+def plan_move(
     src: Storage,
     dst: Storage,
     src_dtype: str,
@@ -169,7 +154,7 @@ def plan(
     affine: Affine | None = None,
     owns_gaps: bool = True,
 ) -> Plan:
-    """Return the cached plan for a conversion; dtypes are numpy's names or ``bfloat16``.
+    """Return the plan between two stored layouts, cached; dtypes are numpy's names or ``bfloat16``.
 
     Pad lanes of the destination become zeros, and its gaps too if it owns them (a strided `out` does not).
     """
@@ -185,7 +170,7 @@ def affine_copy(
 ) -> None:
     """Write affine(x) to `out`: arrays of any strides whose memory ranges do not overlap.
 
-    Both have the axes of a plain `layout`; dtypes as for `plan`.
+    Both have the axes of a plain `layout`; dtypes as for `plan_move`.
     """
     move, source, target = _conversion(
         layout, x.shape, x.strides, x.itemsize, out.strides, out.itemsize, src_dtype, dst_dtype, affine
@@ -211,4 +196,4 @@ def _conversion(
     """Return the plan between arrays of these strides (in bytes), and the span of each."""
     source, target = span(shape, strides, itemsize), span(shape, dst_strides, dst_itemsize)
     src, dst = bind_span(layout, shape, shape, source), bind_span(layout, shape, shape, target)
-    return plan(src, dst, src_dtype, dst_dtype, affine, False), source, target
+    return plan_move(src, dst, src_dtype, dst_dtype, affine, False), source, target

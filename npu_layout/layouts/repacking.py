@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import LayoutError
 from ..support import plain_array
 from .layout import LayoutLike, Shape, as_layout, check_extents, logical_shape
-from .outputs import apart, check_distinct, check_out
-from .planning import Plan, plan
+from .outputs import check_distinct, check_out, without_overlap
+from .planning import Plan, plan_move
 from .spans import bind_array, span_of
 from .storage import Storage
 
@@ -60,10 +60,10 @@ def repack(
     asked = None if shape is None else check_extents("shape", shape)
     try:
         move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
-    except TypeError:  # what cannot be remembered is no layout
+    except TypeError:  # what has no hash is no layout
         as_layout(src), as_layout(dst)
         raise
-    # The usual case of a hot loop; else the checks below say why.
+    # The usual case of a hot loop; if it fails, the checks below find out why.
     if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
         return out
     if out is None:
@@ -73,14 +73,14 @@ def repack(
         if span_of(result).copied:
             np.copyto(check_distinct(result, lambda: described), repack(array, src, dst, shape=shape))
             return result
-        array = apart(array, result)
+        array = without_overlap(array, result)
     if array.flags.c_contiguous and result.flags.c_contiguous:
         move.run(array.reshape(-1), result.reshape(-1))
         return result
     src_storage, src_flat = bind_array(move.src.layout, move.src.shape, array)
     dst_storage, dst_flat = bind_array(move.dst.layout, move.dst.shape, result)
     name = move.arithmetic.src_dtype
-    plan(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
+    plan_move(src_storage, dst_storage, name, name, None, False).run(src_flat, dst_flat)
     return result
 
 
@@ -109,5 +109,5 @@ def _repacking(
     target_logical = tuple(by_letter[letter] for letter in target.axes)
     hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
     name = f"V{dtype.itemsize}"
-    move = plan(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
+    move = plan_move(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
     return move, target.storage_shape(target_logical), f"layout {target} of {target_logical}{hint}"

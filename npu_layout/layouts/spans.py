@@ -13,12 +13,12 @@ from .storage import Storage, overlaps
 
 
 class Span(NamedTuple):
-    """How to view that memory, and where in it the array is."""
+    """How to view the memory of a strided array as a flat one, and the array's place in it."""
 
     axes: Shape | None  # in this order they are contiguous; None: in none
     mirrored: Shape  # the axes with negative strides
     copied: bool  # elements overlap, or are between others of their size: only a copy can be walked
-    start: int  # where index 0 is
+    start: int  # the place of index 0
     strides: Shape  # in elements; none: C order
     size: int
 

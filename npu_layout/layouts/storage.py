@@ -29,7 +29,7 @@ Chain = tuple[Link, ...]
 
 
 def overlaps(extents: Shape, strides: Shape) -> bool | None:
-    """Return whether two storage indices share an element; None if that takes too long to find out."""
+    """Return whether two storage indices share an element; None if finding out would be too slow."""
     dims = sorted((abs(s), n) for n, s in zip(extents, strides) if n > 1)
     reach = 0
     for stride, extent in dims:
@@ -64,7 +64,7 @@ def _stored_shape(layout: Layout, logical: Shape, given: Sequence[int] | None) -
         n < least or (dim.block and n != least) for n, least, dim in zip(stored, needed, layout.dims)
     ):
         raise LayoutError(
-            f"storage_shape {stored} does not hold layout {layout} of {logical}: "
+            f"storage_shape {stored} does not fit layout {layout} of {logical}: "
             f"expected {needed}, or more in a dimension that is no inner block"
         )
     return stored
@@ -103,7 +103,7 @@ def _size(layout: Layout, logical: Shape, end: int, given: int | None) -> int:
 
 @dataclass(frozen=True)
 class Storage:
-    """Where each element of a tensor of logical `shape` is in a flat buffer of `size` elements.
+    """The place of each element of a tensor of logical `shape` is in a flat buffer of `size` elements.
 
     `strides` are in elements, one for each dimension of `storage_shape`; `start` is the element of index 0.
     """
@@ -196,9 +196,9 @@ class Storage:
         """Return what is padded, in words; empty if nothing is."""
         words = []
         for letter, extent in zip(self.layout.axes, self.shape):
-            room = math.prod(link.extent for link in self.chain(letter))
-            if room > extent:
-                words.append(f"{letter} padded from {extent} to {room}")
+            padded = math.prod(link.extent for link in self.chain(letter))
+            if padded > extent:
+                words.append(f"{letter} padded from {extent} to {padded}")
         if self.size > self.count:
             words.append(f"{self.size - self.count} elements of gaps")
         return f" ({', '.join(words)})" if words else ""

@@ -47,13 +47,13 @@ class Name(NamedTuple):
     axes: str | None = None
 
 
-def _help(array: str, element: str, where: str, index: str = "n,c,h,w") -> str:
-    return f"equivalent to a C array {array}; ({index}) is element {element} ({where})"
+def _help(array: str, element: str, source: str, index: str = "n,c,h,w") -> str:
+    return f"equivalent to a C array {array}; ({index}) is element {element} ({source})"
 
 
-def _channel_major(name: str, block: str, where: str, default: int | None = None) -> Name:
+def _channel_major(name: str, block: str, source: str, default: int | None = None) -> Name:
     array = f"[N][ceil(C/{block})][H][W][{block}]"
-    return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", where), default)
+    return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", source), default)
 
 
 _OPEN = "{block}"
@@ -192,6 +192,11 @@ def _key(name: str) -> str:
 def vendor_name(name: str) -> Name | None:
     """Return the entry of a vendor's name, however it is spaced and capitalised; None if it is unknown."""
     return NAMED.get(_key(name))
+
+
+def is_vendor_name(name: str) -> bool:
+    """Return whether a vendor uses this name, also if it stands for no single layout."""
+    return _key(name) in SHAPE_DEPENDENT or vendor_name(name) is not None
 
 
 def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:

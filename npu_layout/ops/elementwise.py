@@ -64,7 +64,7 @@ TO_GRAY = OperatorKernels(
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return ``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers, the same shape.
 
-    mean, std: numbers in the units of x, one or one for each channel, that float32 can hold, as it can 1 / std. One
+    mean, std: numbers in the units of x, one or one for each channel; they and 1 / std are in the range of float32. One
     pass, whatever the formats of x and out. NpuLayoutError on values that do not fit, another dtype or another out.
 
     >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()

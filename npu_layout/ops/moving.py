@@ -31,7 +31,7 @@ def move(x: np.ndarray, out: np.ndarray) -> None:
 
 
 def rounded(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the nearest integers of floats to `out`, half to even, clamped to what both dtypes can hold."""
+    """Write the nearest integers of floats to `out`, half to even, clamped to the range of both dtypes."""
     info = np.iinfo(out.dtype)
     most: Any = values.dtype.type(info.max)
     if int(most) > info.max:

@@ -51,7 +51,7 @@ def peaks(
         Of stored integers, a Quantization or (scale, zero_point). The stored integers are compared, with the
         threshold in their units; the result is that of the real values.
     out
-        float64 (room, 5): the first rows are written.
+        float64 (rows, 5), with a row for each peak; the first ones are written.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def peaks(
     Raises
     ------
     NpuLayoutError
-        On what does not fit, and if there are more peaks than room; nothing was written then.
+        On what does not fit, and if there are more peaks than rows; nothing was written then.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def peaks(
     if out is None:
         result = np.empty((len(rows), 5))
     else:
-        room = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
-        result = checked_out(inputs, out, (room, 5), np.float64)[: len(rows)]
-        if len(rows) > room:
-            raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {room}")
+        capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
+        result = checked_out(inputs, out, (capacity, 5), np.float64)[: len(rows)]
+        if len(rows) > capacity:
+            raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
     written = np.empty((len(rows), 5)) if near(result, inputs.sources) else result
     _describe(inputs.x, rows, known, refine, written)
     if written is not result:

@@ -129,7 +129,7 @@ CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"))
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
     """Add so many pixels on the left, top, right and bottom, filled with `value`: always a copy.
 
-    x: (N,C,H,W); pad_ltrb: whole numbers, 0 or more; value: a number that the dtype of x can hold, or one for each
+    x: (N,C,H,W); pad_ltrb: whole numbers, 0 or more; value: a number that the dtype of x can represent, or one for each
     channel. NpuLayoutError on what does not fit.
 
     >>> pad(np.ones((1, 1, 1, 1), int), (1, 0, 2, 0), 7).tolist()
@@ -151,7 +151,7 @@ def _values(value: Any, channels: int, dtype: np.dtype[Any]) -> np.ndarray:
         kept = np.isinf(cast) == np.isinf(given) if dtype.kind == "f" else cast == given
         if kept.all():
             return cast.reshape(1, -1, 1, 1)
-    raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can hold, got {value!r}")
+    raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can represent, got {value!r}")
 
 
 def _bordered(x: np.ndarray, out: np.ndarray, order: AxisOrder, corner: Shape, values: np.ndarray) -> None:

@@ -1,14 +1,14 @@
-"""What went into an accelerator and what came out, kept so that it can be judged later.
+"""Record the inputs and outputs of an accelerator to disk, and read them back for a comparison.
 
 Imports engines, frames, buffers, layouts and support.
 """
 
 from .capturing import Feed, capture, simulated
 from .folder import new_folder
-from .frames import FRAME, Arrays, Frame, FramesOnDisk, checked_specs
 from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
 from .recorder import Recorder
 from .recording import Recording
+from .runs import FRAME, Arrays, Frame, RunsOnDisk, checked_specs
 from .sources import Frames
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "Feeds",
     "Frame",
     "Frames",
-    "FramesOnDisk",
     "Model",
     "Recorder",
     "Recording",
+    "RunsOnDisk",
     "as_model",
     "capture",
     "checked_specs",

@@ -1,4 +1,4 @@
-"""Capture: frames through a Preprocessor and an engine into a recording."""
+"""Run camera frames through a Preprocessor and an engine, and record every run."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from ..support import PathLike, track
 from .recorder import Recorder
 from .sources import Frames
 
-_CALIBRATION = 16  # frames that a simulated accelerator's scales are taken from
+_CALIBRATION = 16  # frames whose outputs set a simulated accelerator's scales
 
 
 class Feed:
-    """From camera frames to what an engine takes, and how the recording describes it.
+    """Turns a camera frame into the input of an engine, and describes it for the recording.
 
     Parameters
     ----------
     model
-        The ONNX model, of one input.
+        The ONNX model, which has one input.
     engine
-        Its ``input_specs`` say what it takes; None, or an engine without them: what the model takes.
+        Its ``input_specs`` describe its input. Without them, or with None, the input is the model's.
     axes
-        Letters of the input's axes, where an ONNX model's are not NCHW.
+        Letters of the input's axes, if they are not NCHW.
     resize, color, mean, std
-        The Preprocessor's. An integer input that is not quantised takes pixels as they are: mean and std then are what
-        the compiled model does with them, and are only noted.
+        Arguments of the Preprocessor. An integer input that is not quantised contains the pixels unchanged; the
+        compiled model applies mean and std then, and the recording only notes them.
 
     Attributes
     ----------
     preprocess
-        For the recording's meta.
+        The arguments, for the recording's meta.
     specs
-        The input's TensorSpec, where the engine takes it in another form than the model does.
+        The input's TensorSpec, if the engine's input has another form than the model's; else empty.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class Feed:
         specs = [*given.values()] if isinstance(given, Mapping) else [*given]
         if len(specs) != 1 or len(model.input_specs) != 1:
             raise NpuLayoutError(f"{model.model} has {len(specs)} inputs; frames can be recorded for one, use Recorder")
-        taken, own = specs[0], model.input_specs[0]
+        fed, own = specs[0], model.input_specs[0]
         if axes is not None:
-            taken = TensorSpec.from_dict({**_plain(taken), "layout": axes, "axes": axes})
+            fed = TensorSpec.from_dict({**_plain(fed), "layout": axes, "axes": axes})
         self.preprocess = {"resize": resize, "color": color, "mean": mean, "std": std}
         how = dict(self.preprocess)
-        if taken.element.unpacked.kind != "f" and taken.quantization is None:
+        if fed.element.unpacked.kind != "f" and fed.quantization is None:
             how.update(mean=0, std=1)
-        self._preprocessor = Preprocessor(taken, **how)
-        same = taken.dtype == own.dtype and taken.storage_shape == own.storage_shape
-        self.specs = () if same else (TensorSpec.from_dict({**taken.to_dict(), "name": own.name}),)
+        self._preprocessor = Preprocessor(fed, **how)
+        same = fed.dtype == own.dtype and fed.storage_shape == own.storage_shape
+        self.specs = () if same else (TensorSpec.from_dict({**fed.to_dict(), "name": own.name}),)
         self._name = own.name
 
     def __call__(self, frame: np.ndarray) -> dict[str, np.ndarray]:
-        """{input: buffer of its own} of one frame."""
+        """Return {input: buffer} of one frame; the buffer is a copy."""
         return {self._name: self._preprocessor(frame)[0]}
 
 
@@ -83,8 +83,8 @@ def _plain(spec: TensorSpec) -> dict[str, Any]:
 def simulated(model: OnnxRuntimeEngine, feed: Feed, frames: Frames, layout: Layout, dtype: str) -> SimulatedNpu:
     """Return a simulated accelerator for the model.
 
-    Outputs of the layout's axes are in that layout, the others unchanged, in `dtype` with the scale that the first
-    frames need.
+    Outputs with the axes of `layout` are stored in that layout, the others in the model's. All have the `dtype`, with
+    the scale that the outputs of the first frames need.
     """
     answers = [model.infer(feed(frame)) for frame in itertools.islice(frames, _CALIBRATION)]
     specs = []
@@ -106,13 +106,13 @@ def capture(
     note: str = "",
     progress: bool | None = None,
 ) -> int:
-    """Record what `engine` makes of every frame; returns how many there were.
+    """Record a run of `engine` on every frame, and return the number of runs.
 
-    keep_frames: whether the recording holds the camera's frames too. Where a frame cannot be read or run, those before
-    it stay recorded; where there is none, nothing is left.
+    keep_frames: whether the recording contains the camera's frames too. If a frame cannot be read or run, the runs
+    before it stay recorded; if there are none, the folder is removed.
 
-    Raises NpuLayoutError on a frame that cannot be read, does not fit, or that the engine fails on, and RecordingError
-    where the folder holds anything.
+    Raises NpuLayoutError if a frame cannot be read, does not fit, or the engine fails on it, and RecordingError if the
+    folder is not empty.
     """
     recorder = Recorder(engine, folder, input_specs=feed.specs, preprocess=feed.preprocess, model=model, note=note)
     try:

@@ -1,7 +1,8 @@
-"""A recording's folder: ``recording.json`` and one ``frame-000000.npz`` for each frame.
+"""Read and write a recording's folder: ``recording.json`` and one ``frame-000000.npz`` for each run.
 
-A frame appears under its name whole or not at all; every array, and everything said about it, carries a SHA-256, so
-that nothing damaged loads as something else. Nothing is ever unpickled, and no name in a recording is used as a path.
+Each ``frame-*.npz`` is one run: the arrays that went in and came out. It appears under its name complete or not at all.
+Every array and its description have a SHA-256, so that damage is found. Nothing is unpickled, and no name in a
+recording is used as a path.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 import math
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,14 +23,14 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, npy_bytes, parsed, whole
-from .frames import Arrays, Frame
+from ..support import PathLike, npy_bytes, parsed, whole, whole_folder
+from .runs import Arrays, Frame
 
 FORMAT = 1
 _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
-_MOST_WORDS = 1 << 24  # bytes of recording.json and of a frame's manifest
-_HEADER = 1 << 14  # bytes that an array's own header may take
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same frame
+_MOST_WORDS = 1 << 24  # bytes of recording.json and of a run's manifest
+_HEADER = 1 << 14  # bytes that an array's own header may have
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same run
 
 
 @contextmanager
@@ -42,27 +42,22 @@ def new_folder(path: PathLike) -> Iterator[Path]:
     folder = Path(path)
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        partial.rename(folder)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError):
-            error.filename = str(error.filename or folder).replace(str(partial), str(folder))
+        with whole_folder(folder) as partial:
+            yield partial
+    except OSError as error:
+        error.filename = error.filename or str(folder)
         raise
 
 
-def frame_file(i: int) -> str:
-    """Return the name of the file of frame `i`."""
+def run_file(i: int) -> str:
+    """Return the name of the file of run `i`."""
     return f"frame-{i:06d}.npz"
 
 
-def frame_path(folder: Path, i: int) -> str:
-    """Return the path of frame `i`, as messages name it."""
-    return str(folder / frame_file(i))
+def run_path(folder: Path, i: int) -> str:
+    """Return the path of run `i`, as messages name it."""
+    return str(folder / run_file(i))
 
 
 def _canonical(value: Any) -> bytes:
@@ -100,10 +95,13 @@ def write_about(
         file.write(json.dumps({**about, "sha256": digest}, indent=1).encode())
 
 
-def write_frame(folder: Path, recording: str, i: int, frame: Frame) -> None:
-    """Members ``0.npy``, ``1.npy`` ... and a manifest that says what they are; its digest is the archive's comment."""
+def write_run(folder: Path, recording: str, i: int, run: Frame) -> None:
+    """Write run `i`: members ``0.npy``, ``1.npy`` ... and a manifest that describes them.
+
+    The manifest's SHA-256 is the archive's comment.
+    """
     entries, arrays = [], []
-    for kind, side in zip(("input", "output"), frame):
+    for kind, side in zip(("input", "output"), run):
         for name, array in side.items():
             plain = np.ascontiguousarray(array).reshape(array.shape)
             arrays.append(plain)
@@ -123,7 +121,7 @@ def write_frame(folder: Path, recording: str, i: int, frame: Frame) -> None:
         archive.writestr(zipfile.ZipInfo("manifest.json", _DATE), manifest)
         for k, plain in enumerate(arrays):
             archive.writestr(zipfile.ZipInfo(f"{k}.npy", _DATE), npy_bytes(plain))
-    with whole(folder / frame_file(i)) as file:
+    with whole(folder / run_file(i)) as file:
         file.write(content.getbuffer())
 
 
@@ -140,13 +138,13 @@ def _kind_of(file: Path) -> str:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Read and check recording.json; RecordingError on anything that it must not contain."""
+    """Read and check recording.json; RecordingError if it contains anything unexpected."""
     file = folder / _ABOUT
     if not folder.is_dir():
         raise RecordingError(f"{folder}: expected a recording's folder, got {_kind_of(folder)}")
     _inside(folder, file)
     if file.stat().st_size > _MOST_WORDS:
-        raise RecordingError(f"{file}: {file.stat().st_size} bytes, more than a recording's description takes")
+        raise RecordingError(f"{file}: {file.stat().st_size} bytes, more than a recording's description can have")
     try:
         about = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError, OSError) as error:
@@ -172,21 +170,21 @@ def read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def count_frames(folder: Path, noted: int | None) -> int:
-    """How many frames there are: all from 0 on, and as many as were noted."""
+def count_runs(folder: Path, noted: int | None) -> int:
+    """Return the number of runs; RecordingError if one is missing, or if it is not the number that was noted."""
     matches = (_FRAME.match(name) for name in os.listdir(folder))
-    numbers = sorted(int(m.group(1)) for m in matches if m and m.group(0) == frame_file(int(m.group(1))))
-    whole = next((i for i, number in enumerate(numbers) if number != i), len(numbers))
-    if whole < len(numbers):
-        raise RecordingError(f"{folder}: {frame_file(whole)} is missing, {frame_file(numbers[-1])} is there")
-    if noted is not None and whole != noted:
-        raise RecordingError(f"{folder}: there are {whole} frames; {_ABOUT} notes {noted}")
-    return whole
+    numbers = sorted(int(m.group(1)) for m in matches if m and m.group(0) == run_file(int(m.group(1))))
+    complete = next((i for i, number in enumerate(numbers) if number != i), len(numbers))
+    if complete < len(numbers):
+        raise RecordingError(f"{folder}: {run_file(complete)} is missing, {run_file(numbers[-1])} is there")
+    if noted is not None and complete != noted:
+        raise RecordingError(f"{folder}: there are {complete} frames; {_ABOUT} notes {noted}")
+    return complete
 
 
-def read_frame(folder: Path, recording: str, i: int) -> Frame:
-    """Read and check frame `i` of the recording of that name; RecordingError if it was damaged or exchanged."""
-    file = folder / frame_file(i)
+def read_run(folder: Path, recording: str, i: int) -> Frame:
+    """Read and check run `i` of the recording of that name; RecordingError if it was damaged or exchanged."""
+    file = folder / run_file(i)
     _inside(folder, file)
     try:
         with zipfile.ZipFile(file) as archive:

@@ -1,4 +1,4 @@
-"""A frame as the ONNX model has it: its inputs ready for the model, its outputs unpacked."""
+"""Turn a recorded run into what the ONNX model has: inputs ready for the model, outputs unpacked."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..buffers import Quantization, TensorSpec
 from ..engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
 from ..errors import NpuLayoutError, RecordingError
 from ..layouts import Layout, Shape
-from .frames import FRAME, Arrays, Frame
 from .recording import Recording
+from .runs import FRAME, Arrays, Frame
 
 Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
 
 
-def model_inputs(recording: Recording, frame: Frame) -> Arrays:
-    """Return the inputs as an ONNX model that takes real values needs them, without the camera's frame.
+def model_inputs(recording: Recording, run: Frame) -> Arrays:
+    """Return the inputs for an ONNX model of real-valued inputs, without the camera input.
 
     An input without a spec is returned unchanged. One with a spec is unpacked to its logical shape. If it contains
     integers that are not quantised and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by
     itself, so ``(x - mean) / std`` in float32 is applied along axis C.
 
-    RecordingError if mean or std are no numbers, or fit neither one channel nor all.
+    Raises RecordingError if mean or std are no numbers, or their number is neither 1 nor that of the channels.
 
     >>> spec = TensorSpec((1, 3, 1, 2), "NHWC", "uint8")
     >>> pixels = np.array([0, 10, 20, 100, 110, 120], np.uint8)
@@ -33,13 +33,13 @@ def model_inputs(recording: Recording, frame: Frame) -> Arrays:
     >>> model_inputs(recording, recording.frames[0])["x"].tolist()
     [[[[0.0, 10.0]], [[0.0, 10.0]], [[0.0, 10.0]]]]
     """
-    specs, meta, inputs = recording.specs, recording.meta, frame.inputs
+    specs, meta, inputs = recording.specs, recording.meta, run.inputs
     names = [k for k in inputs if k != FRAME] or [*inputs]
     return {k: model_input(specs[k], inputs[k], meta) if k in specs else inputs[k] for k in names}
 
 
 def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.ndarray:
-    """One input with a spec as the ONNX model takes it, in the spec's axes order; see model_inputs."""
+    """Return one input that has a spec, for the ONNX model, in the spec's order of axes; see model_inputs."""
     tensor = spec.unpack(buffer)
     if tensor.dtype.kind == "f" or not {"mean", "std"} & set(_preprocess(meta)):
         return tensor
@@ -50,18 +50,18 @@ def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.nd
 
 
 class Feeds:
-    """A recorded frame -> what the model takes."""
+    """Turns a recorded run into the model's inputs."""
 
     def __init__(self, engine: OnnxRuntimeEngine, recording: Recording) -> None:
         self._ports = {port.name: port for port in engine._inputs}
         self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
 
-    def __call__(self, frame: Frame, number: int) -> dict[str, np.ndarray]:
-        """Return {input: array} of frame `number`, ready for the model."""
-        return {name: self._input(name, frame, number) for name in self._ports}
+    def __call__(self, run: Frame, number: int) -> dict[str, np.ndarray]:
+        """Return {input: array} of run `number`, ready for the model."""
+        return {name: self._input(name, run, number) for name in self._ports}
 
-    def _input(self, name: str, frame: Frame, number: int) -> np.ndarray:
-        port, recorded = self._ports[name], frame.inputs
+    def _input(self, name: str, run: Frame, number: int) -> np.ndarray:
+        port, recorded = self._ports[name], run.inputs
         others = [k for k in recorded if k != FRAME]
         source = name if name in recorded else others[0] if len(others) == len(self._ports) == 1 else ""
         if not source:
@@ -71,21 +71,21 @@ class Feeds:
         array, spec = recorded[source], self._specs.get(source)
         if spec is not None:
             floats = port.dtype is not None and port.dtype.kind == "f"
-            # A model that takes integers takes the stored ones.
+            # A model with integer inputs gets the stored integers.
             array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
             array = array.transpose(order_in_model(spec, port.shape))
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
             cast = array.astype(port.dtype, copy=False)
             if port.dtype.kind != "f" and not np.array_equal(cast, array):
                 raise RecordingError(
-                    f"frame {number}: input {name!r} has values {array.min()} to {array.max()}; {self._model} takes "
+                    f"frame {number}: input {name!r} has values {array.min()} to {array.max()}; {self._model} needs "
                     f"{port.dtype}"
                 )
             array = cast
         try:
             return port.check(array)
         except NpuLayoutError as error:
-            hint = "" if spec is not None else f"; where the accelerator took {name!r} in another form, give its spec"
+            hint = "" if spec is not None else f"; if the accelerator's {name!r} has another form, give its spec"
             raise RecordingError(f"frame {number}: {error}{hint}") from None
 
 
@@ -116,7 +116,7 @@ def _values(given: Mapping[str, Any], key: str, default: float, channels: int) -
     return np.broadcast_to(values.astype(np.float64).reshape(-1), (channels,)).copy()
 
 
-def model_outputs(recording: Recording, frame: Frame) -> Arrays:
+def model_outputs(recording: Recording, run: Frame) -> Arrays:
     """Return the outputs, unpacked by their specs to logical axes: float32 if quantised, else the stored dtype.
 
     >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
@@ -124,13 +124,14 @@ def model_outputs(recording: Recording, frame: Frame) -> Arrays:
     >>> model_outputs(recording, recording.frames[0])["y"].tolist()
     [[[[1, 3]], [[2, 4]]]]
     """
-    return {name: recording.specs[name].unpack(array) for name, array in frame.outputs.items()}
+    return {name: recording.specs[name].unpack(array) for name, array in run.outputs.items()}
 
 
 def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
     """Return {recorded output: model's output}.
 
-    They are paired by name; names that the model does not have by shape, then in order. shapes: of the model's outputs.
+    Outputs are paired by name. A name that the model does not have is paired by shape, then in order. shapes: of the
+    model's outputs.
     """
     pairs = {name: name for name in recording.outputs if name in shapes}
     for name in recording.outputs:
@@ -139,7 +140,7 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
         free = [k for k in shapes if k not in pairs.values()]
         if not free:
             raise RecordingError(
-                f"output {name!r} is none of the model's ({', '.join(shapes)}), and all of those are taken"
+                f"output {name!r} is none of the model's ({', '.join(shapes)}), and all of those are paired"
             )
         spec = recording.specs[name]
         pairs[name] = next((k for k in free if shapes[k] == shape_in_model(as_model(spec, shapes[k]))), free[0])
@@ -186,16 +187,16 @@ def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
 
 
 def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, int], Frame]:
-    """Return a function of a frame and its number that gives its inputs and outputs as the model has them.
+    """Return a function of a run and its number that returns its inputs and outputs as the model has them.
 
-    They are in the model's order of axes and have its names, as `validate` compares them. None: as far as the recording
-    itself describes them, by model_inputs and model_outputs.
+    They have the model's order of axes and its names, as `validate` compares them. Without a model the function uses
+    model_inputs and model_outputs.
     """
     if model is None:
-        return lambda frame, _: Frame(model_inputs(recording, frame), model_outputs(recording, frame))
+        return lambda run, _: Frame(model_inputs(recording, run), model_outputs(recording, run))
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
     feeds = Feeds(engine, recording)
-    # As they really are: the model may leave lengths open.
+    # The shapes of a real answer, because the model may leave lengths open.
     shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}
     pairs = paired(recording, shapes)
     specs = {name: as_model(recording.specs[name], shapes[other]) for name, other in pairs.items()}
@@ -204,13 +205,11 @@ def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, 
         if shape != given and not fits(engine.output_shapes[other] or (1,), shape):
             raise RecordingError(
                 f"output {name!r}: {specs[name].describe()} has the shape {shape} in the model's order of axes; "
-                f"{engine.model} gives {other!r} of shape {given}"
+                f"{engine.model} returns {other!r} of shape {given}"
             )
 
-    def side(frame: Frame, number: int) -> Frame:
-        outputs = {
-            pairs[k]: transposed(specs[k].unpack(flat), specs[k].axes, False) for k, flat in frame.outputs.items()
-        }
-        return Frame(feeds(frame, number), outputs)
+    def side(run: Frame, number: int) -> Frame:
+        outputs = {pairs[k]: transposed(specs[k].unpack(flat), specs[k].axes, False) for k, flat in run.outputs.items()}
+        return Frame(feeds(run, number), outputs)
 
     return side

@@ -1,4 +1,4 @@
-"""Record what passes through an engine, a run at a time, onto disk."""
+"""Record the inputs and outputs of an engine to disk, a run at a time."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from ..support import PathLike, __version__
 from .folder import (
     sha256_of,
     write_about,
-    write_frame,
+    write_run,
 )
-from .frames import (
+from .runs import (
     FRAME,
     Frame,
-    check_frame,
     check_names,
+    check_run,
     checked_meta,
-    frame_of,
     named_specs,
+    run_of,
 )
 
 
 class Recorder:
-    """An engine that also records what passes through it.
+    """An engine that also records its inputs and outputs.
 
     Parameters
     ----------
     engine
         Anything with ``infer({name: array})`` and ``output_specs``, {name: TensorSpec} or TensorSpecs with names. It
-        answers with {name: array}, or with a list of arrays in the order of output_specs; bytes and other buffers will
-        do for arrays.
+        returns {name: array}, or a list of arrays in the order of output_specs; bytes and other buffers are accepted
+        as arrays.
     folder
-        Where to record: a new or empty folder. RecordingError where it holds anything, or is none.
+        A new or empty folder. RecordingError if it is not empty, or no folder.
     input_specs
-        TensorSpecs, each with its name, of those inputs that the engine takes in another form than the ONNX model.
+        TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's.
     preprocess
         How the inputs were made: the Preprocessor, or a mapping of its arguments.
     model
@@ -51,16 +51,16 @@ class Recorder:
     note, versions
         Free text; ``{"runtime": ..., "driver": ...}``.
 
-    Every frame is on disk when `infer` returns, whole even if the process is killed while it writes the next. Arrays
-    are copied by being written. Memory does not grow. Use it in a with statement, or call close(): the number of frames
-    is then noted too, so that a lost last one is missed.
+    Every run is on disk when `infer` returns, and stays complete if the process is killed while it writes the next one.
+    No arrays are kept in memory. Use it in a with statement, or call close(), which notes the number of runs, so that
+    `Recording.load` finds out if the last one is lost.
 
     Attributes
     ----------
     engine, folder
         As given, the folder as a Path.
     count
-        Frames recorded so far.
+        The number of runs recorded so far.
     """
 
     engine: Any
@@ -107,38 +107,38 @@ class Recorder:
 
     @property
     def input_specs(self) -> Any:
-        """The engine's."""
+        """The engine's input_specs."""
         return self.engine.input_specs
 
     @property
     def output_specs(self) -> Any:
-        """The engine's."""
+        """The engine's output_specs."""
         return self.engine.output_specs
 
     def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
         """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
 
-        With the camera's `frame`, numbers of any shape and dtype (recorded as input "frame"), `validate` can find
-        whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, if an output has
-        no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if inputs or
-        outputs are not those of the first frame.
+        With the camera's `frame`, numbers of any shape and dtype (recorded as the camera input, "frame"), `validate`
+        can find whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, if an
+        output has no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if
+        the names of inputs or outputs are not those of the first run.
         """
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
             raise RecordingError(
-                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give one of them alone "
+                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give only one of them "
                 f"(npu-layout record --without-frames), or rename the input"
             )
         seen = given if frame is None else {**given, FRAME: frame}
         # A copy: an engine may work in place.
-        went_in = {name: x.copy() for name, x in frame_of(seen, {}, self._specs, where).inputs.items()}
+        went_in = {name: x.copy() for name, x in run_of(seen, {}, self._specs, where).inputs.items()}
         outputs = self.engine.infer(inputs)
-        recorded = Frame(went_in, frame_of({}, self._named(outputs, where), self._specs, where).outputs)
-        recorded = check_frame(recorded, self._specs, where, shaped=True)
+        recorded = Frame(went_in, run_of({}, self._named(outputs, where), self._specs, where).outputs)
+        recorded = check_run(recorded, self._specs, where, shaped=True)
         self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
         check_names(recorded, self._first, where)
-        write_frame(self.folder, self._name, self.count, recorded)
+        write_run(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
 
@@ -148,7 +148,7 @@ class Recorder:
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
             wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
-            raise RecordingError(f"{where}: the engine gave {len(given)} outputs, expected {wanted}")
+            raise RecordingError(f"{where}: the engine returned {len(given)} outputs, expected {wanted}")
         return dict(zip(self._outputs, given))
 
     def _input_names(self) -> Iterator[str]:
@@ -156,7 +156,7 @@ class Recorder:
         return iter(specs) if isinstance(specs, Mapping) else (spec.name for spec in specs)
 
     def close(self) -> None:
-        """Note how many frames there are."""
+        """Note the number of runs in recording.json."""
         write_about(self.folder, self._name, self._specs, self._meta, self.count)
 
     def __enter__(self) -> Recorder:
@@ -167,17 +167,16 @@ class Recorder:
 
 
 def _arguments(preprocess: Any) -> dict[str, Any]:
-    """Return the Preprocessor's arguments; RecordingError if no Preprocessor accepts them.
-
-    Whoever looks at the recording later cannot ask again.
-    """
+    """Return the Preprocessor's arguments; RecordingError if no Preprocessor accepts them."""
     if isinstance(preprocess, Preprocessor):
         return preprocess.arguments
     if not isinstance(preprocess, Mapping):
         raise RecordingError(f"preprocess: expected a Preprocessor or its arguments, got {preprocess!r}")
     for key in preprocess:
         if key not in ARGUMENTS:
-            raise RecordingError(f"preprocess: {key!r} is no argument of Preprocessor; it takes {', '.join(ARGUMENTS)}")
+            raise RecordingError(
+                f"preprocess: {key!r} is no argument of Preprocessor; it accepts {', '.join(ARGUMENTS)}"
+            )
     channels = 1 if preprocess.get("color") == "GRAY" else 3
     try:
         Preprocessor(TensorSpec((1, channels, 8, 8)), **preprocess)

@@ -1,4 +1,4 @@
-"""Recordings: what went into an accelerator and what came out, kept whole so that it can be judged later."""
+"""Recordings: the inputs and outputs of an accelerator for some frames, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ import numpy as np  # noqa: F401  (for the doctest)
 from ..buffers import TensorSpec
 from ..support import PathLike
 from .folder import (
-    count_frames,
-    frame_path,
+    count_runs,
     new_folder,
     read_about,
-    read_frame,
+    read_run,
+    run_path,
     write_about,
-    write_frame,
+    write_run,
 )
-from .frames import (
+from .runs import (
     Frame,
-    FramesOnDisk,
-    checked_frames,
+    RunsOnDisk,
     checked_meta,
+    checked_runs,
     checked_specs,
 )
 
 
 class Recording:
-    """Frames of an accelerator, with what is needed to read them.
+    """Inputs and outputs of an accelerator, with the specs that are needed to read them.
 
     Parameters
     ----------
     specs
-        ``{name: TensorSpec}`` of every output, and of those inputs that the accelerator took in another form than the
-        ONNX model does.
+        ``{name: TensorSpec}`` of every output, and of those inputs whose form differs from that of the ONNX model's.
     frames
-        Sequence of ``(inputs, outputs)``, each ``{name: array}``. Outputs are buffers that their spec takes; inputs
-        without a spec are ready for the ONNX model. Held as they are, without a copy.
+        Sequence of runs ``(inputs, outputs)``, each ``{name: array}``. Outputs are buffers that fit their spec; inputs
+        without a spec are ready for the ONNX model. Arrays are not copied.
     meta
         JSON-ready, free but for ``"preprocess"``: how the inputs were made, in the Preprocessor's terms.
 
     Raises
     ------
     RecordingError
-        Where a frame lacks an array that the others have, an output has no spec, or a buffer does not fit its spec; it
+        If a run lacks an array that the others have, an output has no spec, or a buffer does not fit its spec; it
         names frame and array.
 
     Examples
@@ -67,7 +66,7 @@ class Recording:
     ) -> None:
         self.specs = checked_specs(specs)
         self.meta = checked_meta(meta)
-        self.frames = checked_frames(frames, self.specs)
+        self.frames = checked_runs(frames, self.specs)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -84,26 +83,26 @@ class Recording:
         return tuple(self.frames[0].outputs) if len(self.frames) else ()
 
     def save(self, path: PathLike) -> None:
-        """Write a new folder, which appears whole or not at all. RecordingError where `path` exists already."""
+        """Write a new folder, which appears complete or not at all; RecordingError if `path` exists."""
         with new_folder(path) as folder:
             name = uuid.uuid4().hex
             for i, frame in enumerate(self.frames):
-                write_frame(folder, name, i, frame)
+                write_run(folder, name, i, frame)
             write_about(folder, name, self.specs, self.meta, len(self.frames))
 
     @classmethod
     def load(cls, path: PathLike) -> Recording:
         """Load the recording in the folder `path`.
 
-        Every frame is read once and checked, and read again from disk whenever it is asked for, so that one frame is in
-        memory. The folder is never written to.
+        Every run is read and checked once, and read again from disk at each access, so that only one is in memory. The
+        folder is never written to.
 
-        Raises RecordingError, naming file and field, on anything that is missing, damaged, renamed, swapped, not of
-        this format, larger than it says, or a link that leaves the folder.
+        Raises RecordingError, with file and field, if anything is missing, damaged, renamed, swapped, of another format
+        or size, or a link that leaves the folder.
         """
         folder = Path(path)
         about = read_about(folder)
         specs, name = about["specs"], about["id"]
-        count = count_frames(folder, about["frames"])
-        frames = FramesOnDisk(count, partial(read_frame, folder, name), partial(frame_path, folder), specs)
+        count = count_runs(folder, about["frames"])
+        frames = RunsOnDisk(count, partial(read_run, folder, name), partial(run_path, folder), specs)
         return cls(specs, frames, about["meta"])

@@ -1,4 +1,4 @@
-"""Frames from files: images, videos and folders of images."""
+"""Read camera frames from images, videos and folders of images."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Frames(Iterable[np.ndarray]):
     paths
         Files and folders; a folder's images come by name.
     limit
-        How many frames at most.
+        The largest number of frames.
 
     Attributes
     ----------
     total
-        How many there will be, as far as the files say.
+        The number of frames, according to the files' headers.
 
     Raises
     ------
     NpuLayoutError
-        Where a path is missing, holds no image, or, while frames are read, cannot be read; it names the path.
+        If a path is missing, contains no image, or, while frames are read, cannot be read; it names the path.
 
-    It may be iterated over as often as wanted.
+    Each iteration reads the files again.
     """
 
     def __init__(self, paths: Iterable[PathLike], limit: int | None = None) -> None:
@@ -97,4 +97,4 @@ def _read(file: Path) -> Iterator[np.ndarray]:
     finally:
         capture.release()
     if not count:
-        raise NpuLayoutError(f"{file}: opened as a video, but gives no frame")
+        raise NpuLayoutError(f"{file}: opened as a video, but contains no frame")

@@ -3,8 +3,8 @@
 Imports diagnosis, comparison, engines, buffers, layouts, kernels (their name) and support.
 """
 
-from .collection import Reports
+from .collection import Reports, summary_line
 from .junit import write_junit
 from .report import VERDICTS, Exhibit, OutputReport, Report
 
-__all__ = ["VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "write_junit"]
+__all__ = ["VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]

@@ -44,15 +44,11 @@ class Reports(Mapping[str, Union[Report, str]]):
         """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
-    def _head(self) -> str:
-        counts = ", ".join(f"{n} {word}" for word, n in self.counts.items()) or "none"
-        return f"{len(self)} recording{'' if len(self) == 1 else 's'}: {counts}"
-
     def __str__(self) -> str:
-        return "\n".join([self._head(), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+        return "\n".join([summary_line(self), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
 
     def __repr__(self) -> str:
-        return f"<Reports {self._head()}>"
+        return f"<Reports {summary_line(self)}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict: of each path what a Report's to_dict returns, or ``{"error": text}``."""
@@ -71,6 +67,12 @@ class Reports(Mapping[str, Union[Report, str]]):
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
+
+
+def summary_line(reports: Reports) -> str:
+    """Return how many recordings there are, and how many of each verdict: ``3 recordings: 2 match, 1 layout``."""
+    counts = ", ".join(f"{n} {word}" for word, n in reports.counts.items()) or "none"
+    return f"{len(reports)} recording{'' if len(reports) == 1 else 's'}: {counts}"
 
 
 def _line(result: Report | str) -> str:

@@ -1,4 +1,4 @@
-"""Make a TensorSpec of a runtime's own metadata: a mapping, or an object with the runtime's field names.
+"""Make a TensorSpec from a runtime's own metadata: a mapping, or an object with the runtime's field names.
 
 Imports buffers, layouts and support.
 """

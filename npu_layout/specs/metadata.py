@@ -1,4 +1,4 @@
-"""Read the fields of a runtime's metadata of a tensor, a mapping or an object, with errors that name the field."""
+"""Read fields of the metadata that a runtime reports of a tensor, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MISSING = object()
 
 
 class Metadata(NamedTuple):
-    """What a runtime reports of one tensor, and what messages call it."""
+    """The metadata of one tensor, a mapping or an object, and what messages call it."""
 
     what: str
     given: Any
@@ -34,7 +34,7 @@ class Metadata(NamedTuple):
         return default
 
     def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:
-        """Return what `to` makes of a field; NpuLayoutError if it cannot."""
+        """Return a field as `to` converts it; NpuLayoutError if it cannot."""
         value = self.field(name, default)
         try:
             return to(value)
@@ -42,11 +42,11 @@ class Metadata(NamedTuple):
             raise NpuLayoutError(f"{self.what} field {name!r}: got {value!r} ({error})") from None
 
     def whole(self, name: str, default: Any = _MISSING) -> int:
-        """Return a field that has to be an integer."""
+        """Return a field as an int; NpuLayoutError if it is not an integer."""
         return int(self.read(name, operator.index, default))
 
     def extents(self, name: str) -> list[int]:
-        """Return a field that has to be a sequence of integers."""
+        """Return a field as a list of ints; NpuLayoutError if it is not a sequence of integers."""
         found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
         return found
 
@@ -63,15 +63,15 @@ def pair(given: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None = None) -> Quantization:
-    """Return a quantization after checking that its zero points are stored values, as these vendors' always are."""
+    """Return a quantization; NpuLayoutError if a zero point is outside the dtype's range, which no vendor allows."""
     kind = element(dtype)
     bits, signed = 4 if kind.nibbles else 8 * kind.unpacked.itemsize, kind.unpacked.kind == "i"
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     for zero in np.ravel(zero_point).tolist():
         if not low <= zero <= high:
             raise NpuLayoutError(
-                f"{what}: zero point {zero} is no {kind.name} ({low} to {high}), so type and zero point are not of the "
-                f"same tensor: int{bits} and uint{bits} may be mixed up"
+                f"{what}: zero point {zero} is outside {kind.name} ({low} to {high}), so type and zero point belong to "
+                f"different tensors: int{bits} and uint{bits} may be mixed up"
             )
     return Quantization(scale, zero_point, axis)
 

@@ -1,4 +1,4 @@
-"""Make a TensorSpec of Rockchip's rknn_tensor_attr."""
+"""Make a TensorSpec from Rockchip's rknn_tensor_attr."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
 
 
 class _Atom(NamedTuple):
-    """Channels of one block, channels that a plane count is rounded up to, pixels an image's row is padded to."""
+    """The native storage of a chip: channels of a block, and multiples that are padded to.
+
+    `align` is the multiple of channels, `row` that of the pixels in an image's row.
+    """
 
     c2: int
     align: int
@@ -109,8 +112,8 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
         w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Without native_attr and target it
-        describes what rknn_outputs_get returns: dense, but for rows of w_stride pixels; size_with_stride may be more,
-        since it is that of the native buffer.
+        describes what rknn_outputs_get returns: contiguous, but for rows of w_stride pixels; size_with_stride may be
+        more, since it is that of the native buffer.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
         from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
@@ -119,7 +122,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
         compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width. For
         rk1808, rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest
-        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and dense.
+        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and contiguous.
 
     Returns
     -------
@@ -173,7 +176,7 @@ def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:
 
 
 class _Rknn(NamedTuple):
-    """A tensor as its logical attribute declares it; `common`: what its spec has in any storage."""
+    """A tensor as its logical attribute declares it; `common` contains the arguments of every spec of it."""
 
     dims: tuple[int, ...]
     axes: str
@@ -189,7 +192,7 @@ class _Rknn(NamedTuple):
 
 
 def _by_rule(tensor: _Rknn, pitch: int, atom: _Atom | None) -> TensorSpec:
-    """Return the native buffer by the rule of the chip that `atom` belongs to; the dense buffer without one."""
+    """Return the native buffer by the rule of a chip's `atom`, or the contiguous buffer without one."""
     c, h, w = tensor.extents("CHW")
     if atom is not None:
         if tensor.axes == "NHWC" and c in _IMAGES:
@@ -203,7 +206,7 @@ def _by_rule(tensor: _Rknn, pitch: int, atom: _Atom | None) -> TensorSpec:
 def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsize: int) -> TensorSpec:
     """Return the native buffer: blocks, rows of pixels, or the tensor in the order of its own dims.
 
-    The last is what the vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies as it is.
+    The vendor's rknn_model_zoo (yolov8_zero_copy.cc) copies the last of these without a conversion.
     """
     native = _dims(attr)
     fmt = _enum("fmt", attr.field("fmt", "NC1HWC2"), _RKNN_FORMATS, "RKNN_TENSOR_")
@@ -220,11 +223,11 @@ def _native(tensor: _Rknn, attr: Metadata, size: int, atom: _Atom | None, itemsi
 def _native_planes(
     tensor: _Rknn, attr: Metadata, native: tuple[int, ...], size: int, atom: _Atom | None, itemsize: int
 ) -> TensorSpec:
-    """Return NC1HWC2: blocks of channels, or an image's rows of pixels."""
+    """Return the spec of a native NC1HWC2: blocks of channels, or an image's rows of pixels."""
     if len(native) != 5:
         raise NpuLayoutError(f"RKNN native dims {native}: expected N, C1, H, W, C2 for NC1HWC2")
     c, w = tensor.extents("CW")
-    if native[4] == c in (1, 3):  # no block is as small: an image
+    if native[4] == c in (1, 3):  # smaller than any block: an image
         return _native_rows(tensor, attr, size, _up(w, atom.row if atom else 16 // itemsize), c)
     return _native_blocks(tensor, native, size, atom)
 
@@ -232,32 +235,32 @@ def _native_planes(
 def _native_pixels(
     tensor: _Rknn, attr: Metadata, native: tuple[int, ...], size: int, atom: _Atom | None, itemsize: int
 ) -> TensorSpec | None:
-    """Return NHWC with rows and pixels as large as the native dims; None if there are not four of them."""
+    """Return NHWC with rows and pixels of the native extents; None if the tensor or `native` has not 4 dims."""
     if not len(native) == len(tensor.dims) == 4:
         return None
     n, c, h, w = tensor.extents("NCHW")
     row, channels = native[2:]
     if native[:2] != (n, h) or row < w or channels < c:
-        raise tensor.error(f"native dims {native} (NHWC) cannot hold {tensor.dims} ({tensor.axes})")
+        raise tensor.error(f"native dims {native} (NHWC) are too small for {tensor.dims} ({tensor.axes})")
     return _native_rows(tensor, attr, size, row, channels)
 
 
 _NATIVE = {"NC1HWC2": _native_planes, "NHWC": _native_pixels}  # others are in the order of their own dims
-_ORDERS = {"NCHW": "NCHW", "NHWC": "NHWC"}  # fmt: the order of its four dims; other values say none
+_ORDERS = {"NCHW": "NCHW", "NHWC": "NHWC"}  # fmt: the order of its four dims; other values have none
 
 
 def _native_rows(tensor: _Rknn, attr: Metadata, size: int, row: int, channels: int) -> TensorSpec:
-    """Return NHWC with rows of w_stride pixels; else of as many as `size` elements are, else of `row` pixels."""
+    """Return NHWC with rows of w_stride pixels, or else of what `size` elements allow, or else of `row` pixels."""
     n, h = tensor.extents("NH")
     pitch, rest = divmod(size, n * h * channels)
     return _rows(tensor, size, attr.whole("w_stride", 0) or (pitch if rest == 0 else 0) or row, channels)
 
 
 def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Atom | None) -> TensorSpec:
-    """Return NC1HWC2 of the dims `native`, with the number and length of planes that `size` elements allow.
+    """Return NC1HWC2 of the dims `native`, with as many planes, and as long ones, as `size` elements allow.
 
-    C1 in the dims is the number of unpadded planes that `size` would be, and for 16-bit types rknn-toolkit2 2.5.0
-    prints four times that; so C1 by the padded planes comes first.
+    C1 in the dims counts the unpadded planes of `size` elements, and for 16-bit types rknn-toolkit2 2.5.0 prints four
+    times that. So C1 is computed from the padded planes first.
     """
     dims = tensor.dims
     n, c, h, w = tensor.extents("NCHW")
@@ -265,7 +268,7 @@ def _native_blocks(tensor: _Rknn, native: tuple[int, ...], size: int, atom: _Ato
     least = -(-c // c2)
     fits = rows >= h and row >= w if len(dims) == 4 else rows * row * n * c == math.prod(dims)
     if batch != n or c1 < least or not fits:
-        raise tensor.error(f"native dims {native} (NC1HWC2) cannot hold {dims} ({tensor.axes})")
+        raise tensor.error(f"native dims {native} (NC1HWC2) are too small for {dims} ({tensor.axes})")
     pixels = rows * row
     padded = _plane(pixels)
     if not size and atom is not None:
@@ -308,10 +311,10 @@ def _atom(target: str, itemsize: int) -> _Atom:
 
 
 def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
-    """Return NHWC with rows of `pitch` pixels of `channels`, in a buffer of `size` elements if that is more."""
+    """Return NHWC with rows of `pitch` pixels, in a buffer of at least `size` elements."""
     n, h, w = tensor.extents("NHW")
     if pitch < w:
-        raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) cannot hold NHWC of width {w}")
+        raise tensor.error(f"rows of {pitch} pixels (w_stride or size_with_stride) are too short for NHWC of width {w}")
     stored = (n, h, pitch, channels)
     layout = Layout("NHWC", tensor.axes)
     size = max(size, n * h * pitch * channels)
@@ -319,7 +322,7 @@ def _rows(tensor: _Rknn, size: int, pitch: int, channels: int) -> TensorSpec:
 
 
 def _blocks(tensor: _Rknn, c2: int, c1: int, rows: tuple[int, int], plane: int) -> TensorSpec:
-    """Return NC1HWC2 of C1 planes at distances of `plane` pixels, in which `rows` (H, W) are stored."""
+    """Return NC1HWC2 of `c1` planes, each `plane` pixels behind the one before, with `rows` (H, W) in each."""
     dims, axes = tensor.dims, tensor.axes
     n = tensor.extents("N")[0]
     layout = Layout("NC" + "".join(a for a in "DHW" if a in axes) + f"{c2}c", axes)

@@ -1,4 +1,4 @@
-"""Make a TensorSpec of TFLite's tensor details."""
+"""Make a TensorSpec from TFLite's tensor details."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .metadata import Metadata, affine, numbers, pair, text
 def from_tflite(details: Any) -> TensorSpec:
     """Return the spec of a tensor of TFLite, LiteRT or Coral.
 
-    It is dense, a 4-D one NHWC, in that axes order; a scalar has the shape (1,), as for OnnxRuntimeEngine.
+    It is contiguous; a 4-D tensor has the axes NHWC, in that order. A scalar has the shape (1,), as for
+    OnnxRuntimeEngine.
 
     details: one item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with
     shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or

@@ -1,11 +1,11 @@
-"""Arguments, files, progress: what every other wing needs of them.
+"""Read arguments, write files, show progress: what every other wing uses.
 
 Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
-from . import interpreter  # noqa: F401  (first: it refuses where nothing else would load)
+from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
 from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
-from .files import PathLike, whole
+from .files import PathLike, whole, whole_folder
 from .late_names import late
 from .npy import npy_bytes, parse_npy, parsed, told_of
 from .progress import track
@@ -27,5 +27,6 @@ __all__ = [
     "told_of",
     "track",
     "whole",
+    "whole_folder",
     "whole_numbers",
 ]

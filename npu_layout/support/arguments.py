@@ -13,14 +13,14 @@ from ..errors import NpuLayoutError
 
 
 def array_of(x: Any, what: str) -> np.ndarray:
-    """Return `x` as a plain array of the same memory. NpuLayoutError if it is no array."""
+    """Return `x` as a plain array of the same memory; NpuLayoutError if it is not a numpy array."""
     if not isinstance(x, np.ndarray):
         raise NpuLayoutError(f"{what}: expected a numpy array, got {type(x).__name__}")
     return np.asarray(x)
 
 
 def counted(what: str, given: Any) -> int:
-    """Return how many there shall be of something. NpuLayoutError if that is no whole number from 1 to 2**31 - 1."""
+    """Return a count as an int; NpuLayoutError if it is not a whole number from 1 to 2**31 - 1."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -33,7 +33,7 @@ def counted(what: str, given: Any) -> int:
 def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
     """Return `given` as `count` ints (None: any number of them) of at least `least`.
 
-    NpuLayoutError if it is anything else, such as bools.
+    NpuLayoutError if it is anything else; bools are refused too.
     """
     try:
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
@@ -70,15 +70,16 @@ def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
 
 
 def finite(x: np.ndarray) -> np.ndarray:
-    """Return `x` with 0 where it is NaN or infinite."""
+    """Return `x` with 0 in place of NaN and infinity."""
     good = np.isfinite(x)
     return x if good.all() else np.where(good, x, x.dtype.type(0))
 
 
 def plain_array(x: Any, copy: bool | None = None, expected: str = "expected an array") -> np.ndarray:
-    """Return `x` as a plain array; for what is no array, as numpy.asarray(x, copy=copy).
+    """Return `x` as a plain array, a view of it if it is an array already.
 
-    `expected` begins the message of the NpuLayoutError about what cannot be an array. Masked arrays are refused.
+    Anything else is converted by numpy; if that makes a copy, and `copy` is False, it is an NpuLayoutError. So is what
+    cannot be converted, with a message that begins with `expected`, and a masked array.
     """
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):

@@ -1,9 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear under their name complete, or not at all."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,11 @@ from typing import BinaryIO, Union
 
 # What is accepted as the path of a file or folder.
 PathLike = Union[str, "os.PathLike[str]"]
+
+
+def _beside(target: Path, kind: str) -> Path:
+    """Return a hidden name beside `target` that no other process, thread or call has."""
+    return target.with_name(f".{target.name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
 
 
 @contextmanager
@@ -22,10 +28,10 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     """
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
-    partial = target if straight else target.with_name(f".{target.name}.{os.getpid()}.partial")
+    partial = target if straight else _beside(target, "partial")
     try:
         try:
-            with partial.open("wb") as file:
+            with partial.open("wb" if straight else "xb") as file:
                 yield file
             if not straight:
                 if target.exists():
@@ -36,3 +42,31 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
                 partial.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+@contextmanager
+def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
+    """Make a folder to fill, which appears as `path` when the block ends, and not at all if it raises.
+
+    With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
+    """
+    target = Path(path)
+    partial, before = _beside(target, "partial"), _beside(target, "before")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        try:
+            if replace and target.exists():
+                target.rename(before)
+            partial.rename(target)
+        except BaseException:
+            if before.exists() and not target.exists():
+                before.rename(target)
+            raise
+        shutil.rmtree(before, ignore_errors=True)
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = str(error.filename).replace(str(partial), str(target))
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

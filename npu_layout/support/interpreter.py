@@ -1,4 +1,4 @@
-"""Where npu_layout does not run: refused at import, with a sentence."""
+"""Refuse to import on a machine or in an interpreter that npu_layout does not support."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 def _is_main_interpreter() -> bool:
     try:
         import ctypes
-    except ImportError as error:  # Python 3.12 has none elsewhere
+    except ImportError as error:  # Python 3.12 has it in the main interpreter only
         return "subinterpreters" not in str(error)
     python = ctypes.PyDLL(None)
     python.PyInterpreterState_Get.restype = ctypes.c_void_p
@@ -21,6 +21,6 @@ if sys.byteorder != "little":
     raise ImportError(
         "npu_layout does not run on a big-endian machine: it reads and writes accelerators' buffers as little-endian"
     )
-# numpy loads once in a process, and opencv-python waits for ever where it loads at all.
+# In another interpreter numpy does not load a second time, and opencv-python waits forever.
 if not _is_main_interpreter():
     raise ImportError("npu_layout runs in the main interpreter only: numpy and opencv-python do not support others")

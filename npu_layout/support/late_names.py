@@ -1,4 +1,4 @@
-"""Names that a package hands out at their first use, because what they need takes longer to import than the rest."""
+"""Import names of a package when they are first used, so that what is slow to import does not delay the rest."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Callable
 
 
 def late(package: str, rooms: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package (PEP 562).
+    """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
     Parameters
     ----------
     package
         The package's ``__name__``.
     rooms
-        {name: module of the package that has it}. A name that is its own module is that module.
+        {name: the module of the package that defines it}. A name equal to its module's stands for the module.
     """
 
     def found(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays as .npy files: written, and read from bytes that nobody vouches for."""
+"""Write arrays as .npy files, and read .npy files from bytes that may be damaged or hostile."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from ..errors import NpuLayoutError, RecordingError
 
 Parsed = TypeVar("Parsed")
-_AGAIN = 10
+_ATTEMPTS = 11
 _NUMBERS = {"bool", "float16", "float32", "float64", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64))}
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def npy_bytes(array: np.ndarray) -> memoryview:
-    """Return the .npy file of an array.
+    """Return the bytes of an array's .npy file.
 
-    numpy's own writing to a file reports a full disk as a number of missing elements.
+    The caller writes them, because numpy reports a full disk as a number of missing elements.
     """
     content = io.BytesIO()
     np.lib.format.write_array(content, array, allow_pickle=False)
@@ -29,9 +29,9 @@ def npy_bytes(array: np.ndarray) -> memoryview:
 
 
 def parse_npy(content: bytes, where: object) -> np.ndarray:
-    """Return the array of an .npy file's bytes, a copy in the file's own order.
+    """Return the array of a .npy file's bytes: a copy in the file's own order.
 
-    Objects, records, text, complex numbers, and a header that promises more or less than follows are refused.
+    RecordingError on objects, records, text, complex numbers, and a header that does not fit the bytes behind it.
     """
     with told_of(where):
         shape, columns_first, dtype, start = parsed(content, _header)
@@ -50,7 +50,7 @@ def parse_npy(content: bytes, where: object) -> np.ndarray:
 
 
 def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, whether columns come first, dtype, and where the elements begin."""
+    """Return the shape, whether columns come first, the dtype, and the position of the first element."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise RecordingError(f".npy of version {version}; expected 1.0 or 2.0")
@@ -58,12 +58,12 @@ def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int
 
 
 def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
-    """Return what a function of numpy reads from an .npy file's bytes.
+    """Return what `read`, a function of numpy, returns for a .npy file's bytes.
 
-    It is called again if `ast`, which parses the header, raises a SystemError, as it may if several threads do so on
-    CPython before 3.11.8 and 3.12.2 (python/cpython#106905).
+    It is called again if it raises a SystemError: before CPython 3.11.8 and 3.12.2, `ast`, which parses the header, may
+    do so when several threads use it (python/cpython#106905).
     """
-    for _ in range(_AGAIN):
+    for _ in range(_ATTEMPTS - 1):
         with suppress(SystemError):
             return read(io.BytesIO(content))
     return read(io.BytesIO(content))
@@ -71,7 +71,7 @@ def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
 
 @contextmanager
 def told_of(where: object) -> Iterator[None]:
-    """Whatever damaged bytes make a parser raise becomes a RecordingError that says `where`."""
+    """Turn whatever a parser raises on damaged bytes into a RecordingError that begins with `where`."""
     try:
         yield
     except NpuLayoutError as error:

@@ -1,4 +1,4 @@
-"""A progress bar where somebody looks: rich's where it is installed, else a line that counts."""
+"""Show progress on a terminal: rich's bar if it is installed, else a line that counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], total: int, what: str, show: bool | None = None) -> Iterator[T]:
-    """`items`, counted on stderr; show None: only on a terminal."""
+    """Yield `items`, and show on stderr how many are done; if `show` is None, only on a terminal."""
     if not (sys.stderr.isatty() if show is None else show):
         yield from items
         return

@@ -1,3 +1,3 @@
-"""The library's version, which setup.cfg reads too."""
+"""The version of the library; setup.cfg reads it from here."""
 
 __version__ = "0.1.0"

@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tests.support.untracked import all_is_put_back, untouched
 
-import pytest
-
-from tests.support.tracked import nothing_is_tracked, touched
-
-
-@pytest.fixture(scope="module")
-def untouched() -> Any:
-    return touched()
-
-
-@pytest.fixture(autouse=True)
-def all_is_put_back(untouched: Any) -> Any:
-    yield
-    assert nothing_is_tracked(untouched)
+__all__ = ["all_is_put_back", "untouched"]

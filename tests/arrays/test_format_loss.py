@@ -49,10 +49,10 @@ def test_the_fix_is_python_and_mends_it(name: str) -> None:
     for dots, written in arguments.items():
         code = code.replace(dots, written)
     with nl.track_layout() as report:
-        mended = eval(code, {"np": np, "nl": nl, "cv2": cv2, "x": x})
+        fixed = eval(code, {"np": np, "nl": nl, "cv2": cv2, "x": x})
     assert report and not report.faults, (code, report.faults)
     if name in ("reshape", "ravel"):
-        assert np.shares_memory(mended, x)
+        assert np.shares_memory(fixed, x)
 
 
 def test_nothing_is_lost_in_channels_first_memory() -> None:

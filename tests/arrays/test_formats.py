@@ -162,7 +162,7 @@ def test_asformat(data: st.DataObject) -> None:
     axes = data.draw(st.sampled_from(AXES[x.ndim]))
     layout = nl.Layout(data.draw(st.sampled_from(tags(axes))), axes)
     copy = data.draw(st.sampled_from([None, True, False]))
-    kept, lies = bits(x), (x.strides, x.flags.writeable)
+    kept, memory = bits(x), (x.strides, x.flags.writeable)
     already = oracle.contiguous(x, layout.tag, axes)
     if copy is False and not already:
         with pytest.raises(nl.NpuLayoutError, match="copy is needed"):
@@ -179,8 +179,8 @@ def test_asformat(data: st.DataObject) -> None:
                 assert step == oracle.place(layout.tag, oracle.room(layout.tag, extents), one)
         assert in_elements(y) == nl.strides(x.shape, layout)
         assert np.shares_memory(x, y) == (already and copy is not True)
-    assert y.flags.writeable or (already and copy is not True and not lies[1])
-    assert (bits(x), x.strides, x.flags.writeable) == (kept, *lies)
+    assert y.flags.writeable or (already and copy is not True and not memory[1])
+    assert (bits(x), x.strides, x.flags.writeable) == (kept, *memory)
 
 
 @given(st.data())

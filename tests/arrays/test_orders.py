@@ -105,12 +105,12 @@ def test_predicates(data: st.DataObject) -> None:
     for tag in tags(axes):
         layout = nl.Layout(tag, axes)
         assert nl.is_contiguous(x, layout) == oracle.contiguous(x, tag, axes)
-    told = nl.memory_format(x, axes)
-    if told is None:
+    read = nl.memory_format(x, axes)
+    if read is None:
         usual = {axes, axes.replace("C", "") + "C"}
         assert len(fits) != 1 and (not fits or usual <= fits or len(fits - usual) == len(fits))
     else:
-        assert told.tag in fits
+        assert read.tag in fits
     assert bits(x) == kept
 
 

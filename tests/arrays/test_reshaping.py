@@ -1,4 +1,4 @@
-"""why_copy says what numpy does."""
+"""why_copy describes what numpy does."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_the_classic_question() -> None:
     assert nl.why_copy(x[:0], (0, 7)).startswith("view: (0, 4) -> (0, 7) moves nothing")
     assert nl.why_copy(np.zeros(()), (1, 1)).startswith("view: ()")
     maps = nl.Tensor(np.zeros((1, 57, 46, 46), np.float32), "NHWC")
-    said = nl.why_copy(maps, (1, 57, -1))
-    assert said.startswith("view: (1, 57, 46, 46) -> (1, 57, 2116)")
-    said = nl.why_copy(maps, -1)
-    assert "axes 1 (C) and 2 (H), but a step along axis 1 (C) is 1 element and all 46 of axis 2 (H) take 120612" in said
+    text = nl.why_copy(maps, (1, 57, -1))
+    assert text.startswith("view: (1, 57, 46, 46) -> (1, 57, 2116)")
+    text = nl.why_copy(maps, -1)
+    assert "axes 1 (C) and 2 (H), but a step along axis 1 (C) is 1 element and all 46 of axis 2 (H) take 120612" in text
     field = np.zeros((2, 3), [("a", "u1"), ("b", "f4")])["b"]
     assert "a step along axis 0 is -15 bytes" in nl.why_copy(field[::-1], 6)
 
@@ -62,13 +62,13 @@ def test_as_numpy_does(data: st.DataObject) -> None:
     shape = data.draw(st.one_of(shapes(x.size), st.just(x.shape), st.just((x.size,))))
     if math.prod(shape) != x.size:
         return
-    said = nl.why_copy(x, shape)
+    text = nl.why_copy(x, shape)
     result = np.asarray(x).reshape(shape)
-    assert said.split(":")[0] == ("view" if not x.size or np.may_share_memory(x, result) else "copy"), said
+    assert text.split(":")[0] == ("view" if not x.size or np.may_share_memory(x, result) else "copy"), text
     if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
         try:
             np.reshape(np.asarray(x), shape, copy=False)
         except ValueError:
-            assert said.startswith("copy:")
+            assert text.startswith("copy:")
         else:
-            assert said.startswith("view:")
+            assert text.startswith("view:")

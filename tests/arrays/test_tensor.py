@@ -19,8 +19,8 @@ from tests.support.arrays import AXES, arrays, bits, filled, tags
 from tests.support.tensors import DROPS, KEEPS, LAYOUTS, SHAPES, tensor
 
 
-def lies(x: Any, layout: str) -> bool:
-    """Whether `x` is a Tensor that says `layout` and has its strides."""
+def is_stored(x: Any, layout: str) -> bool:
+    """Whether `x` is a Tensor that carries `layout` and has its strides."""
     strides = tuple(s * x.itemsize for s in nl.strides(x.shape, layout))
     return isinstance(x, nl.Tensor) and str(x.layout) == layout and x.strides == strides
 
@@ -33,11 +33,11 @@ def test_a_view_where_it_lies_so_else_a_copy() -> None:
     x = filled((4, 1, 4, 4), "float32")
     for layout in LAYOUTS:
         t = nl.Tensor(x, layout)
-        assert lies(t, layout) and np.shares_memory(t, x) == (layout in ("NCHW", "NHWC", "NHCW"))
+        assert is_stored(t, layout) and np.shares_memory(t, x) == (layout in ("NCHW", "NHWC", "NHCW"))
         np.testing.assert_array_equal(np.asarray(t), x)
     assert nl.memory_format(nl.Tensor(x, "NHWC")) == nl.Layout("NHWC") and nl.memory_format(x) is None
     t = nl.Tensor(np.ones((2, 3)).tolist(), "CN")
-    assert lies(t, "CN") and nl.asformat(t, "CN") is t and nl.Tensor(t, "NC").layout == nl.Layout("NC")
+    assert is_stored(t, "CN") and nl.asformat(t, "CN") is t and nl.Tensor(t, "NC").layout == nl.Layout("NC")
 
 
 SHARES = {"slice", "flipped slice", "all", "no copy", "view", "view dtype", "flip", "real"}
@@ -55,7 +55,7 @@ def test_what_keeps_the_format(name: str) -> None:
         assert result.dtype == expected.dtype and bits(x) == before
         assert np.shares_memory(result, x) == (name in SHARES)
         if name not in SHARES | {"subok", "subok and dtype"}:  # whose strides are numpy's choice
-            assert lies(result, layout), (shape, layout, result.strides)
+            assert is_stored(result, layout), (shape, layout, result.strides)
 
 
 @pytest.mark.parametrize("name", DROPS)
@@ -76,14 +76,14 @@ def test_the_first_tensor_wins() -> None:
             (plain + b, "CHWN"),
             (np.where(plain > 3, b, a), "CHWN"),
         ):
-            assert lies(result, layout)
+            assert is_stored(result, layout)
         np.testing.assert_array_equal(np.asarray(a + b), np.asarray(a) + np.asarray(b))
 
 
 def test_tensors_of_other_ranks() -> None:
     batch, image = tensor((2, 3, 4, 5), "NHWC"), tensor((3, 4, 5), "CHW")
     for result in (batch + image, image + batch):  # only one of them has the result's axes
-        assert lies(result, "NHWC")
+        assert is_stored(result, "NHWC")
     assert type(np.add(image, 1, where=np.ones((2, 3, 4, 5), bool), out=None)) is np.ndarray
     plain = image + np.ones((2, 3, 4, 5))
     assert type(plain) is np.ndarray  # a batch of CHW has no name yet
@@ -105,14 +105,14 @@ def test_out_keeps_what_it_is() -> None:
         np.testing.assert_allclose(np.asarray(part), np.asarray(x).mean(axis=2, keepdims=True))
     first, second = np.empty(x.shape), None
     results = np.divmod(x, 3, out=(first, second))
-    assert results[0] is first and lies(results[1], "NHWC")
+    assert results[0] is first and is_stored(results[1], "NHWC")
     np.add(x, 1, out=first, where=nl.Tensor(np.asarray(x) < 0, "NHWC"))
     assert type(np.add(np.ones(x.shape), 1, where=x > -1, out=None)) is np.ndarray
     t = tensor((2, 3, 4, 5), "CHWN")
     same = t
     t += x
     t[:, :1] = 5
-    assert t is same and lies(t, "CHWN") and (np.asarray(t)[:, 0] == 5).all()
+    assert t is same and is_stored(t, "CHWN") and (np.asarray(t)[:, 0] == 5).all()
     np.multiply.at(t, (slice(None), 0), 2)
     assert (np.asarray(t)[:, 0] == 10).all()
 
@@ -122,7 +122,7 @@ def test_narrowed_and_flipped_tensors() -> None:
     for part in (x[:, 2:5, 1:3, 1:3], x[:, ::-1, :, ::-2]):
         assert flexible(part, "NHWC") and np.shares_memory(part, x) and not nl.is_contiguous(part, "NHWC")
         for result in (part + 1, part.copy(), pickle.loads(pickle.dumps(part)), nl.clone(part), copy.deepcopy(part)):
-            assert lies(result, "NHWC")
+            assert is_stored(result, "NHWC")
         assert nl.empty_like(part).layout == nl.Layout("NHWC")
         np.testing.assert_array_equal(np.asarray(pickle.loads(pickle.dumps(part))), np.asarray(part))
 
@@ -137,7 +137,7 @@ def test_in_place_changes_of_shape_are_refused() -> None:
         with pytest.raises(nl.NpuLayoutError, match="in place"):
             change()
     x.real = 7
-    assert lies(x, "NHWC") and (np.asarray(x) == 7).all()
+    assert is_stored(x, "NHWC") and (np.asarray(x) == 7).all()
 
 
 def test_a_tensor_without_a_layout_says_so() -> None:
@@ -160,7 +160,7 @@ def test_subclasses_of_ours() -> None:
 
     x = Mine(filled((2, 3, 4, 5), "float32"), "NHWC")
     for result in (x + 1, x[:1], x.copy(), nl.asformat(x, "NHWC", copy=True), np.ones((2, 3, 4, 5)) + x, np.copy(x)):
-        assert type(result) is Mine and lies(result, "NHWC")
+        assert type(result) is Mine and is_stored(result, "NHWC")
     assert type(tensor((2, 3, 4, 5), "NHWC") + x) is nl.Tensor
 
 
@@ -174,7 +174,7 @@ def test_masked_arrays_and_those_of_others() -> None:
     assert type(x + record) is np.recarray
     spec = nl.TensorSpec(x.shape, "NCHW4c")
     out = tensor(x.shape, "CHWN")
-    assert spec.unpack(spec.pack(x) + 1, out=out) is out and lies(out, "CHWN")
+    assert spec.unpack(spec.pack(x) + 1, out=out) is out and is_stored(out, "CHWN")
     np.testing.assert_array_equal(np.asarray(out), np.asarray(x) + 1)
     assert type(nl.repack(x, "NCHW", "NHWC")) is np.ndarray
 
@@ -197,13 +197,13 @@ def test_objects_and_strange_dtypes() -> None:
         for result in (x.copy(), pickle.loads(pickle.dumps(x)), copy.deepcopy(x), x[:1], nl.asformat(x, "NHWC", True)):
             assert flexible(result, "NHWC") and result.dtype in (x.dtype, x.dtype.newbyteorder("="))
         np.testing.assert_array_equal(np.asarray(pickle.loads(pickle.dumps(x))), np.asarray(x))
-    assert lies(tensor((2, 3, 4, 5), "NHWC", "object") + 1, "NHWC")
+    assert is_stored(tensor((2, 3, 4, 5), "NHWC", "object") + 1, "NHWC")
 
 
 def functions() -> list[str]:
     files = "save savez savez_compressed savetxt fromfile load"
     helpers = "test show_config info lookfor source who"  # of the prompt, some remember what was asked
-    left_out = f"{files} {helpers} fastCopyAndTranspose".split()  # the last is C, deprecated, and tells nobody
+    left_out = f"{files} {helpers} fastCopyAndTranspose".split()  # the last is C, deprecated, and does not dispatch
     names = [name for name in dir(np) if not name.startswith("_") and name not in left_out]
     return [n for n in names if callable(getattr(np, n)) and not isinstance(getattr(np, n), type)]
 
@@ -290,6 +290,6 @@ def test_any_two(data: st.DataObject) -> None:
     assert result.dtype == expected.dtype
     wins = [layout for a, layout in zip((x, y), layouts) if layout is not None and a.ndim == expected.ndim]
     if wins:
-        assert lies(result, wins[0]) or (not expected.size and str(result.layout) == wins[0])
+        assert is_stored(result, wins[0]) or (not expected.size and str(result.layout) == wins[0])
     else:
         assert type(result) is np.ndarray

@@ -74,9 +74,9 @@ def test_strides_and_predicates(record_property: Callable[[str, object], None]) 
             if 0 in shape:  # torch calls it contiguous, and channels_last by chance; numpy's flags, and we: both
                 assert nl.is_contiguous(x, layout)
                 continue
-            told = t.is_contiguous(memory_format=of(name))
-            assert told == nl.is_contiguous(x, layout), (shape, strides, layout)
-            fits += [layout] * told
+            found = t.is_contiguous(memory_format=of(name))
+            assert found == nl.is_contiguous(x, layout), (shape, strides, layout)
+            fits += [layout] * found
             theirs = torch.empty(shape, memory_format=of(name)).stride()
             assert theirs == nl.strides(shape, layout) == in_elements(nl.empty(shape, "f4", layout))
         known = nl.memory_format(x)

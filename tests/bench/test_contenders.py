@@ -38,8 +38,8 @@ def test_what_is_wrong_is_found() -> None:
 def test_every_fast_path_has_a_case() -> None:
     from npu_layout.kernels import native
 
-    taken = {path for case in CASES for path in contenders.ours(case)[1]}
-    assert {path.name for path in native.FAST_PATHS} <= taken
+    used = {path for case in CASES for path in contenders.ours(case)[1]}
+    assert {path.name for path in native.FAST_PATHS} <= used
 
 
 def test_memcpy_comes_first_and_a_peer_that_fails_is_reported(

@@ -23,18 +23,18 @@ def test_clock_calls_everything_by_turns() -> None:
         counts["slow"] += 1
         time.sleep(0.01)
 
-    taken = measuring.clock({"quick": quick, "slow": slow}, 0.02)
-    assert len(taken["quick"]) == len(taken["slow"]) >= measuring.LEAST
-    assert min(taken["slow"]) >= 0.01 > np.median(taken["quick"])
+    durations = measuring.clock({"quick": quick, "slow": slow}, 0.02)
+    assert len(durations["quick"]) == len(durations["slow"]) >= measuring.LEAST
+    assert min(durations["slow"]) >= 0.01 > np.median(durations["quick"])
     # A slow call is timed once a turn, after one call that is not; a quick one as often as 50 us need.
-    assert counts["slow"] == measuring.WARM_UP + 2 * len(taken["slow"])
-    assert counts["quick"] >= measuring.WARM_UP + 2 * measuring.TURN * len(taken["quick"])
+    assert counts["slow"] == measuring.WARM_UP + 2 * len(durations["slow"])
+    assert counts["quick"] >= measuring.WARM_UP + 2 * measuring.TURN * len(durations["quick"])
 
 
 def test_a_pause_comes_before_each_turn() -> None:
     start = time.perf_counter()
-    taken = measuring.clock({"call": lambda: None}, 0, pause=0.005)
-    assert len(taken["call"]) == measuring.LEAST
+    durations = measuring.clock({"call": lambda: None}, 0, pause=0.005)
+    assert len(durations["call"]) == measuring.LEAST
     assert time.perf_counter() - start >= 2 * 0.005 * measuring.LEAST
 
 

@@ -10,7 +10,7 @@ from npu_layout.bench import networks as bench_networks
 
 
 def test_networks_give_the_same_in_both_formats() -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="torch runs the networks: pip install 'npu-layout[bench]'")
     rows = bench_networks.measure_all(1, 0.001)
     assert [(row["network"], row["dtype"]) for row in rows] == [
         (name, dtype) for name in bench_networks.NETWORKS for dtype in bench_networks.DTYPES

@@ -50,7 +50,7 @@ def numbers(data: st.DataObject, shape: tuple[int, ...], dtype: Any) -> np.ndarr
 
 
 def awkward(data: st.DataObject, array: np.ndarray) -> np.ndarray:
-    """The same values, lying in memory as people's arrays do."""
+    """The same values, stored as people's arrays do."""
     kind = data.draw(st.sampled_from(["as it is", "fortran", "reversed", "stepped", "unaligned", "read-only", "list"]))
     if kind == "fortran":
         return np.asfortranarray(array)

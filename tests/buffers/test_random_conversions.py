@@ -86,7 +86,7 @@ def check_one(rng: random.Random) -> None:
     np.testing.assert_array_equal(nl.repack(stored, spec.layout, other, shape=spec.shape), result)
     untouched = np.ones(outer_out.shape, bool)
     untouched[window] = False
-    assert (outer_out[untouched] == 44).all(), "a strided out= must keep what lies between its elements"
+    assert (outer_out[untouched] == 44).all(), "a strided out= must keep what is between its elements"
 
     both = np.zeros((max(stored.size, result.size), 2), stored.dtype)
     source, out = (both[: n.size, i].reshape(n.shape) for i, n in enumerate((stored, result)))

@@ -42,7 +42,7 @@ def random_shape(rng: random.Random, rank: int) -> tuple[int, ...]:
 
 
 def random_storage(rng: random.Random, layout: nl.Layout, stored: list[int]) -> dict[str, Any]:
-    """Pitches with gaps, dimensions in any order of memory, some of them backwards, and where the first one lies."""
+    """Pitches with gaps, dimensions in any order of memory, some of them backwards, and the place of the first one."""
     found: dict[str, Any] = {}
     if rng.random() < 0.3:
         stored = [n if dim.block else n + rng.randint(0, 2) for n, dim in zip(stored, layout.dims)]
@@ -109,11 +109,11 @@ def one_case(rng: random.Random) -> None:
         assert got.reshape(-1).tolist() == wanted, (what, other)
 
 
-def run(seed: int, count: int, told: Callable[[int], None] = lambda _: None) -> int:
+def run(seed: int, count: int, progress: Callable[[int], None] = lambda _: None) -> int:
     rng = random.Random(seed)
     for i in range(count):
         one_case(rng)
-        told(i + 1)
+        progress(i + 1)
     return count
 
 
@@ -140,8 +140,8 @@ def test_memory_stays_as_it_is(ran: Callable[[int, str], None]) -> None:
 if __name__ == "__main__":
     wanted, first, began = int(sys.argv[1]), int(sys.argv[2]), time.monotonic()
 
-    def tell(done: int) -> None:
+    def show(done: int) -> None:
         if done % 50_000 == 0 or done == wanted:
             print(f"{done} cases, seed {first}, {time.monotonic() - began:.0f} s, {nl.kernels.active()}", flush=True)
 
-    run(first, wanted, tell)
+    run(first, wanted, show)

@@ -1,14 +1,29 @@
-"""The parser: a verb's module is imported when it is asked for, and never before."""
+"""The parser imports a verb's module when it is asked for; bad input and usage are one sentence and status 2."""
 
 from __future__ import annotations
 
+import argparse
+import io
+import os
+import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import npu_layout as nl
+from npu_layout.cli import command as cli
+from npu_layout.cli import main
 from npu_layout.cli.command import VERBS, parser
+from tests.support.boards import Board
+from tests.support.command_line import COMMAND, ran, started
+from tests.support.paths import SAMPLES
 
 ASKED = """
 import sys
@@ -56,3 +71,204 @@ def test_a_parser_is_whole_unless_asked_otherwise() -> None:
 
     assert options(False) == {verb.name: 1 for verb in VERBS}  # --help
     assert all(count > 1 for count in options(True).values()) and len(options(True)) == len(VERBS)
+
+
+BAD = (
+    ["validate", "nowhere", "model.onnx"],
+    ["validate", "images", "model.onnx"],
+    ["validate", "model.onnx", "model.onnx"],
+    ["validate", "damaged", "model.onnx"],
+    ["validate", "good", "nowhere.onnx"],
+    ["validate", "good", "heat.npy"],
+    ["validate", "good", "good"],
+    ["validate", "good", "samples/models/pose.onnx"],
+    ["validate", "good", "model.onnx", "--workers", "0"],
+    ["validate", "good", "model.onnx", "--min-cosine", "heat:0.9"],
+    ["validate", "good", "model.onnx", "--min-cosine", "nan"],
+    ["validate", "good", "model.onnx", "--min-cosine", "0.9", "--min-cosine", "maps:0.8"],
+    ["validate", "good", "model.onnx", "--junit", "no/such/folder.xml"],
+    ["inspect", "nowhere"],
+    ["record", "model.onnx", "images", "--simulate", "NCHW", "--out", "model.onnx"],
+    ["inspect", "images"],
+    ["inspect", "damaged"],
+    ["inspect", "heat.npy"],
+    ["inspect", "--spec", "{"],
+    ["inspect", "--spec", "{}"],
+    ["inspect", "--spec", '{"shape": 3}'],
+    ["inspect", "--spec", '{"a": {"shape": [1], "colour": 1}}'],
+    ["inspect", "--spec", '{"a": 1}'],
+    ["identify", "nowhere", "heat.npy"],
+    ["identify", "heat.bin", "heat.bin"],
+    ["identify", "heat.bin", "archive.npz"],
+    ["identify", "heat.bin", "pickled.npy"],
+    ["identify", "heat.bin", "heat.npy", "--axes", "NC"],
+    ["identify", "heat.bin", "heat.npy", "--dtype", "int9"],
+    ["identify", "heat.npy", "heat.npy", "--dtype", "int8"],
+    ["identify", "spec.json", "heat.npy"],
+    ["repack", "heat.bin", "out.bin", "--shape", "1x57x46x46", "--from", "NCHW16c", "--to", "NHWC"],
+    ["repack", "heat.bin", "out.bin", "--shape", "1x57x46x47", "--from", "NCHW16c", "--to", "NHWC", "--dtype", "int8"],
+    ["repack", "heat.bin", "out.bin", "--shape", "1x57x46x46", "--from", "NCHW16c", "--to", "NHC", "--dtype", "int8"],
+    ["repack", "heat.bin", "out.bin", "--shape", "1x57x46x46", "--from", "NCHW16c", "--to", "NHWC", "--dtype", "text"],
+    ["repack", "heat.npy", "out.bin", "--shape", "1x57x46x46", "--from", "NCHW", "--to", "NHWC", "--dtype", "int8"],
+    ["repack", "nowhere", "out.bin", "--shape", "1x57x46x46", "--from", "NCHW16c", "--to", "NHWC", "--dtype", "int8"],
+    ["repack", "heat.bin", "no/o.bin", "--shape", "1x57x46x46", "--from", "NCHW16c", "--to", "NHWC", "--dtype", "int8"],
+    ["record", "model.onnx", "nowhere", "--simulate", "NHWC", "--out", "never"],
+    ["record", "model.onnx", "good", "--simulate", "NHWC", "--out", "never"],
+    ["record", "model.onnx", "spec.json", "--simulate", "NHWC", "--out", "never"],
+    ["record", "model.onnx", "images", "torn.png", "--simulate", "NHWC", "--out", "never"],
+    ["record", "nowhere.onnx", "images", "--simulate", "NHWC", "--out", "never"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "good"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC:float99", "--out", "never"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "never", "--limit", "0"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "never", "--color", "CMYK"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "never", "--std", "0"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "never", "--mean", "1,2"],
+    ["record", "model.onnx", "images", "--simulate", "NHWC", "--out", "never", "--axes", "NHWC"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    np.savez("archive.npz", a=np.zeros(3))
+    np.save("pickled.npy", np.array([{}], object), allow_pickle=True)
+    Path("torn.png").write_bytes(Path("images/0.png").read_bytes()[:60])
+    before = sorted(here.rglob("*"))
+    status, out, err = ran(capsys, *arguments)
+    command, *sentence = err.splitlines()
+    assert status == 2 and out == "" and command == shlex.join(["npu-layout", *arguments])
+    assert len(sentence) == 1 and sentence[0].startswith(f"npu-layout {arguments[0]}: ") and len(sentence[0]) > 40
+    assert "defect" not in err and "Error" not in err, err
+    assert sorted(here.rglob("*")) == before or arguments[:4] == ["record", "model.onnx", "images", "torn.png"]
+
+
+USAGE = (
+    [],
+    ["nothing"],
+    ["validate"],
+    ["validate", "good"],
+    ["validate", "good", "model.onnx", "--min-cosine", "much"],
+    ["validate", "good", "model.onnx", "--workers", "many"],
+    ["inspect"],
+    ["inspect", "good", "--spec", "{}"],
+    ["repack", "a", "b", "--shape", "1x-2", "--from", "NCHW", "--to", "NHWC"],
+    ["repack", "a", "b", "--shape", "1x2x3x4", "--from", "NCHX16d", "--to", "NHWC"],
+    ["repack", "a", "b", "--shape", "1x2x3x4", "--from", "NC1HWC2", "--to", "NHWC"],
+    ["repack", "a", "b", "--shape", "1x2x3x4", "--from", "NC1HWC2:x", "--to", "NHWC"],
+    ["record", "model.onnx", "images", "--out", "x"],
+    ["record", "model.onnx", "images", "--out", "x", "--simulate", "NHWC", "--engine", "a:b"],
+    ["record", "model.onnx", "images", "--out", "x", "--simulate", "NHWC", "--mean", "grey"],
+    ["completion", "fish"],
+)
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    err = capsys.readouterr().err
+    assert end.value.code == 2 and err.startswith("usage: npu-layout") and ": error: " in err.splitlines()[-1]
+
+
+def test_the_librarys_own_words_reach_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    for layout, says in (("NCHX16d", "block 16d has no axis"), ("NC1HWC2", "needs block="), ("K210", "64-byte rows")):
+        with pytest.raises(SystemExit):
+            main(["repack", "a", "b", "--shape", "1", "--from", layout, "--to", "N"])
+        assert says in capsys.readouterr().err
+
+
+def test_every_help_has_an_example_that_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran_verbs = set()
+    for verb in cli.VERBS:
+        with pytest.raises(SystemExit) as end:
+            main([verb.name, "--help"])
+        shown = capsys.readouterr().out
+        assert end.value.code == 0 and verb.example in shown and verb.example.startswith(f"npu-layout {verb.name} ")
+        arguments = shlex.split(verb.example.split(" > ")[0])[1:]
+        assert cli.parser().parse_args(arguments).verb == verb.name
+        if not verb.name.startswith("bench"):  # which take their time, and have their own tests
+            assert ran(capsys, *arguments)[0] == 0, verb.name
+            ran_verbs.add(verb.name)
+    assert ran_verbs == {verb.name for verb in cli.VERBS} - {"bench", "bench-layouts"}
+    repacked = np.load("heat_nhwc.npy")
+    assert repacked.shape == (1, 46, 46, 57)
+
+
+def test_the_readmes_commands_parse() -> None:
+    page = (SAMPLES.parent / "docs" / "command_line.md").read_text()
+    lines = re.findall(r"^(npu-layout .*?)(?: +#.*)?$", page, re.M)
+    assert len(lines) > 6
+    for line in lines:
+        cli.parser().parse_args(shlex.split(line)[1:])
+
+
+def test_the_parser_knows_every_verb_of_the_table() -> None:
+    (verbs,) = (a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
+    assert list(verbs.choices) == [verb.name for verb in cli.VERBS]
+
+
+def test_interrupted(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("npu_layout.cli.validate.validate_many", interrupted)
+    assert ran(capsys, "validate", "good", "model.onnx")[0] == 130
+
+
+def test_a_defect_is_one_sentence(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defect(*_: object, **__: object) -> None:
+        raise TypeError("not\nso")
+
+    monkeypatch.setattr("npu_layout.cli.validate.validate_many", defect)
+    status, _, err = ran(capsys, "validate", "good", "model.onnx")
+    assert status == 2 and re.search(
+        r"TypeError: not so \(test_command.py:\d+\); this is a defect", err.splitlines()[1]
+    )
+
+
+def test_as_a_process(here: Path) -> None:
+    assert started("validate", "good", "model.onnx").returncode == 0
+    assert started("validate", "tree", "model.onnx").returncode == 1
+    refused = started("validate", "nowhere", "model.onnx")
+    assert refused.returncode == 2 and refused.stdout == "" and "Traceback" not in refused.stderr
+    assert started("--version").stdout.startswith(f"npu_layout {nl.__version__}, kernels")
+
+
+def test_a_reader_who_has_seen_enough(here: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen([*COMMAND, "inspect", "good"], stdout=write, stderr=subprocess.PIPE, text=True) as process:
+        os.close(write)
+        err = process.communicate(timeout=60)[1]
+    assert process.returncode == 141 and err == "npu-layout inspect good\n"
+
+
+@pytest.mark.alone
+def test_ctrl_c(here: Path, board: Board) -> None:
+    for i in range(40):
+        board.recording().save(f"many/{i}")
+    command = [*COMMAND, "validate", "many", "model.onnx", "--workers", "2"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored by what runs in the background
+    ) as process:
+        assert process.stderr is not None and process.stderr.readline().startswith("npu-layout validate")
+        try:
+            process.wait(timeout=1.5)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and out == "" and "Traceback" not in err, err
+
+
+def test_names_that_the_terminal_cannot_show(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree("good", "gut \u00fc \udcff")
+    shown = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert main(["export", "gut \u00fc \udcff", "aus \u00fc", "--form", "raw"]) == 0
+    shown.seek(0)
+    assert shown.read() == "aus \\xfc: 5 frames\n"

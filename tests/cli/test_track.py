@@ -16,20 +16,11 @@ from npu_layout import cli
 from npu_layout.arrays.call_sites import call_site
 from npu_layout.cli import track as cli_track
 from tests.support.paths import SAMPLES
-from tests.support.tracked import nothing_is_tracked, touched
+from tests.support.untracked import all_is_put_back, untouched
+
+__all__ = ["all_is_put_back", "untouched"]  # fixtures of every test here
 
 SAMPLE = SAMPLES / "lost_layout.py"
-
-
-@pytest.fixture(scope="module")
-def untouched() -> Any:
-    return touched()
-
-
-@pytest.fixture(autouse=True)
-def all_is_put_back(untouched: Any) -> Any:
-    yield
-    assert nothing_is_tracked(untouched)
 
 
 def test_the_sample_loses_three_times_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,10 +119,10 @@ def test_exceptions_are_shown_as_python_would(tmp_path: Path, body: str) -> None
     done = command("script.py", cwd=tmp_path)
     assert done.returncode == plain.returncode == 1 and plain.stderr
 
-    def told(text: str) -> str:
+    def relative(text: str) -> str:
         return text.replace(str(tmp_path) + os.sep, "")
 
-    assert told(done.stderr) == told(plain.stderr)
+    assert relative(done.stderr) == relative(plain.stderr)
     if "if True" not in body:
         assert "kinds of calls" in done.stdout and done.stdout.startswith(plain.stdout)
 
@@ -158,5 +149,5 @@ def test_the_process_is_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_tracebacks_that_refer_to_each_other_end() -> None:
     a, b = ValueError("a"), ValueError("b")
     a.__context__, b.__cause__ = b, a
-    cli_track._cut(a, set())
+    cli_track._trim_tracebacks(a, set())
     assert isinstance(call_site(sys._getframe()), tuple) and isinstance(types.TracebackType, type)

@@ -10,7 +10,7 @@ from npu_layout.drawing.memory_lines import (
     Roles,
     Token,
     choose_part,
-    holds_element,
+    contains_element,
     lines,
     roles,
     tokens,
@@ -24,7 +24,7 @@ from tests.support.specs import EACH_SPEC, place
 def test_what_holds_an_element(spec: nl.TensorSpec) -> None:
     used = {place(spec, index) for index in oracle.indices(spec.shape)}
     for low, end in ((0, spec.size), (spec.size // 3, spec.size // 2 + 1)):
-        assert holds_element(spec.storage, low, end).tolist() == [at in used for at in range(low, end)]
+        assert contains_element(spec.storage, low, end).tolist() == [at in used for at in range(low, end)]
 
 
 @EACH_SPEC

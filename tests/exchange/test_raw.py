@@ -1,4 +1,4 @@
-"""Raw dumps and their spec file: what they hold comes in, and what is wrong is told."""
+"""Raw dumps and their spec file: what they contain comes in, and what is wrong is named."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_spec_file_written_by_hand(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     (tmp_path / "spec.json").rename(elsewhere)
     assert len(exchange.load(tmp_path, form="raw", description=elsewhere)) == 4
-    with pytest.raises(nl.RecordingError, match="form cannot be told"):
+    with pytest.raises(nl.RecordingError, match="form is not recognised"):
         exchange.load(tmp_path)
     by_name = exchange.load(tmp_path, form="raw", specs={"heat": HEAT})  # heat_*.bin is found by the name
     assert by_name.specs == {"heat": HEAT} and len(by_name) == 4
@@ -156,7 +156,7 @@ def test_raw_folders_that_are_not_whole(tmp_path: Path) -> None:
         "meta": ({**both, "meta": 3}, whole, "meta: expected an object"),
         "infinite": ({**both, "meta": {"x": float("inf")}}, whole, r"spec\.json: meta"),
         "inputs": ({**both, "inputs": {"x": {}}}, whole, "input 'x': give its file; nothing"),
-        "bare": ({**both, "inputs": {"x": {"file": "y_*.bin"}}}, whole, "bytes alone; give its shape"),
+        "bare": ({**both, "inputs": {"x": {"file": "y_*.bin"}}}, whole, "only bytes; give its shape"),
         "two": ({"outputs": {"y": tensor}}, {"y__bin": bytes(4), "y__npy": bytes(4)}, r"y\.bin and y\.npy"),
         "slash": ({"outputs": {"a/b": tensor}}, whole, "give its file"),
         "star": (

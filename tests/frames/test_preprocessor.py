@@ -30,7 +30,7 @@ def frame_of(width: int, height: int, source: str) -> np.ndarray:
 
 
 def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry, pad: int, flag: int) -> np.ndarray:
-    """(H, W, channels of the model) uint8, by cv2 alone."""
+    """(H, W, channels of the model) uint8, by cv2 only."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     part = np.ascontiguousarray(frame[y0:y1, x0:x1])
     if color == "GRAY":
@@ -204,7 +204,7 @@ def test_bad_arguments() -> None:
         (nl.TensorSpec((1, 64, 96, 3), "NHWC"), {}, "axes NCHW, has 64 channels; color RGB expects 3"),
         (uint8, {"std": 0}, "std"),
         (nl.TensorSpec((1, 3, 4, 4)), {"std": 1e-46}, "in float32"),
-        (nl.TensorSpec((1, 3, 4, 4)), {"mean": 1e39}, "mean: expected numbers that float32 holds"),
+        (nl.TensorSpec((1, 3, 4, 4)), {"mean": 1e39}, "mean: expected numbers in the range of float32"),
         (uint8, {"pad_value": 300}, "pad_value"),
         (nl.TensorSpec((1, 3), "NC", "uint8"), {}, "axes"),
         (nl.TensorSpec((2, 3, 4, 4), dtype="uint8"), {}, None),
@@ -226,20 +226,20 @@ IMAGENET = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
         ("uint8", (1 / 128, 128), {}, r"from -1 to 0\.9922; mean=0 and std=1 make 0 to 255.*mean=127\.5, std=127\.5 "),
         ("uint8", (1 / 128, 128), {"mean": 127.5, "std": 127.5}, None),
         ("uint8", (1 / 128, 128), {"std": 255}, None),
-        ("int8", (1 / 255, -128), {}, "99 % of the pixel values are cut off; mean=0, std=255 would fit"),
+        ("int8", (1 / 255, -128), {}, "99 % of the pixel values are clamped; mean=0, std=255 would fit"),
         ("int8", (1 / 255, -128), {"std": 255}, None),
         ("int8", (1, -128), {}, None),
-        ("int8", (1, 0), {}, "make 0 to 255, and 50 % of the pixel values are cut off"),
+        ("int8", (1, 0), {}, "make 0 to 255, and 50 % of the pixel values are clamped"),
         ("int8", (1, 0), {"mean": 128}, None),
         ("int8", (1 / 127, 0), {"std": 127.5}, r"mean=127\.5, std=127\.5 would fit"),
         ("int8", (1 / 64, 0), IMAGENET, None),
         ("int8", (4.758 / 255, -14), {"std": 255}, None),
         ("int8", (4.758 / 255, -14), {}, r"mean=\[123\.675, 116\.28, 103\.53\], std=\[58\.395, .* would fit"),
         ("int8", (4.758 / 255, -14), {"color": "BGR"}, r"mean=\[103\.53, 116\.28, 123\.675\]"),
-        ("int8", (0.3, 0), {}, "cut off$"),
+        ("int8", (0.3, 0), {}, "clamped$"),
         ("int8", (2 / 255, 0), {}, r"mean=127\.5, std=127\.5 would fit"),
         ("int16", (1 / 32768, 0), {"mean": 127.5, "std": 127.5}, None),
-        ("int8", ([1 / 255, 1, 1], -128, 1), {}, "from 0 to 1; mean=0 .* cut off$"),
+        ("int8", ([1 / 255, 1, 1], -128, 1), {}, "from 0 to 1; mean=0 .* clamped$"),
         ("int8", ([1 / 255, 1 / 255, 1 / 255], -128, 1), {}, "mean=0, std=255 would fit"),
         ("int8", ([1 / 255, 1, 1], -128, 1), {"std": [255, 1, 1]}, None),
         ("float32", None, {"std": 0.001}, None),

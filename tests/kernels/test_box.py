@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout.kernels import Arithmetic, Box
+from npu_layout.kernels import Affine, Arithmetic, Box
 from npu_layout.kernels.box import limits
 
 
@@ -24,8 +24,8 @@ def test_limits(dtype: str, expected: tuple[int, int]) -> None:
 
 
 def test_an_arithmetic_has_a_value_for_each_channel() -> None:
-    made = Arithmetic.make("uint8", "int8", ((1.5,), (1.0, 2.0, 4.0), None, (3.0,), 0), 3)
-    assert made[:2] == ("uint8", "int8") and made.divisor is None and made.float_zero_point is False
+    made = Affine("C", (1.5,), (1.0, 2.0, 4.0), None, (3.0,), 0).arrays(3)
+    assert made.axis == "C" and made.divisor is None and made.float_zero_point is False
     assert made.shift is not None and made.scale is not None and made.zero_point is not None
     assert made.shift.tolist() == [1.5] * 3 and made.scale.tolist() == [1, 2, 4] and made.zero_point.tolist() == [3] * 3
     assert made.shift.dtype == made.scale.dtype == np.float32 and made.zero_point.dtype == np.float64
@@ -34,9 +34,9 @@ def test_an_arithmetic_has_a_value_for_each_channel() -> None:
 
 
 def test_what_only_moves() -> None:
-    assert Arithmetic.make("V3", "V3", None, 5).moves_only
+    assert Arithmetic("V3", "V3").moves_only and Arithmetic("V3", "V3", Affine().arrays(5)).moves_only
     assert not Arithmetic("int8", "uint8").moves_only
-    assert not Arithmetic("int8", "int8", np.zeros(1, np.float32)).moves_only
+    assert not Arithmetic("int8", "int8", Affine("C", np.zeros(1, np.float32))).moves_only
 
 
 def test_itemsizes() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Box
-from tests.support.kernel_walks import NATIVE, converted, same
+from npu_layout.kernels import Box
+from tests.support.kernel_walks import NATIVE, computing, converted, same
 
 if NATIVE:
     from npu_layout.kernels.description import describe
@@ -31,7 +31,7 @@ def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
             np.full(n, 0.02, np.float32),
             np.full(n, zero_point, float),
         )
-        a = Arithmetic(source, target, *parameters)
+        a = computing(source, target, *parameters)
         described = describe(a)
         assert described is not None
         found += described.bits > 0

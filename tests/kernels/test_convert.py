@@ -23,6 +23,7 @@ from tests.support.kernel_walks import (
     WIDEST,
     arithmetics,
     boxed,
+    computing,
     converted,
     filling,
     numbers,
@@ -49,8 +50,8 @@ def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tu
         if source == "int16":
             raw //= 300
         for made in arithmetics(source, target, shape[0]):
-            fields = [None if p is None else tuple(p.tolist()) for p in made[2:6]]
-            plan = Plan(src, dst, source, target, Affine("C", *fields, made.float_zero_point), True)
+            fields = [None if p is None else tuple(p.tolist()) for p in made.affine.values]
+            plan = Plan(src, dst, source, target, Affine("C", *fields, made.affine.float_zero_point), True)
             got = np.full(dst.size, 77, target)
             plan.program(backend).run(raw, got)
             expected = np.zeros(dst.size, target)
@@ -82,7 +83,7 @@ def test_conversions_past_the_caches(backend: str) -> None:
         hw = PAST // (c * (np.dtype(source).itemsize + 4)) // 16 * 16 + 16 + more
         x = numbers(rng, source, c * hw)
         scale = tuple(rng.uniform(0.1, 2, c).tolist())
-        arithmetic = Arithmetic.make(source, "float32", ((3.0,), scale, None, None, False), c)
+        arithmetic = computing(source, "float32", (3.0,), scale, channels=c)
         for loops, order in (
             (((c, hw, hw, 1), (hw, 1, 1, 0)), x.reshape(c, hw)),
             (((c, 1, hw, 1), (hw, c, 1, 0)), x.reshape(hw, c).T),
@@ -110,7 +111,7 @@ def pairs_of_dtypes(source: str) -> list[tuple[str, int, Arithmetic, Box, np.nda
                     (((channels, n, n, 1), (n, 1, 1, 0)), np.repeat(np.arange(channels), n)),
                     (((n, channels, channels, 0), (channels, 1, 1, 1)), np.tile(np.arange(channels), n)),
                 ):
-                    if all(p is None for p in arithmetic[2:6]):
+                    if all(p is None for p in arithmetic.affine.values):
                         loops = tuple((*loop[:3], 0) for loop in loops)  # there are no parameters to walk
                     box = Box(tuple(loop for loop in loops if loop[0] > 1), 0, 0, 0)
                     expected = converted(x, arithmetic, channel).astype(stored)
@@ -176,7 +177,7 @@ def test_every_tile_between_fences(source: str, target: str, backend: str) -> No
     scale = np.float32(rng.uniform(0.01, 0.1, channels))
     zero = None if "float" in target else rng.integers(-9, 9, channels).astype(float)
     for (loops, pads), each in itertools.product(TILES, (True, False)):
-        a = Arithmetic(
+        a = computing(
             source, target, None, scale if each else scale[:1], None, zero if each or zero is None else zero[:1]
         )
         for n, at_end in itertools.product((*range(1, 24), 66, 131, 700, 1400, 5500), (False, True)):
@@ -202,7 +203,7 @@ def test_every_tile_between_fences(source: str, target: str, backend: str) -> No
 @pytest.mark.parametrize("channels", [1, 3])
 def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None:
     scale = np.full(channels, -0.0, np.float32)
-    a = Arithmetic("uint8", "float32", None, scale, None, None)
+    a = computing("uint8", "float32", None, scale)
     box = Box(((40, 3, 3, 0), (3, 1, 1, int(channels > 1))), 0, 0, 0)
     out = np.ones(120, np.float32)
     kernels.program(120, 120, (), (box,), a, backend).run(np.arange(120, dtype=np.uint8), out)
@@ -217,7 +218,7 @@ def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) ->
     scales = (1, 0.05, -0.0, 2**-70, 2**-81, -(2**-126), 2**-149, 3e38, np.inf, np.nan)
     x = np.random.default_rng(4).integers(0, 256, 19 * 300, np.uint8).view(source)
     for channels, (shift, scale) in itertools.product((3, 4, 8, 19), itertools.product(shifts, scales)):
-        a = Arithmetic(source, "float32", *(np.full(1, v, np.float32) for v in (shift, scale)))
+        a = computing(source, "float32", *(np.full(1, v, np.float32) for v in (shift, scale)))
         box = Box(((channels, 1, 300, 0), (300, channels, 1, 0)), 0, 0, 0)
         got = np.empty(300 * channels, np.float32)
         kernels.program(got.size, got.size, (), (box,), a, backend).run(x[: got.size], got)
@@ -229,7 +230,7 @@ def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) ->
 @pytest.mark.parametrize("source, target", [("float16", "float32"), ("float32", "float16"), ("float32", "bfloat16")])
 def test_a_shift_keeps_its_sign_where_it_is_zero(source: str, target: str, backend: str) -> None:
     x = np.full(8 * 300, -0.0, source)
-    a = Arithmetic(source, target, np.full(1, -0.0, np.float32), None, None, None)
+    a = computing(source, target, np.full(1, -0.0, np.float32), None, None, None)
     for box in (Box(((8, 1, 300, 0), (300, 8, 1, 0)), 0, 0, 0), Box(((300, 1, 8, 0), (8, 300, 1, 0)), 0, 0, 0)):
         got = np.ones(x.size, "uint16" if target == "bfloat16" else target)
         kernels.program(x.size, x.size, (), (box,), a, backend).run(x, got)

@@ -10,7 +10,7 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
-from tests.support.kernel_walks import BYTES, DTYPES, NATIVE
+from tests.support.kernel_walks import BYTES, DTYPES, NATIVE, computing
 
 if NATIVE:
     from npu_layout.kernels import _native
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are tur
 
 def described(*fields: Any, channels: int = 3) -> Description:
     source, target, *rest = fields
-    found = describe(Arithmetic.make(source, target, rest, channels))
+    found = describe(computing(source, target, *rest, channels=channels))
     assert found is not None
     return found
 
@@ -43,7 +43,7 @@ def test_every_array_has_a_value_for_each_channel() -> None:
 def test_missing_steps_are_neutral() -> None:
     found = described("int16", "float32", None, None, None, None, False)
     assert not found.steps and found.shift.tolist() == [0] and found.scale.tolist() == found.divisor.tolist() == [1]
-    assert describe(Arithmetic("float32", "float32", None, None, np.full(2, 3, np.float32))).divides  # type: ignore[union-attr]
+    assert describe(computing("float32", "float32", None, None, np.full(2, 3, np.float32))).divides  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("target, lowest, highest", [("int8", -128, 127), ("uint8", 0, 255), ("int16", -32768, 32767)])
@@ -60,11 +60,11 @@ def test_what_has_no_loops() -> None:
     one = np.ones(1, np.float32)
     for made in (
         Arithmetic("float64", "float32"),
-        Arithmetic("float32", "int64", zero_point=np.zeros(1)),
+        computing("float32", "int64", zero_point=np.zeros(1)),
         Arithmetic("float32", "int8"),  # rounded by nobody's rule
-        Arithmetic("int16", "int8", one),
-        Arithmetic("float32", "int32", zero_point=np.full(1, 2.0**31)),
-        Arithmetic("float32", "uint16", zero_point=np.full(1, 2.0**23)),
+        computing("int16", "int8", one),
+        computing("float32", "int32", zero_point=np.full(1, 2.0**31)),
+        computing("float32", "uint16", zero_point=np.full(1, 2.0**23)),
     ):
         assert describe(made) is None, made
         assert isinstance(kernels.program(1, 1, (), (Box((), 0, 0, 0),), made), kernels.FallbackProgram)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Box
+from npu_layout.kernels import Box
 from npu_layout.kernels.box import limits
-from tests.support.kernel_walks import BACKENDS, NATIVE, converted
+from tests.support.kernel_walks import BACKENDS, NATIVE, computing, converted
 
 if NATIVE:
     pass
@@ -31,7 +31,7 @@ def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend:
         x = np.concatenate([ends.view(np.int32), *(near.view(np.int32) + k for k in range(-8, 9))]).view(np.float32)
         x = np.concatenate([x, x[: -x.size % 16]])
         shift, scale = (np.full(1, v, np.float32) for v in ((0, 1), (0.5, 2), (-3, 0.1))[n % 3])
-        a = Arithmetic("float32", target, shift, scale, np.full(1, d, np.float32), np.full(1, float(zero)))
+        a = computing("float32", target, shift, scale, np.full(1, d, np.float32), np.full(1, float(zero)))
         expected = converted(x, a, np.zeros(x.size, int))
         for box, order in (
             (Box(((x.size, 1, 1, 0),), 0, 0, 0), np.arange(x.size)),
@@ -50,7 +50,7 @@ def test_quotients_of_a_divisor_for_each_channel(backend: str) -> None:
     """As per-channel quantisation has them: one zero point, another scale for each plane."""
     divisors = np.float32([0.5, 0.5, 0.1, UNSURE[0], 0.1, 1e-9, 3, 1e20, 0.7, 0.7])
     x = np.outer(divisors, np.arange(-200, 200, 0.5, np.float32)).astype(np.float32)
-    a = Arithmetic("float32", "int8", None, None, divisors, np.full(len(divisors), 5.0))
+    a = computing("float32", "int8", None, None, divisors, np.full(len(divisors), 5.0))
     expected = converted(x.ravel(), a, np.repeat(np.arange(len(divisors)), x.shape[1]))
     channels, n = x.shape
     for box, transposed in (

@@ -31,7 +31,7 @@ def check(loops: Loops, a: Arithmetic) -> None:
 def test_pieces_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(converting, "_CHUNK", 100)
     for a in arithmetics(source, target, 5):
-        p = int(any(values is not None for values in a[2:6]))
+        p = int(any(values is not None for values in a.affine.values))
         check([(3, 5 * 41, 5 * 41, 0), (5, 41, 41, p), (41, 1, 1, 0)], a)
         check([(41, 1, 5, 0), (5, 41, 1, p)], a)
 
@@ -55,7 +55,7 @@ def test_pieces_cover_each_element_once(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_table_of_bytes_is_the_arithmetic(source: str, target: str) -> None:
     """More elements than make a table worth it; parameters that start behind the first."""
     for a in arithmetics(source, target, 3):
-        each = int(any(values is not None for values in a[2:6]))
+        each = int(any(values is not None for values in a.affine.values))
         check([(3, 9001, 9001, each), (9001, 1, 1, 0)], a)
         check([(3, 9001, 9004, each), (9001, 1, 1, 0)], a)
 
@@ -63,5 +63,5 @@ def test_a_table_of_bytes_is_the_arithmetic(source: str, target: str) -> None:
 @pytest.mark.parametrize("rows, channels", [(1, 3), (700, 3), (701, 5), (64, 64), (3, 5000)])
 def test_rows_of_neighbouring_channels(rows: int, channels: int) -> None:
     for a in arithmetics("int16", "float32", channels):
-        if any(values is not None for values in a[2:6]):
+        if any(values is not None for values in a.affine.values):
             check([(rows, channels, channels, 0), (channels, 1, 1, 1)], a)

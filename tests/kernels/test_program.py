@@ -59,8 +59,8 @@ def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]
         n = src.extent(axis) if rng.random() < 0.6 else 1
         made = list(arithmetics(source, target, n))
         chosen = rng.choice(made)
-        fields = [None if p is None else tuple(p.tolist()) for p in chosen[2:6]]
-        affine = Affine(axis, *fields, chosen.float_zero_point)
+        fields = [None if p is None else tuple(p.tolist()) for p in chosen.affine.values]
+        affine = Affine(axis, *fields, chosen.affine.float_zero_point)
     plan = Plan(src, dst, source, target, affine, True)
     stored_dtype = "uint16" if target == "bfloat16" else target
     expected = np.zeros(dst.size, stored_dtype)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
-from npu_layout.layouts import apart, check_distinct, check_out, near, overlap
+from npu_layout.layouts import check_distinct, check_out, near, overlap, without_overlap
 
 SLICES = st.builds(slice, st.integers(0, 30), st.integers(0, 40), st.integers(1, 7))
 
@@ -28,7 +28,7 @@ def test_overlap_and_near_are_what_the_addresses_are(first: slice, second: slice
     assert overlap(a, b) is bool(own & other)
     meet = bool(own and other and min(own) <= max(other) and min(other) <= max(own))
     assert near(a, [b]) is meet and near(a, [np.zeros(3), b]) is meet and not near(a, [])
-    result = apart(a, b)
+    result = without_overlap(a, b)
     assert (result is a) is not meet and result.tolist() == a.tolist()
     assert not near(result, [b])
 

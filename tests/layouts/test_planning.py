@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
-from npu_layout.layouts import Affine, Storage, affine_copy, plan
+from npu_layout.layouts import Affine, Storage, affine_copy, plan_move
 from tests.support import oracle
 
 TAGS = ["NCHW", "NHWC", "CHWN", "NCHW4c", "NHWC3c", "NHCW4w2c", "NHWC2h3w", "CHWN4c2n"]
@@ -24,10 +24,10 @@ def test_a_plan_moves_every_element_and_zeroes_pads(src: str, dst: str, shape: t
     expected = oracle.scatter(tensor, dst, "NCHW", target.storage_shape, None, 0, target.size)
     buffer = np.where(np.equal(given_, 0), -7, given_).astype(np.int32)  # pad lanes are never read
     out = np.full(target.size, -9, np.int32)
-    move = plan(source, target, "int32", "int32")
+    move = plan_move(source, target, "int32", "int32")
     move.run(buffer, out)
     assert out.tolist() == expected
-    assert move is plan(source, target, "int32", "int32")
+    assert move is plan_move(source, target, "int32", "int32")
 
 
 @pytest.mark.parametrize("owns", [False, True])
@@ -37,7 +37,7 @@ def test_gaps(owns: bool) -> None:
     tensor = np.arange(1, 13, dtype=np.int16).reshape(1, 2, 2, 3)
     expected = oracle.scatter(tensor, "NCHW", "NCHW", (1, 2, 2, 3), (40, 20, 8, 2), 1, 50)
     out = np.full(50, -9, np.int16)
-    plan(source, target, "int16", "int16", None, owns).run(tensor.reshape(-1), out)
+    plan_move(source, target, "int16", "int16", None, owns).run(tensor.reshape(-1), out)
     assert out.tolist() == [n or (0 if owns else -9) for n in expected]
 
 
@@ -49,7 +49,7 @@ def test_affine_per_channel_in_float32() -> None:
     buffer = np.array(oracle.scatter(tensor, "NCHW4c", "NCHW", source.storage_shape, None, 0, source.size), np.int8)
     shift, scale = (0.0, 1.0, -2.0, 3.0, 4.0), (0.1, 0.2, 0.3, 0.4, 0.7)
     out = np.empty(target.size, np.float32)
-    plan(source, target, "int8", "float32", Affine("C", shift, scale)).run(buffer, out)
+    plan_move(source, target, "int8", "float32", Affine("C", shift, scale)).run(buffer, out)
     for at, (_, h, w, c) in enumerate(oracle.indices((1, 2, 2, 5))):
         assert out[at] == (np.float32(tensor[0, c, h, w]) - np.float32(shift[c])) * np.float32(scale[c])
 
@@ -65,4 +65,4 @@ def test_affine_copy_between_arrays_of_any_strides(turn: Any) -> None:
 def test_other_axes_are_refused() -> None:
     source, target = Storage.bind(nl.Layout("NCHW"), (1, 1, 1, 1)), Storage.bind(nl.Layout("OIHW"), (1, 1, 1, 1))
     with pytest.raises(nl.LayoutError, match="have different axes: NCHW and OIHW"):
-        plan(source, target, "int8", "int8")
+        plan_move(source, target, "int8", "int8")

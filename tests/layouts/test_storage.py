@@ -72,8 +72,8 @@ def test_overlaps_gives_up_where_enumeration_takes_too_long() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"storage_shape": (1, 3, 4, 4)}, "does not hold layout NCHW"),
-        ({"storage_shape": (1, 3, 4)}, "does not hold layout NCHW"),
+        ({"storage_shape": (1, 3, 4, 4)}, "does not fit layout NCHW"),
+        ({"storage_shape": (1, 3, 4)}, "does not fit layout NCHW"),
         ({"storage_strides": (60, 20, 5)}, "expected 4, one for each dimension"),
         ({"storage_strides": (60, 20, 4, 1)}, "elements overlap"),
         ({"storage_strides": (60, 20, 0, 1)}, "elements overlap"),

@@ -38,7 +38,7 @@ from tests.support.operators import (
 
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_operator(name: str, dtype: str) -> None:
-    """Values, dtype, and the format of the input, however it lies; the input stays as it was."""
+    """Values, dtype, and the format of the input, however it is stored; the input stays as it was."""
     op, values = OPERATORS[name], filled(dtype)
     expected = op.oracle(values)
     first = None
@@ -61,12 +61,12 @@ def test_operator(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("name, dtype", [c for c in CASES if c[1] in ("uint8", "float32", "float64")])
 def test_out(name: str, dtype: str) -> None:
-    """An out keeps its own format, whatever the input's; what lies between its elements stays."""
+    """An out keeps its own format, whatever the input's; what is between its elements stays."""
     op, values = OPERATORS[name], filled(dtype)
     reference = op.call(values)
-    for given_as, lies in itertools.product(("NCHW", "NHWC", "NWHC", "sliced", "Tensor CHWN"), FORMS):
+    for given_as, form in itertools.product(("NCHW", "NHWC", "NWHC", "sliced", "Tensor CHWN"), FORMS):
         x = FORMS[given_as](values)
-        out = FORMS[lies](np.zeros(reference.shape, reference.dtype))
+        out = FORMS[form](np.zeros(reference.shape, reference.dtype))
         base, strides = whole(out), out.strides
         inside = np.zeros(base.shape, bool)
         marks(out, base, inside)
@@ -76,7 +76,7 @@ def test_out(name: str, dtype: str) -> None:
         if "resize" in name:
             assert_equal(out, reference, op, values)
         else:
-            np.testing.assert_array_equal(out, reference, f"{given_as} {lies}")
+            np.testing.assert_array_equal(out, reference, f"{given_as} {form}")
         np.testing.assert_array_equal(base[~inside], before[~inside])
         np.testing.assert_array_equal(x, values)
 
@@ -251,7 +251,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
 
 
 def test_an_out_may_be_interleaved() -> None:
-    """Axes that lie neither one within the other nor on top of each other."""
+    """Axes that are neither one within the other nor on top of each other."""
     memory = np.zeros(4000, "f4")
     out = np.lib.stride_tricks.as_strided(memory, (1, 2, 3, 2), (4, 8, 16, 12))
     x = filled("float32", (1, 2, 3, 2))

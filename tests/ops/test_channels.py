@@ -58,7 +58,7 @@ def test_top_k_out_that_does_not_fit() -> None:
     expected = ops.top_k(memory.copy(), 4)
     for k in (4, np.int64(4)):
         x = memory.copy()
-        out = x[:, 2:], channels  # the values lie where they come from
+        out = x[:, 2:], channels  # the values overlap their source
         assert ops.top_k(x, k, out=out)[0] is out[0]
         np.testing.assert_array_equal(out[0], expected[0])
         np.testing.assert_array_equal(channels, expected[1])

@@ -62,12 +62,12 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.crop(np.zeros(SHAPE), (0.5, 0, 4, 4)), "4 whole numbers"),  # type: ignore[arg-type]
     (lambda: ops.crop(np.zeros(SHAPE), 3), "4 whole numbers"),  # type: ignore[arg-type]
     (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3)), "4 whole numbers"),
-    (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), 256), "that uint8 can hold"),
+    (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), 256), "that uint8 can represent"),
     (lambda: ops.pad(np.zeros(SHAPE, np.uint8), (1, 2, 3, 4), [1, 2]), "1 or 5 numbers"),
-    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), None), "5 numbers that float64 can hold, got None"),
-    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), "1"), "5 numbers that float64 can hold, got '1'"),
-    (lambda: ops.pad(np.zeros(SHAPE, np.int8), (1, 2, 3, 4), math.nan), "that int8 can hold"),
-    (lambda: ops.pad(np.zeros(SHAPE, np.float16), (1, 2, 3, 4), 1e9), "that float16 can hold"),
+    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), None), "5 numbers that float64 can represent, got None"),
+    (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), "1"), "5 numbers that float64 can represent, got '1'"),
+    (lambda: ops.pad(np.zeros(SHAPE, np.int8), (1, 2, 3, 4), math.nan), "that int8 can represent"),
+    (lambda: ops.pad(np.zeros(SHAPE, np.float16), (1, 2, 3, 4), 1e9), "that float16 can represent"),
     (lambda: ops.split_channels(np.zeros(SHAPE), (2, 2)), "5 channels in all"),
     (lambda: ops.split_channels(np.zeros(SHAPE), (2, 3), out=(np.zeros((2, 2, 4, 6)),)), "2 arrays.*got 1$"),
     (lambda: ops.split_channels(np.zeros(SHAPE), 3), "sizes: expected whole numbers"),  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ def quantizations() -> list[Any]:
 @pytest.mark.parametrize("q", quantizations(), ids=repr)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
 def test_quantised(dtype: str, q: Any) -> None:
-    """As of the real values, which are worked out one by one."""
+    """As of the real values, which are computed one by one."""
     x = filled(dtype).astype(np.int64).clip(-(2**14), 2**14).astype(dtype)
     known = q if isinstance(q, nl.Quantization) else nl.Quantization(*q)
 

@@ -33,7 +33,7 @@ def test_resize_of_many_channels_and_larger_planes(shape: tuple[int, ...], size_
 @pytest.mark.parametrize("how", ["linear", "cubic"])
 def test_resize_with_strides_that_cv2_refuses(how: str) -> None:
     x = filled("int16", (1, 1, 4, 1))
-    records = np.zeros((1, 1, 3, 1), [("pad", "u1"), ("x", "i2")])  # rows that are no whole elements apart
+    records = np.zeros((1, 1, 3, 1), [("pad", "u1"), ("x", "i2")])  # rows whose distance is no whole number of elements
     expected = ops.resize(x, (1, 3), how)
     np.testing.assert_array_equal(ops.resize(field(x), (1, 3), how), expected)
     np.testing.assert_array_equal(ops.resize(x, (1, 3), how, out=records["x"]), expected)

@@ -67,7 +67,7 @@ def test_zero_points_are_stored_values(dtype: str, low: int, high: int) -> None:
     for zero in (low, high):
         assert affine("y", dtype, 0.5, zero) == nl.Quantization(0.5, zero)
     for zero in (low - 1, high + 1):
-        with pytest.raises(nl.NpuLayoutError, match=f"^y: zero point {zero} is no {dtype} .{low} to {high}."):
+        with pytest.raises(nl.NpuLayoutError, match=f"^y: zero point {zero} is outside {dtype} .{low} to {high}."):
             affine("y", dtype, [0.5, 0.25], [low, zero], axis=0)
 
 

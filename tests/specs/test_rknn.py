@@ -169,7 +169,7 @@ def test_rknn_native_attributes(
 
 
 def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
-    """An RK3588 says for 1000 fp16 values size=2000, size_with_stride=16000; rknn_outputs_get gives 2000 bytes."""
+    """On an RK3588, 1000 fp16 values have size=2000, size_with_stride=16000; rknn_outputs_get returns 2000 bytes."""
     prob = {"dims": [1, 1000, 1, 1], "fmt": "NCHW", "type": "FP16", "size": 2000, "size_with_stride": 16000}
     assert nl.specs.from_rknn(prob).nbytes == 2000
     last = {"dims": [1, 20, 20, 17], "fmt": "NHWC", "type": "INT8", "w_stride": 0, "size_with_stride": 12800}
@@ -195,14 +195,14 @@ def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46]}, None, "N, C1, H, W, C2"),
         (HEAT, {**HEAT, "fmt": 2, "dims": [1, 4, 46, 46, 16], "size_with_stride": 1000}, None, "size_with_stride"),
         (HEAT, None, "rk9999", "rk3588"),
-        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 3, 46, 46, 16]}, None, "'heat': native dims .1, 3, 46, 46, 16. .* hold"),
+        (HEAT, {**HEAT, "fmt": 2, "dims": [1, 3, 46, 46, 16]}, None, "'heat': native dims .1, 3, 46, 46, 16. .* small"),
         (
             HEAT,
             {**HEAT, "fmt": 2, "dims": [1, 4, 46, 45, 16]},
             None,
-            "native dims .* cannot hold .1, 57, 46, 46.",
+            "native dims .* are too small for .1, 57, 46, 46.",
         ),
-        (HEAT, {**HEAT, "fmt": 1, "dims": [1, 46, 46, 56]}, None, "native dims .* .NHWC. cannot hold"),
+        (HEAT, {**HEAT, "fmt": 1, "dims": [1, 46, 46, 56]}, None, "native dims .* .NHWC. are too small for"),
         (HEAT, {**HEAT, "fmt": 0, "dims": [1, 46, 46, 57]}, None, "native dims .* are not those of .1, 57, 46, 46."),
         (
             {**HEAT, "dims": [1, 57, 5, 5]},
@@ -218,11 +218,11 @@ def test_rknn_logical_attributes_describe_what_outputs_get_gives() -> None:
             {**HEAT, "type": "UINT8", "zp": -20},
             None,
             None,
-            "'heat': zero point -20 is no uint8 .0 to 255., .* int8 and",
+            "'heat': zero point -20 is outside uint8 .0 to 255., .* int8 and",
         ),
-        ({**HEAT, "zp": 128}, None, None, "zero point 128 is no int8 .-128 to 127."),
-        (HEAT, {**HEAT, "zp": 200}, "rk3588", "zero point 200 is no int8"),
-        ({**HEAT, "type": "INT4", "zp": 8}, None, None, "zero point 8 is no int4 .-8 to 7., .* int4 and uint4"),
+        ({**HEAT, "zp": 128}, None, None, "zero point 128 is outside int8 .-128 to 127."),
+        (HEAT, {**HEAT, "zp": 200}, "rk3588", "zero point 200 is outside int8"),
+        ({**HEAT, "type": "INT4", "zp": 8}, None, None, "zero point 8 is outside int4 .-8 to 7., .* int4 and uint4"),
         ({**HEAT, "type": "FP32"}, None, "rk3588", "4 bytes"),
         ({**HEAT, "fmt": "NHWC", "dims": [1, 46, 46, 57], "w_stride": 40}, None, None, "40 pixels"),
     ],

@@ -80,7 +80,8 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
     ("change", "says"),
     [({"shape": (1,) * 9}, "0 to 8 dimensions"), ({"shape": (1, -1, 3)}, "1 or more"),
      ({"dtype": np.int8, "quantization_parameters": {}, "quantization": (0.5, 200)},
-      "TFLite tensor 'StatefulPartitionedCall:0': zero point 200 is no int8 .-128 to 127., .* int8 and uint8 may be"),
+      "TFLite tensor 'StatefulPartitionedCall:0': zero point 200 is outside int8 .-128 to 127., .* "
+      "int8 and uint8 may be"),
      ({"quantization_parameters": {"scales": [1, 1], "zero_points": [0, -1], "quantized_dimension": 1}}, "point -1"),
      ({"dtype": None}, "'dtype'"), ({"dtype": np.complex64}, "complex64"), ({"quantization_parameters": 5}, "got 5")],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from npu_layout.kernels import Arithmetic
-from tests.support.kernel_walks import BYTES, DTYPES, Loops
+from tests.support.kernel_walks import BYTES, DTYPES, Loops, computing
 
 PIXELS = [(3, 3, -1), (3, 3, 1), (4, 3, 1), (4, 3, -1), (8, 3, -1), (4, 4, -1), (8, 2, 1), (2, 2, -1), (5, 3, 1)]
 
@@ -18,11 +18,11 @@ def pixel(source: str, target: str, channels: int, sign: int = 1) -> Arithmetic:
     mean = np.array([123.675, 116.28, 103.53, 110.1, 99.9])[:channels] - (128 if source == "int8" else 0)
     std = np.array([58.395, 57.12, 57.375, 58.1, 60.2])[:channels] * sign
     zero = None if "float" in target else np.full(channels, 118.0 if target == "uint8" else -10.0)
-    return Arithmetic(source, target, np.float32(mean), np.float32(1 / std), np.full(channels, 0.02, np.float32), zero)
+    return computing(source, target, np.float32(mean), np.float32(1 / std), np.full(channels, 0.02, np.float32), zero)
 
 
 def plain(target: str) -> Arithmetic:
-    return Arithmetic("float32", target, zero_point=None if "float" in target else np.array([3.0]))
+    return computing("float32", target, zero_point=None if "float" in target else np.array([3.0]))
 
 
 def one(n: int) -> Loops:
@@ -48,7 +48,7 @@ def exchanged_channels(n: int) -> Loops:
 
 def channelwise(source: str, channels: int, steps: int, target: str = "float32") -> Arithmetic:
     """Shift, scale and divisor, or the first of these, others for each channel."""
-    return Arithmetic(
+    return computing(
         source, target, *np.linspace((90.5, 0.01, 0.5), (130, 0.03, 2), channels, dtype="f4").T.copy()[:steps]
     )
 

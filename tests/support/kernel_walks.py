@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Box
+from npu_layout.kernels import Affine, Arithmetic, Box
 from npu_layout.kernels.box import limits
 
 BACKENDS = kernels.backends()
@@ -86,7 +87,7 @@ def converted(x: np.ndarray, arithmetic: Arithmetic, channel: np.ndarray) -> np.
     def of(values: np.ndarray | None) -> np.ndarray | None:
         return None if values is None else values[channel]
 
-    shift, scale, divisor, zero = (of(p) for p in arithmetic[2:6])
+    shift, scale, divisor, zero = (of(p) for p in arithmetic.affine.values)
     to = arithmetic.dst_dtype
     with np.errstate(all="ignore"):
         y = x.astype(np.float32)
@@ -100,8 +101,8 @@ def converted(x: np.ndarray, arithmetic: Arithmetic, channel: np.ndarray) -> np.
         if "float" in to:
             return y.astype(to)
         lowest, highest = limits(to)
-        exact = y + zero.astype(np.float32) if arithmetic.float_zero_point else y
-        total = np.rint(exact).astype(np.float64) + (0 if arithmetic.float_zero_point else zero)
+        exact = y + zero.astype(np.float32) if arithmetic.affine.float_zero_point else y
+        total = np.rint(exact).astype(np.float64) + (0 if arithmetic.affine.float_zero_point else zero)
         return np.where(np.isnan(total), lowest, np.clip(total, lowest, highest)).astype(to)
 
 
@@ -115,6 +116,12 @@ def same(a: np.ndarray, b: np.ndarray, dtype: str) -> bool:
     return bool((np.isnan(a) == np.isnan(b)).all()) and np.array_equal(
         np.where(np.isnan(a), 0, a).astype(a.dtype).view(bits), np.where(np.isnan(b), 0, b).astype(b.dtype).view(bits)
     )
+
+
+def computing(source: str, target: str, *steps: Any, channels: int = 0, **more: Any) -> Arithmetic:
+    """The arithmetic of an Affine's steps, as arrays of `channels` values; 0: the steps are such arrays."""
+    affine = Affine("", *steps, **more)
+    return Arithmetic(source, target, affine.arrays(channels) if channels else affine)
 
 
 def arithmetics(source: str, target: str, channels: int) -> Iterator[Arithmetic]:
@@ -132,4 +139,4 @@ def arithmetics(source: str, target: str, channels: int) -> Iterator[Arithmetic]
     ):
         zeros = [(whole, False), (some(-9, 9), True)] if "float" not in target else [(None, False)]
         for zero, fractional in zeros:
-            yield Arithmetic.make(source, target, (shift, scale, divisor, zero, fractional), channels)
+            yield computing(source, target, shift, scale, divisor, zero, fractional, channels=channels)

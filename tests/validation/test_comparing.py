@@ -61,7 +61,7 @@ def test_a_model_that_takes_integers(dtype: str, zero_point: int) -> None:
     report = nl.validate(nl.Recording({"x": x, "y": y}, frames), model)
     assert report and report.outputs["y"].figures.max_abs == 0, str(report)
     wide = [({"x": rng.integers(300, 999, shape)}, outputs) for _, outputs in frames]
-    says = "values 30[0-9] to 99[0-9]; .* takes int8" if dtype == "int8" else "expects dtype uint8, got int64"
+    says = "values 30[0-9] to 99[0-9]; .* needs int8" if dtype == "int8" else "expects dtype uint8, got int64"
     with pytest.raises(nl.RecordingError, match=says):
         nl.validate(nl.Recording({"y": y}, wide), model)
 

@@ -1,4 +1,4 @@
-"""Give what other libraries offer to dequantise, quantise, requantise and round to float16."""
+"""Dequantise, quantise, requantise and round to float16 with other libraries."""
 
 from __future__ import annotations
 

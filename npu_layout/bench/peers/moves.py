@@ -1,4 +1,4 @@
-"""Give what other libraries offer to reorder axes, with and without pad channels.
+"""Reorder axes with other libraries, with and without pad channels.
 
 Peers that write no zeros into pad channels find them there: the output is zeros before the first call.
 """

@@ -1,4 +1,4 @@
-"""Give what other libraries offer for pictures: normalised inputs, quantised inputs, gray."""
+"""Normalise pictures, quantise them and make them gray with other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give what other libraries offer over channels: argmax, top k, softmax, sigmoid; and for peaks.
+"""Compute argmax, top k, softmax and sigmoid, and find peaks, with other libraries.
 
 Results are stored in the source's order, as this library's are.
 """

@@ -109,15 +109,15 @@ def _convert(x: np.ndarray, dst: np.ndarray, part: Box, a: Arithmetic) -> None:
         return
     if a.src_dtype == "bfloat16":
         x = widen_bfloat16(x)
-    every = ((np.subtract, a.shift), (np.multiply, a.scale), (np.divide, a.divisor))
+    every = ((np.subtract, a.affine.shift), (np.multiply, a.affine.scale), (np.divide, a.affine.divisor))
     known = [(function, values) for function, values in every if values is not None]
-    if not known and a.zero_point is None:
+    if not known and a.affine.zero_point is None:
         _write(round_to_bfloat16(x.astype(np.float32)) if a.dst_dtype == "bfloat16" else x, dst)
         return
     parameter = partial(_parameter, start=part.param, strides=strides, extents=x.shape, repeat=repeat)
     y = _computed(x, dst, a, [(function, parameter(values)) for function, values in known])
-    if a.zero_point is not None:
-        _saturate(y, dst, parameter(a.zero_point), a)
+    if a.affine.zero_point is not None:
+        _saturate(y, dst, parameter(a.affine.zero_point), a)
     elif y is not dst:
         _write(round_to_bfloat16(y) if a.dst_dtype == "bfloat16" else y, dst)
 
@@ -175,10 +175,10 @@ def _write(y: np.ndarray, dst: np.ndarray) -> None:
 def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) -> None:
     """Round y, which is overwritten, add the zero point, and write it saturated to an integer `dst`."""
     lowest, highest = limits(a.dst_dtype)
-    if a.float_zero_point:
+    if a.affine.float_zero_point:
         y += np.asarray(zero_point, np.float32)
     np.rint(y, out=y)
-    zero = np.asarray(0 if a.float_zero_point else zero_point, np.float32)
+    zero = np.asarray(0 if a.affine.float_zero_point else zero_point, np.float32)
     exact = np.abs(zero).max() < _EXACT
     if exact and lowest < -2 * _EXACT and y.min() > -_EXACT and y.max() < _EXACT:
         y += zero
@@ -192,7 +192,7 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
         _write(y, dst)
         return
     wide = y.astype(np.float64)  # numpy 1 would keep float32 beside a float64 scalar
-    if not a.float_zero_point:
+    if not a.affine.float_zero_point:
         wide += zero_point
     wide = np.asarray(np.fmax(wide, float(lowest)))
     top = wide >= float(highest)  # float64 has no 2**63 - 1: the highest value is written on its own
@@ -203,6 +203,6 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
 
 def _stays_finite(a: Arithmetic) -> bool:
     """Whether no NaN can arise, as of integers and finite parameters that do not divide by zero."""
-    parameters = [p for p in (a.shift, a.scale, a.divisor, a.zero_point) if p is not None]
+    parameters = [p for p in a.affine.values if p is not None]
     whole = "int" in a.src_dtype and all(np.isfinite(p).all() for p in parameters)
-    return whole and (a.divisor is None or bool(np.all(a.divisor)))
+    return whole and (a.affine.divisor is None or bool(np.all(a.affine.divisor)))

@@ -1,4 +1,4 @@
-"""Frames of a recording: what each holds, and what they, their specs and their meta must be."""
+"""Runs of a recording, each the inputs and outputs of one `infer`, and the checks of them, of specs and of meta."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
 
-FRAME = "frame"  # the camera's frame, beside the model's inputs
+FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 
 Arrays = dict[str, np.ndarray]
 
 
 class Frame(NamedTuple):
-    """One run of the accelerator: ``{name: array}`` of what went in and of what came out."""
+    """One run of the engine: ``{name: array}`` of its inputs and of its outputs.
+
+    Its name is that of the files on disk and of `Recording.frames`. A camera image is the input `FRAME`, if any.
+    """
 
     inputs: Arrays
     outputs: Arrays
 
 
-class FramesOnDisk(Sequence[Frame]):
-    """Frames that are read, and checked against `specs`, whenever one is asked for, so that memory holds one.
+class RunsOnDisk(Sequence[Frame]):
+    """Runs that are read, and checked against `specs`, at each access, so that only one is in memory.
 
-    read(i) gives frame i of `count`; where(i) is what messages call it.
+    read(i) returns run i of `count`; where(i) is its name in messages.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class FramesOnDisk(Sequence[Frame]):
         i = index + self._count if index < 0 else index
         if not 0 <= i < self._count:
             raise IndexError(f"frame {index} of {self._count}")
-        return check_frame(self._read(i), self._specs, self.where(i))
+        return check_run(self._read(i), self._specs, self.where(i))
 
 
 def checked_specs(specs: Any) -> dict[str, TensorSpec]:
@@ -56,7 +59,7 @@ def checked_specs(specs: Any) -> dict[str, TensorSpec]:
 
 
 def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
-    """Specs by the names that they carry, or as they are where they come by name."""
+    """Return {name: spec}; a mapping is returned as it is."""
     if isinstance(specs, Mapping):
         return checked_specs(specs)
     named: dict[str, TensorSpec] = {}
@@ -74,52 +77,50 @@ def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
 
 
 def checked_meta(meta: Any) -> dict[str, Any]:
-    """Return `meta` as a dict; RecordingError if it is not a mapping that JSON can hold."""
+    """Return `meta` as a dict; RecordingError if JSON cannot represent it."""
     if meta is not None and not isinstance(meta, Mapping):
         raise RecordingError(f"meta: expected a mapping, got {type(meta).__name__}")
     try:
         copied = json.loads(json.dumps(dict(meta or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise RecordingError(f"meta: expected what JSON can hold ({error})") from None
+        raise RecordingError(f"meta: expected what JSON can represent ({error})") from None
     return dict(copied)
 
 
-def checked_frames(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
-    """Check each frame once and return them: those on disk stay there, others become a list."""
+def checked_runs(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
+    """Check each run once, and return them: those on disk stay there, others become a list."""
     first: Frame | None = None
-    held: list[Frame] = []
+    checked: list[Frame] = []
     for i, given in enumerate(frames):
-        if isinstance(frames, FramesOnDisk):
-            where, frame = frames.where(i), given
+        if isinstance(frames, RunsOnDisk):
+            where, run = frames.where(i), given
         else:
             where = f"frame {i}"
-            frame = check_frame(_frame(given, specs, where), specs, where)
-            held.append(frame)
-        first = first or frame
-        check_names(frame, first, where)
-    return frames if isinstance(frames, FramesOnDisk) else held
+            run = check_run(_run(given, specs, where), specs, where)
+            checked.append(run)
+        first = first or run
+        check_names(run, first, where)
+    return frames if isinstance(frames, RunsOnDisk) else checked
 
 
-def check_names(frame: Frame, first: Frame, where: str) -> None:
-    """RecordingError where a frame has other inputs or outputs than the first one."""
-    if any(one.keys() != other.keys() for one, other in zip(frame, first)):
-        raise RecordingError(f"{where}: has {_names(*frame)}; the first frame has {_names(*first)}")
+def check_names(run: Frame, first: Frame, where: str) -> None:
+    """Raise RecordingError if a run has other inputs or outputs than the first one."""
+    if any(one.keys() != other.keys() for one, other in zip(run, first)):
+        raise RecordingError(f"{where}: has {_names(*run)}; the first frame has {_names(*first)}")
 
 
-def _frame(given: Any, specs: Mapping[str, TensorSpec], where: str) -> Frame:
+def _run(given: Any, specs: Mapping[str, TensorSpec], where: str) -> Frame:
     try:
         inputs, outputs = given
-        return frame_of(inputs, outputs, specs, where)
+        return run_of(inputs, outputs, specs, where)
     except RecordingError:
         raise
     except (TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{where}: expected (inputs, outputs), each {{name: array}} ({error})") from None
 
 
-def frame_of(
-    inputs: Mapping[str, Any], outputs: Mapping[str, Any], specs: Mapping[str, TensorSpec], where: str
-) -> Frame:
-    """Both sides as arrays; bytes and other buffers as their spec says what they are."""
+def run_of(inputs: Mapping[str, Any], outputs: Mapping[str, Any], specs: Mapping[str, TensorSpec], where: str) -> Frame:
+    """Return inputs and outputs as arrays; bytes and other buffers are read by their spec."""
     sides = (("input", inputs), ("output", outputs))
     return Frame(
         *(
@@ -131,7 +132,7 @@ def frame_of(
 
 def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
     if isinstance(given, bytes) and spec is None:
-        raise RecordingError(f"{what}: expected numbers, got {len(given)} bytes and no spec that says what they are")
+        raise RecordingError(f"{what}: expected numbers, got {len(given)} bytes and no spec that describes them")
     try:
         return np.asarray(given) if spec is None or not _is_buffer(given) else spec.flat(given)
     except (TypeError, ValueError, OverflowError) as error:
@@ -139,7 +140,7 @@ def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
 
 
 def _is_buffer(given: Any) -> bool:
-    """Whether it is memory, and no array that says by itself what lies in it."""
+    """Whether it is memory without a dtype and shape of its own."""
     if isinstance(given, (np.ndarray, np.generic)):
         return False
     try:
@@ -153,13 +154,13 @@ def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
     return f"inputs {', '.join(sorted(inputs)) or 'none'} and outputs {', '.join(sorted(outputs)) or 'none'}"
 
 
-def check_frame(frame: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:
-    """Return the frame; RecordingError if its arrays do not fit their specs.
+def check_run(run: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:
+    """Return the run; RecordingError if its arrays do not fit their specs.
 
-    shaped: whether their shapes must fit too, as for what a runtime just returned. What was recorded before may have
-    another order than was thought, and is 1-D then.
+    shaped: whether their shapes must fit too, as for what a runtime just returned. A run that was recorded before may
+    have another order than its spec has; its arrays are returned 1-D then.
     """
-    return Frame(*(_side(kind, arrays, specs, where, shaped) for kind, arrays in zip(("input", "output"), frame)))
+    return Frame(*(_side(kind, arrays, specs, where, shaped) for kind, arrays in zip(("input", "output"), run)))
 
 
 def _side(

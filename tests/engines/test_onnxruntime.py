@@ -1,57 +1,16 @@
-"""The engines, on models of a few nodes made here."""
+"""Models in onnxruntime: specs, results, and what is refused before onnxruntime sees it."""
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from npu_layout import BufferSizeError, NpuLayoutError, Quantization, TensorSpec
-from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
-
-onnx = pytest.importorskip("onnx")
-helper = onnx.helper
-FLOAT, INT64, UINT8 = (
-    onnx.TensorProto.FLOAT,
-    onnx.TensorProto.INT64,
-    onnx.TensorProto.UINT8,
-)
-
-
-def build(nodes, inputs, outputs, initializers=()):
-    values = [[helper.make_tensor_value_info(*v) for v in vs] for vs in (inputs, outputs)]
-    graph = helper.make_graph(nodes, "tiny", *values, list(initializers))
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
-
-
-@pytest.fixture
-def twice():
-    """y = x + x, (1,5,3,2)."""
-    shape = (1, 5, 3, 2)
-    return build(
-        [helper.make_node("Add", ["x", "x"], ["y"])],
-        [("x", FLOAT, shape)],
-        [("y", FLOAT, shape)],
-    )
-
-
-@pytest.fixture
-def pair():
-    """Two inputs, two outputs named against the alphabet, of ranks 2 and 4."""
-    nodes = [
-        helper.make_node("Neg", ["b"], ["z"]),
-        helper.make_node("Relu", ["a"], ["m"]),
-    ]
-    inputs = [("b", FLOAT, (2, 3)), ("a", FLOAT, (1, 2, 2, 2))]
-    return build(nodes, inputs, [("z", FLOAT, (2, 3)), ("m", FLOAT, (1, 2, 2, 2))])
-
-
-@pytest.fixture
-def ramp():
-    return np.linspace(-3, 4, 30, dtype=np.float32).reshape(1, 5, 3, 2)
+from npu_layout import NpuLayoutError
+from npu_layout.engines import OnnxRuntimeEngine
+from tests.support.small_models import FLOAT, INT64, UINT8, build, helper, onnx
 
 
 def test_specs_and_result(twice, ramp):
@@ -225,108 +184,6 @@ def test_a_failure_inside_onnxruntime_is_one_line():
     with pytest.raises(NpuLayoutError, match="model: onnxruntime failed: ") as caught:
         OnnxRuntimeEngine(model).infer(np.array([9]))
     assert "\n" not in str(caught.value)
-
-
-def test_simulated_buffer_against_the_formula(twice, ramp):
-    quantization = Quantization(0.25, -3)
-    npu = SimulatedNpu(twice, [TensorSpec((1, 5, 3, 2), "NCHW4c", "int8", quantization=quantization)])
-    result = npu.infer(ramp)
-    flat = result["y"]
-    assert npu.output_specs[0].name == "y"
-    assert (flat.dtype, flat.shape) == (np.int8, (2 * 3 * 2 * 4,))
-    wanted = [0] * flat.size
-    for c, h, w in itertools.product(range(5), range(3), range(2)):
-        real = 2.0 * float(ramp[0, c, h, w])
-        wanted[((c // 4 * 3 + h) * 2 + w) * 4 + c % 4] = max(-128, min(127, round(real / 0.25) - 3))
-    assert flat.tolist() == wanted
-    np.testing.assert_array_equal(npu.last_float["y"], ramp * np.float32(2))
-    back = npu.output_specs[0].unpack(flat)
-    assert np.abs(back - npu.last_float["y"]).max() <= 0.125
-
-
-def test_simulated_with_other_axes_is_transposed(twice, ramp):
-    taken = TensorSpec((1, 3, 2, 5), "NHWC", "uint8", axes="NHWC", quantization=Quantization(0.5, 6))
-    given = TensorSpec((1, 3, 2, 5), "NHWC", "float16", axes="NHWC")
-    npu = SimulatedNpu(OnnxRuntimeEngine(twice), [given], inputs=[taken])
-    stored = np.arange(30, dtype=np.uint8).reshape(1, 3, 2, 5)
-    flat = npu.infer(stored.tobytes())["y"]
-    for n, (h, w, c) in enumerate(itertools.product(range(3), range(2), range(5))):
-        assert float(flat[n]) == 2 * 0.5 * (int(stored[0, h, w, c]) - 6)
-        assert npu.last_float["y"][0, c, h, w] == float(flat[n])
-    assert [s.name for s in npu.input_specs] == ["x"]
-    with pytest.raises(BufferSizeError, match="29 bytes"):
-        npu.infer(stored.tobytes()[:-1])
-
-
-def test_simulated_of_a_model_that_is_nhwc_itself(twice, ramp):
-    """Its shape (1,5,3,2) has other letters there than here: nothing is transposed."""
-    spec = TensorSpec((1, 5, 3, 2), "NCHW", "float32", axes="NHWC")
-    npu = SimulatedNpu(twice, [spec], [spec])
-    buffers = npu.infer(spec.pack(ramp))
-    np.testing.assert_array_equal(npu.last_float["y"], 2 * ramp)
-    np.testing.assert_array_equal(buffers["y"], (2 * ramp).transpose(0, 3, 1, 2).ravel())
-
-
-def test_specs_are_matched_by_name_then_by_order(pair):
-    by_name = [TensorSpec((1, 2, 2, 2), "NHWC", name="m"), TensorSpec((2, 3), "NC")]
-    npu = SimulatedNpu(pair, by_name)
-    assert [(s.name, s.shape) for s in npu.output_specs] == [
-        ("z", (2, 3)),
-        ("m", (1, 2, 2, 2)),
-    ]
-    inputs = {
-        "b": np.arange(6, dtype=np.float32).reshape(2, 3),
-        "a": np.ones((1, 2, 2, 2), np.float32),
-    }
-    assert npu.infer(inputs)["z"].tolist() == [0, -1, -2, -3, -4, -5]
-    assert npu.input_specs == npu.engine.input_specs
-
-
-@pytest.mark.parametrize(
-    ("specs", "words"),
-    [
-        ([], "expected one for each of z, m; got none"),
-        (
-            [TensorSpec((2, 3), "NC")],
-            "expected one for each of z, m; got one without a name",
-        ),
-        (
-            [TensorSpec((2, 3), "NC", name="q"), TensorSpec((1, 2, 2, 2))],
-            "'q' does not exist, expected z, m",
-        ),
-        (
-            [TensorSpec((3, 2), "NC"), TensorSpec((1, 2, 2, 2))],
-            r"'z' has shape \(2,3\); its spec has \(3,2\)",
-        ),
-        (
-            [TensorSpec((2, 3), "NC", name="z"), TensorSpec((2, 3), "NC", name="z")],
-            "expected one for each",
-        ),
-    ],
-)
-def test_specs_that_do_not_fit(pair, specs, words):
-    with pytest.raises(NpuLayoutError, match=words):
-        SimulatedNpu(pair, specs)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int4", "uint4"])
-def test_calibration_covers_the_range_and_keeps_zero(dtype):
-    values = [np.array([-0.7, 0.1], np.float32), np.array([[2.9]])]
-    quantization = calibrate(values, dtype)
-    assert quantization is not None
-    bits = int("".join(filter(str.isdigit, dtype)))
-    assert quantization.scale == pytest.approx(3.6 / (2**bits - 1), rel=1e-6)
-    stored = quantization.quantize(np.array([-0.7, 0.0, 2.9]), dtype)
-    assert quantization.dequantize(stored)[1] == 0
-    np.testing.assert_allclose(quantization.dequantize(stored), [-0.7, 0, 2.9], atol=quantization.scale)
-
-
-def test_calibration_of_nothing_and_of_what_is_not_finite():
-    assert calibrate(np.zeros(3), "int8") == Quantization(1.0, -128)
-    assert calibrate([], "float32") is None
-    for bad in (np.nan, np.inf):
-        with pytest.raises(NpuLayoutError, match="finite"):
-            calibrate(np.array([0.0, bad, 1.0]), "int8")
 
 
 def test_onnxruntime_is_imported_at_first_use():

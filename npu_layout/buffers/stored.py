@@ -1,0 +1,34 @@
+"""Record what a TensorSpec describes: the places of elements, their type, and what stored integers mean."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..layouts import Storage
+from .elements import Element
+from .quantization import Quantization
+
+
+class StoredTensor(NamedTuple):
+    """A layout bound to memory, an element type, a quantization and a name: the other fields of a TensorSpec follow."""
+
+    storage: Storage
+    element: Element
+    quantization: Quantization | None
+    name: str
+
+    @property
+    def axes(self) -> str:
+        """The letters of the logical axes, in the order of the shape."""
+        return self.storage.layout.axes
+
+    @property
+    def quantized_axis(self) -> str:
+        """The letter of the axis that the scales belong to; the first axis if they belong to none."""
+        assert self.quantization is not None
+        return self.axes[self.quantization.axis or 0]
+
+    def describe(self) -> str:
+        """Return the tensor as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
+        name = f"{self.name!r}: " if self.name else ""
+        return f"{name}{self.storage.describe()} {self.element.name}"

@@ -1,0 +1,71 @@
+"""npu-layout explain: text, pictures and colours, from a tag, a vendor's name or a spec's file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import pytest
+
+import npu_layout as nl
+from npu_layout.cli import main
+from tests.support.specs import PITCHES, rects
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(tmp_path / "a.svg"), str(tmp_path / "a.png")]
+    command = ["explain", "NCHW16c", "1x57x46x46", "--dtype", "int8", "--at", "0,17,2,3", "--compare", "NHWC"]
+    assert main([*command, "--window", "3x3", "--gray", "--picture", *files]) == 0
+    shown = capsys.readouterr().out
+    assert "= 35377" in shown and "3x3 window at h 2, w 3" in shown and "gray pixel" in shown and "\x1b" not in shown
+    assert rects(Path(files[0]).read_text()) and cv2.imread(files[1]).size
+    assert main(["explain", "NC1HWC2:16", "1x57x4x4", "--color", "always"]) == 0
+    assert "\x1b[48;" in capsys.readouterr().out
+    assert main(["explain", "CHW32", "1x57x4x4"]) == 0
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(nl.TensorSpec((1, 3, 5, 6), "NCHW", "uint8", **PITCHES).to_dict()))
+    assert main(["explain", str(spec)]) == 0
+    assert "4 + n*200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "NCHW",
+        "NCHW 1x3",
+        "NCHW 1x3x4x4 --axes NCH",
+        "NCHW 1x3x4x4 --dtype text",
+        "NCHW 1x3x4x4 --at 0,3,0,0",
+        "NCHW 1x3x4x4 --window 9x9",
+        "NCHW 1x3x4x4 --picture a.gif",
+        "NCHW 1x3x4x4 --picture none-such/a.svg",
+        "none-such.json",
+    ],
+)
+def test_bad_input_of_the_command(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *arguments.split()]) == 2
+    out, error = capsys.readouterr()
+    assert (
+        error.splitlines()[-1].startswith("npu-layout explain: ")
+        and "explain: explain" not in error
+        and "defect" not in error
+        and not out
+        and not list(tmp_path.iterdir())
+    )
+
+
+def test_usage_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["explain"],
+        ["explain", "NCHW", "1xAx3"],
+        ["explain", "QQQ", "1x3x4x4"],
+        ["explain", "NC1HWC2"],
+        ["explain", "NCHW", "1x3x4x4", "--color", "red"],
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 2

@@ -1,0 +1,139 @@
+"""npu-layout record: simulated and own engines, images and videos, and engines that fail."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import PRE, picture
+from tests.support.command_line import ran
+
+ENGINES = """
+import numpy as np
+import npu_layout as nl
+
+OUT = nl.TensorSpec((1, 19, 12, 12), "NHWC", "float16", name="maps")
+PIXELS = nl.TensorSpec((1, 3, 48, 48), "NHWC", "uint8", name="image")
+
+class Board:
+    output_specs = [OUT]
+    input_specs = [PIXELS]
+
+    def __init__(self):
+        self.inner = nl.OnnxRuntimeEngine("model.onnx")
+
+    def infer(self, inputs):
+        mean, std = np.array([120.0, 115, 100]), np.array([60.0, 58, 57])
+        x = (PIXELS.unpack(inputs["image"]).transpose(0, 2, 3, 1) - mean) / std
+        maps = self.inner.infer(x.transpose(0, 3, 1, 2).astype(np.float32))["maps"]
+        return {"maps": OUT.pack(maps)}
+
+class Failing(Board):
+    count = 0
+    def infer(self, inputs):
+        self.count += 1
+        if self.count > 2:
+            raise RuntimeError("the driver is gone")
+        return super().infer(inputs)
+
+class Broken(Board):
+    def infer(self, inputs):
+        raise OSError("no board")
+
+def absent():
+    raise nl.NoDeviceError("no board on this machine")
+
+def none():
+    return None
+
+number = int
+"""
+
+
+def test_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    how = ["--mean", "120,115,100", "--std", "60,58,57"]
+    status, out, _ = ran(
+        capsys, "record", "model.onnx", "images", "--simulate", "NC1HWC2:16:uint8", "--out", "new", *how
+    )
+    assert (status, out) == (0, "new: 4 frames\n")
+    recording = nl.Recording.load("new")
+    assert str(recording.specs["maps"].layout) == "NCHW16c" and recording.specs["maps"].dtype == "uint8"
+    assert recording.meta["preprocess"] == PRE and recording.meta["model_sha256"]
+    np.testing.assert_array_equal(recording.frames[3].inputs["frame"], picture(3))
+    assert ran(capsys, "validate", "new", "model.onnx")[0] == 0
+    # a board of one's own, whose input is pixels; what is behind the limit is not read
+    Path("images/2.png").write_bytes(b"no image")
+    Path("own_board.py").write_text(ENGINES)
+    few = ["--limit", "3", "--without-frames", "--note", "by hand"]
+    assert (
+        ran(
+            capsys,
+            "record",
+            "model.onnx",
+            "images/0.png",
+            "images",
+            "--engine",
+            "own_board:Board",
+            "--out",
+            "own",
+            *how,
+            *few,
+        )[0]
+        == 0
+    )
+    recording = nl.Recording.load("own")
+    assert len(recording) == 3 and "frame" not in recording.frames[0].inputs and recording.meta["note"] == "by hand"
+    assert recording.specs["image"].dtype == "uint8" and recording.frames[0].inputs["image"].dtype == np.uint8
+    status, out, _ = ran(capsys, "validate", "own", "model.onnx")
+    assert status == 0, out
+
+
+@pytest.mark.parametrize("engine", [["--engine", "own_board:Board"], ["--simulate", "NHWC"]])
+def test_record_refuses_units_of_0_to_1(here: Path, capsys: pytest.CaptureFixture[str], engine: list[str]) -> None:
+    Path("own_board.py").write_text(ENGINES)
+    how = ["--mean", ".485,.456,.406", "--std", ".229,.224,.225", "--out", "units"]
+    status, _, err = ran(capsys, "record", "model.onnx", "images", *engine, *how)
+    assert status == 2 and "give mean=[123.675, 116.28, 103.53]" in err and not Path("units").exists(), err
+
+
+def test_a_video(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "record",
+        "samples/models/pose.onnx",
+        "samples/data/walk.mp4",
+        "--limit",
+        "2",
+        "--mean",
+        "128",
+        "--std",
+        "256",
+    ]
+    assert ran(capsys, *arguments, "--simulate", "NHWC", "--out", "clip")[0] == 0
+    assert nl.Recording.load("clip").frames[1].inputs["frame"].shape == (480, 640, 3)
+
+
+def test_an_engine_that_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own_board.py").write_text(ENGINES)
+    sys.modules.pop("own_board", None)
+    for factory, says in (
+        ("own_board:absent", "no board on this machine"),
+        ("own_board:none", "not here"),
+        ("own_board:number", "int has no infer"),
+        ("own_board:nothing", "AttributeError"),
+        ("no_such_module:x", "ModuleNotFoundError"),
+        ("own_board", "expected package.module:factory"),
+        ("own_board:Broken", "frame 0: OSError: no board"),
+    ):
+        status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", factory, "--out", "never")
+        assert status == 2 and says in err.splitlines()[-1] and not Path("never").exists(), err
+    status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Failing", "--out", "part")
+    assert status == 2 and "frame 2: RuntimeError: the driver is gone; the 2 frames before it are in part" in err
+    assert len(nl.Recording.load("part")) == 2
+    Path("empty").mkdir()
+    Path("link").symlink_to("empty")
+    status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Broken", "--out", "link")
+    assert status == 2 and "frame 0: OSError: no board" in err and not any(Path("empty").iterdir()), err

@@ -1,0 +1,60 @@
+"""npu-layout repack: raw files and .npy of every kind of dtype, links and pipes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.command_line import ran
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "int4", ">u2", "bool"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_repack(here: Path, capsys: pytest.CaptureFixture[str], dtype: str, raw: bool) -> None:
+    shape = (1, 21, 4, 6)
+    source, target = (nl.TensorSpec(shape, layout, dtype) for layout in ("NCHW16c", "NHWC"))
+    most = 2 if dtype == "bool" else 8
+    buffer = source.pack(np.random.default_rng(0).integers(0, most, shape).astype(source.element.unpacked))
+    if raw:
+        buffer.tofile("in.bin")
+    else:
+        np.save("in.npy", buffer)
+    names = ["in.bin", "out.bin"] if raw else ["in.npy", "out.npy"]
+    how = ["--shape", "1x21x4x6", "--from", "NC1HWC2:16", "--to", "NHWC"]
+    if raw or dtype in ("bfloat16", "int4"):
+        how += ["--dtype", dtype]
+    status, out, _ = ran(capsys, "repack", *names, *how)
+    assert status == 0 and "NHWC of (1,21,4,6)" in out
+    read = np.fromfile(names[1], target.stored) if raw else np.load(names[1])
+    np.testing.assert_array_equal(target.unpack(read), source.unpack(buffer))
+    assert raw or dtype == "int4" or read.shape == (1, 4, 6, 21)
+    before = Path(names[1]).read_bytes()
+    status, _, err = ran(capsys, "repack", *names, *how)
+    assert status == 2 and "--force" in err and Path(names[1]).read_bytes() == before
+    assert ran(capsys, "repack", *names, *how, "--force")[0] == 0
+    assert not list(Path().glob(".*"))
+
+
+def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For root, a file put in their place would remove /dev/stdout."""
+    Path("raw.bin").write_bytes(bytes(range(6)))
+    how = ["--shape", "2x3", "--from", "NC", "--to", "CN", "--dtype", "uint8", "--force"]
+    Path("there").write_bytes(b"old")
+    Path("there").chmod(0o640)
+    Path("link").symlink_to("there")
+    assert ran(capsys, "repack", "raw.bin", "link", *how)[0] == 0
+    assert Path("link").is_symlink() and Path("there").read_bytes() == bytes([0, 3, 1, 4, 2, 5])
+    assert Path("there").stat().st_mode & 0o777 == 0o640
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert ran(capsys, "repack", "raw.bin", "pipe", *how)[0] == 0
+        assert os.read(reader, 9) == bytes([0, 3, 1, 4, 2, 5]) and Path("pipe").is_fifo()
+    finally:
+        os.close(reader)
+    status, _, err = ran(capsys, "validate", "good", "model.onnx", "--html", "/dev/full")
+    assert status == 2 and "'/dev/full': No space left on device" in err

@@ -1,0 +1,107 @@
+"""The words of the command line: what each is read as, and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.cli import words
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (words.shape, "1x57x46x46", (1, 57, 46, 46)),
+        (words.shape, "1,57X46", (1, 57, 46)),
+        (words.shape, "7", (7,)),
+        (words.numbers, "128", [128.0]),
+        (words.numbers, "123.7,-1e3,.5", [123.7, -1000.0, 0.5]),
+        (words.tolerance, "0.99", ("", 0.99)),
+        (words.tolerance, "heat:0.99", ("heat", 0.99)),
+        (words.tolerance, "a:b:2", ("a:b", 2.0)),
+        (words.layout, "NCHW16c", nl.Layout("NCHW16c")),
+        (words.layout, "NC1HWC2:16", nl.Layout("NCHW16c")),
+        (words.layout, "NC1HWC2:8", nl.Layout("NCHW8c")),
+        (words.layout_and_dtype, "NHWC", (nl.Layout("NHWC"), "int8")),
+        (words.layout_and_dtype, "NHWC:uint8", (nl.Layout("NHWC"), "uint8")),
+        (words.layout_and_dtype, "NC1HWC2:16", (nl.Layout("NCHW16c"), "int8")),
+        (words.layout_and_dtype, "NC1HWC2:16:float16", (nl.Layout("NCHW16c"), "float16")),
+    ],
+)
+def test_words(read: Callable[[str], Any], text: str, value: Any) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "says"),
+    [
+        (words.shape, "1x-2", "expected a shape such as 1x57x46x46"),
+        (words.shape, "1x", "expected a shape"),
+        (words.shape, "1x\u0662", "expected a shape"),  # a digit, but not an ASCII one
+        (words.numbers, "1;2", "a number, or one for each channel"),
+        (words.tolerance, "heat:", "OUTPUT:NUMBER"),
+        (words.layout, "NC1HWC2:x", "a block's size behind the colon"),
+        (words.layout, "NC1HWC2", "needs block="),
+        (words.layout, "QQQ", "QQQ"),
+    ],
+)
+def test_words_that_are_refused(read: Callable[[str], Any], text: str, says: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=says):
+        read(text)
+
+
+def test_tolerances() -> None:
+    assert words.tolerances("--x", [("", 2.0)]) == 2.0
+    assert words.tolerances("--x", [("a", 1.0), ("b", 2.0)]) == {"a": 1.0, "b": 2.0}
+    assert words.tolerances("--x", None) == {}
+    with pytest.raises(nl.NpuLayoutError, match=r"--x: expected one number for all outputs, or"):
+        words.tolerances("--x", [("", 2.0), ("b", 2.0)])
+
+
+def test_buffers(tmp_path: Path) -> None:
+    numbers = np.arange(-6, 6, dtype=np.int16).reshape(3, 4)
+    raw, npy = str(tmp_path / "a.bin"), str(tmp_path / "a.npy")
+    words.write_array(raw, numbers.T)
+    words.write_array(npy, numbers.T)
+    assert Path(raw).read_bytes() == numbers.T.copy().tobytes() and np.array_equal(np.load(npy), numbers.T)
+    assert words.buffer_in(raw).dtype == np.uint8 and words.buffer_in(raw).tobytes() == numbers.T.copy().tobytes()
+    for path in (raw, npy):
+        found = words.buffer_in(path, "int16")
+        assert found.dtype == np.int16 and np.array_equal(found, numbers.T.ravel())
+    with pytest.raises(nl.NpuLayoutError, match=r"int16.*float32"):
+        words.buffer_in(npy, "float32")
+    Path(raw).write_bytes(bytes(7))
+    with pytest.raises(nl.NpuLayoutError, match="7 bytes"):
+        words.buffer_in(raw, "int16")
+    with pytest.raises(nl.NpuLayoutError, match="expected one array"):
+        words.array_in(raw)
+
+
+def test_specs(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 5, 2, 3), "NCHW4c", "uint8", quantization=nl.Quantization(0.5, 3), name="heat")
+    assert words.specs_in(json.dumps(spec.to_dict())) == {"heat": spec}
+    other = nl.TensorSpec((4,), "N")
+    several = json.dumps({"a": spec.to_dict(), "b": other.to_dict()})
+    (tmp_path / "specs.json").write_text(several)
+    assert words.specs_in(several) == words.specs_in(str(tmp_path / "specs.json")) == {"a": spec, "b": other}
+    assert words.specs_in(json.dumps(other.to_dict())) == {"tensor": other}
+    for text, says in (("{", "not JSON"), ("{}", "expected a TensorSpec's fields"), ("{" * 3000, "not JSON")):
+        with pytest.raises(nl.NpuLayoutError, match=f"--spec: {says}"):
+            words.specs_in(text)
+
+
+def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "out.bin")
+    words.free(path, force=False)
+    Path(path).write_bytes(b"old")
+    words.free(path, force=True)
+    with pytest.raises(nl.NpuLayoutError, match="--force overwrites it"):
+        words.free(path, force=False)
+    assert Path(path).read_bytes() == b"old"

@@ -1,0 +1,64 @@
+"""Usual means and stds, and which of them a quantised input can be meant for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.buffers import Quantization
+from npu_layout.frames import IMAGENET, usual
+from npu_layout.frames.pixel_units import check_range, check_units
+
+IMAGE_MEAN, IMAGE_STD = IMAGENET
+
+
+def test_usual_means_follow_the_order_of_colours() -> None:
+    rgb, bgr, gray = usual("RGB", 3), usual("BGR", 3), usual("GRAY", 1)
+    assert list(rgb) == list(bgr) and next(iter(rgb.values())) == ((0.0,) * 3, (1.0,) * 3)
+    assert (IMAGE_MEAN, IMAGE_STD) in rgb.values() and (IMAGE_MEAN[::-1], IMAGE_STD[::-1]) in bgr.values()
+    assert {name: tuple(v[::-1] for v in both) for name, both in rgb.items()} == bgr
+    assert set(gray) < set(rgb) and all(len(mean) == len(std) == 1 for mean, std in gray.values())
+
+
+@pytest.mark.parametrize("mean, std", [((0.0,), (1.0,)), ((0.0,), (0.5,)), (IMAGE_MEAN, IMAGE_STD), ((1.0,), (0.5,))])
+def test_pixel_units_pass(mean: Any, std: Any) -> None:
+    check_units(mean, std)
+
+
+def test_units_from_0_to_1_are_refused_with_those_times_255() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"got mean=0\.5 and std=0\.25: .* give mean=127\.5 and std=63\.75"):
+        check_units((0.5,) * 3, (0.25,) * 3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_range_is_refused_if_nearly_half_of_the_pixels_are_clamped(dtype: str) -> None:
+    """Each pixel value on its own, by the rule of ONNX."""
+    rng, info = np.random.default_rng(5), np.iinfo(dtype)
+    refused = 0
+    for _ in range(300):
+        scale, zero = float(rng.choice([1 / 255, 1 / 128, 0.02, 1.0])), int(rng.integers(info.min, info.max + 1))
+        mean, std = float(rng.uniform(0, 200)), float(rng.choice([1, 58, 128, 255]))
+        stored = (np.arange(256) - mean) / std / scale + zero
+        clamped = ((stored < info.min - 0.5) | (stored > info.max + 0.5)).mean()
+        if abs(clamped - 0.49) < 0.01:
+            continue
+        arguments = ("here", Quantization(scale, zero), np.dtype(dtype), (mean,), (std,), "GRAY")
+        if clamped <= 0.49:
+            check_range(*arguments)
+            continue
+        refused += 1
+        with pytest.raises(nl.NpuLayoutError, match=f"^here stores .* and {100 * clamped:.0f} % of the pixel values"):
+            check_range(*arguments)
+    assert 50 < refused < 250
+
+
+def test_the_worst_channel_decides_and_the_usual_numbers_that_fit_are_named() -> None:
+    quantization = Quantization([1.0, 1 / 255, 1.0], -128, axis=1)
+    with pytest.raises(nl.NpuLayoutError, match="99 % of the pixel values"):
+        check_range("here", quantization, np.dtype("int8"), (0.0,) * 3, (1.0,) * 3, "RGB")
+    check_range("here", quantization, np.dtype("int8"), (0.0,) * 3, (1.0, 255.0, 1.0), "RGB")
+    with pytest.raises(nl.NpuLayoutError, match=r"; mean=127\.5, std=127\.5 would fit$"):
+        check_range("here", Quantization(1 / 128), np.dtype("int8"), (0.0,) * 3, (1.0,) * 3, "RGB")

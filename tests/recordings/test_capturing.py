@@ -1,0 +1,118 @@
+"""Frames from files into a recording: what is fed, what a simulated accelerator gives, and what a failure leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.recordings import Feed, Frames, capture, simulated
+from tests.support.boards import PRE, SIDE, network, picture
+
+
+@pytest.fixture(scope="module")
+def model() -> nl.OnnxRuntimeEngine:
+    return nl.OnnxRuntimeEngine(network(), threads=1)
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    (tmp_path / "images").mkdir()
+    for k in range(3):
+        cv2.imwrite(str(tmp_path / "images" / f"{k}.png"), picture(k))
+    return tmp_path / "images"
+
+
+class Chip:
+    """Takes stored pixels, NHWC, and answers with numbers made of them."""
+
+    def __init__(self, *specs: nl.TensorSpec, fails_at: int = -1) -> None:
+        self.input_specs, self.fails_at, self.calls = list(specs), fails_at, 0
+        self.output_specs = [nl.TensorSpec((1, 3), "NC", name="sums")]
+
+    def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        self.calls += 1
+        if self.calls - 1 == self.fails_at:
+            raise ValueError("bus error")
+        (array,) = inputs.values()
+        return {"sums": array.reshape(-1, 3).sum(0, dtype=np.float32)}
+
+
+PIXELS = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8", name="pixels")
+
+
+def test_a_feed_is_what_the_model_takes(model: nl.OnnxRuntimeEngine) -> None:
+    feed, frame = Feed(model, **PRE), picture(0)
+    (name, buffer), *more = feed(frame).items()
+    assert (name, more, feed.specs) == ("image", [], ())
+    # the centre of the letterboxed frame, computed by OpenCV and numpy
+    scaled = cv2.resize(frame, (SIDE, SIDE * 60 // 90), interpolation=cv2.INTER_LINEAR)[:, :, ::-1].astype(np.float32)
+    wanted = ((scaled - np.float32(PRE["mean"])) / np.float32(PRE["std"])).transpose(2, 0, 1)
+    top = (SIDE - scaled.shape[0]) // 2
+    got = buffer.reshape(3, SIDE, SIDE)[:, top : top + scaled.shape[0]]
+    assert np.abs(got - wanted).max() < 0.06  # OpenCV's rounding of a resized pixel: 1 of 255, and std is 57 or more
+    assert feed.preprocess == {**PRE}
+
+
+def test_an_integer_input_takes_pixels_and_only_notes_mean_and_std(model: nl.OnnxRuntimeEngine) -> None:
+    feed, frame = Feed(model, Chip(PIXELS), **{**PRE, "resize": "stretch"}), picture(1)
+    pixels = feed(frame)["image"].reshape(SIDE, SIDE, 3)
+    wanted = cv2.resize(frame, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)[:, :, ::-1]
+    assert pixels.dtype == np.uint8 and np.abs(pixels.astype(int) - wanted).max() <= 1
+    assert feed.preprocess["mean"] == PRE["mean"]
+    (spec,) = feed.specs
+    assert (spec.name, spec.shape, spec.dtype, str(spec.layout)) == ("image", (1, 3, SIDE, SIDE), "uint8", "NHWC")
+
+
+def test_two_inputs_cannot_be_fed(model: nl.OnnxRuntimeEngine) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"model has 2 inputs; .* use Recorder"):
+        Feed(model, Chip(PIXELS, PIXELS))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_every_frame_is_recorded(model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path, keep: bool) -> None:
+    chip = Chip(PIXELS)
+    feed = Feed(model, chip, **PRE)
+    count = capture(chip, feed, Frames([images]), tmp_path / "run", keep_frames=keep, note="lab", progress=False)
+    recording = nl.Recording.load(tmp_path / "run")
+    assert count == len(recording) == 3 and recording.meta["note"] == "lab"
+    assert recording.meta["preprocess"] == PRE and recording.specs["image"] == feed.specs[0]
+    for k, (inputs, outputs) in enumerate(recording):
+        assert sorted(inputs) == (["frame", "image"] if keep else ["image"])
+        if keep:
+            np.testing.assert_array_equal(inputs["frame"], picture(k))
+        np.testing.assert_array_equal(outputs["sums"], inputs["image"].reshape(-1, 3).sum(0))
+
+
+@pytest.mark.parametrize("fails_at", [0, 2])
+def test_a_failure_leaves_the_frames_before_it(
+    model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path, fails_at: int
+) -> None:
+    chip = Chip(PIXELS, fails_at=fails_at)
+    with pytest.raises(nl.NpuLayoutError, match=f"frame {fails_at}: ValueError: bus error") as caught:
+        capture(chip, Feed(model, chip), Frames([images]), tmp_path / "run", progress=False)
+    assert ("the 2 frames before it are in" in str(caught.value)) == bool(fails_at)
+    assert (tmp_path / "run").exists() == bool(fails_at)
+    if fails_at:
+        assert len(nl.Recording.load(tmp_path / "run")) == 2
+
+
+def test_a_simulated_accelerator_gives_the_model_quantised(
+    model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path
+) -> None:
+    feed, frames = Feed(model, **PRE), Frames([images])
+    npu = simulated(model, feed, frames, nl.Layout("NCHW16c"), "int8")
+    (spec,) = npu.output_specs
+    assert (spec.name, str(spec.layout), spec.dtype) == ("maps", "NCHW16c", "int8") and spec.quantization is not None
+    answers = [model.infer(feed(frame))["maps"] for frame in frames]
+    low, high = min(0.0, *(float(a.min()) for a in answers)), max(0.0, *(float(a.max()) for a in answers))
+    scale = float(spec.quantization.scale)
+    assert scale == pytest.approx((high - low) / 255, rel=1e-5)
+    assert capture(npu, feed, frames, tmp_path / "run", progress=False) == 3
+    for run, answer in zip(nl.Recording.load(tmp_path / "run"), answers):
+        blocks = run.outputs["maps"].reshape(2, 12, 12, 16).transpose(0, 3, 1, 2).reshape(32, 12, 12)[:19]
+        real = (blocks.astype(np.float64) - int(spec.quantization.zero_point)) * scale
+        assert np.abs(real - answer[0]).max() <= scale * 1.01

@@ -1,0 +1,250 @@
+"""A Recorder: what runtimes accept and answer is recorded as it is, or refused while it can be repeated."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.paths import ROOT
+from tests.support.recorded import SPECS, Engine, image
+
+
+def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path) -> None:
+    class InPlace(Engine):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            outputs = super().infer(inputs)
+            for x in inputs.values():
+                x *= 0
+            return outputs
+
+    given = {"image": np.arange(1, 13, dtype=np.float32)}
+    with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
+        recorder.infer(given)
+    assert not given["image"].any()
+    (frame,) = nl.Recording.load(tmp_path / "r")
+    np.testing.assert_array_equal(frame.inputs["image"], np.arange(1, 13))
+
+
+def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> None:
+    class InPlace(Engine):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            outputs = super().infer(inputs)
+            inputs["image"] *= 0
+            return outputs
+
+    camera = np.arange(1, 13, dtype=np.float32)
+    with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
+        recorder.infer({"image": camera}, frame=camera)
+    (frame,) = nl.Recording.load(tmp_path / "r")
+    for name in ("image", "frame"):
+        np.testing.assert_array_equal(frame.inputs[name], np.arange(1, 13))
+
+
+def test_an_input_that_is_called_frame(tmp_path: Path) -> None:
+    """The camera's would take its place."""
+
+    class Framed(Engine):
+        input_specs = ()
+
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return super().infer({"image": inputs["frame"]})
+
+    with nl.Recorder(Framed(), tmp_path / "r") as recorder:
+        with pytest.raises(nl.RecordingError, match="frame 0: the engine's input 'frame' has the name"):
+            recorder.infer({"frame": image(0)}, frame=image(0)[0])
+        recorder.infer({"frame": image(0)})
+    assert nl.Recording.load(tmp_path / "r").frames[0].inputs["frame"].shape == image(0).shape
+
+
+class Runtime:
+    """Answers as real runtimes do: with lists, tuples, bytes, or one array."""
+
+    def __init__(self, answer: Callable[[list[np.ndarray]], object], specs: object = None) -> None:
+        self.answer = answer
+        self.output_specs = list(SPECS.values()) if specs is None else specs
+
+    def infer(self, inputs: object) -> object:
+        buffers = [np.arange(spec.size).astype(spec.stored) for spec in SPECS.values()]
+        return self.answer(buffers)
+
+
+ANSWERS: dict[str, Callable[[list[np.ndarray]], object]] = {
+    "list": list,
+    "tuple": tuple,
+    "by name": lambda both: dict(zip(SPECS, both)),
+    "bytes": lambda both: {name: one.tobytes() for name, one in zip(SPECS, both)},
+    "list of bytes": lambda both: [one.tobytes() for one in both],
+    "bytearray": lambda both: [bytearray(one) for one in both],
+    "memoryview": lambda both: [memoryview(one) for one in both],
+    "logical": lambda both: [both[0].reshape(1, 2, 4, 5, 16), both[1].reshape(1, 6, 4)],
+}
+
+
+@pytest.mark.parametrize("how", ANSWERS)
+def test_what_runtimes_answer(tmp_path: Path, how: str) -> None:
+    with nl.Recorder(Runtime(ANSWERS[how]), tmp_path / "run") as recorder:
+        given = recorder.infer(image(0))
+    assert type(given) is type(ANSWERS[how]([np.zeros(640, np.int8), np.zeros(24, np.float32)]))
+    outputs = nl.Recording.load(tmp_path / "run").frames[0].outputs
+    for name, spec in SPECS.items():
+        np.testing.assert_array_equal(spec.flat(outputs[name]), np.arange(spec.size).astype(spec.stored))
+
+
+def test_one_output_needs_no_list(tmp_path: Path) -> None:
+    with nl.Recorder(Runtime(lambda both: both[1], [SPECS["boxes"]]), tmp_path / "run") as recorder:
+        recorder.infer(image(0))
+    assert nl.Recording.load(tmp_path / "run").frames[0].outputs["boxes"].shape == (24,)
+
+
+def test_inputs_by_the_names_of_input_specs(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", name="pixels")
+    with nl.Recorder(Runtime(list), tmp_path / "run", input_specs=[spec]) as recorder:
+        recorder.infer(image(0).tobytes())
+        recorder.infer({"pixels": image(1).tobytes()})
+    loaded = nl.Recording.load(tmp_path / "run")
+    for i, frame in enumerate(loaded):
+        assert frame.inputs["pixels"].dtype == np.uint8
+        np.testing.assert_array_equal(frame.inputs["pixels"], image(i).ravel())
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda both: both[:1], "frame 0: the engine returned 1 outputs, expected 2, as its output_specs: heat, boxes"),
+        (lambda both: [*both, both[0]], "returned 3 outputs, expected 2"),
+        (lambda both: None, "returned 1 outputs, expected 2"),
+        (lambda both: [None, both[1]], "output 'heat': expected numbers, got dtype object"),
+        (lambda both: {"heat": bytes(3), "boxes": both[1]}, "output 'heat': buffer has 3 bytes"),
+        (lambda both: {"mask": bytes(3)}, "output 'mask': expected numbers, got 3 bytes and no spec"),
+        (lambda both: [[[1], [2, 3]], both[1]], "output 'heat': .*inhomogeneous"),
+    ],
+)
+def test_answers_that_cannot_be_recorded(
+    tmp_path: Path, answer: Callable[[list[np.ndarray]], object], says: str
+) -> None:
+    with nl.Recorder(Runtime(answer), tmp_path / "run") as recorder, pytest.raises(nl.RecordingError, match=says):
+        recorder.infer(image(0))
+    assert len(nl.Recording.load(tmp_path / "run")) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "answer", "says"),
+    [
+        ({"frame": image(0)[0]}, list, "frame 1: has inputs frame, image and .*; the first frame has inputs image and"),
+        ({}, lambda both: {"boxes": both[1]}, "frame 1: has inputs image and outputs boxes; .* outputs boxes, heat"),
+    ],
+)
+def test_frames_unlike_the_first_are_refused_while_recording(
+    tmp_path: Path, more: dict[str, Any], answer: Callable[[list[np.ndarray]], object], says: str
+) -> None:
+    """Later they would cost the whole recording."""
+    runtime = Runtime(list)
+    with nl.Recorder(runtime, tmp_path / "run") as recorder:
+        recorder.infer({"image": image(0)})
+        runtime.answer = answer
+        with pytest.raises(nl.RecordingError, match=says):
+            recorder.infer({"image": image(1)}, **more)
+        runtime.answer = list
+        recorder.infer({"image": image(1)})
+    assert len(nl.Recording.load(tmp_path / "run")) == 2
+
+
+def test_specs_need_names(tmp_path: Path) -> None:
+    unnamed = nl.TensorSpec((1, 6), "NC", "int8")
+    named = nl.TensorSpec((1, 6), "NC", "int8", name="y")
+    for specs, says in (
+        ([unnamed, unnamed], r"output_specs: spec 0, layout NC of \(1,6\) int8, needs a name .* it has none"),
+        ([named, named], "spec 1, .* both it and another are called 'y'"),
+        ([None], "output_specs: expected TensorSpecs, got None"),
+        (5, "output_specs: expected TensorSpecs, got 5"),
+        ({"y": "NC"}, "expected {name: TensorSpec}"),
+    ):
+        with pytest.raises(nl.RecordingError, match=says):
+            nl.Recorder(Runtime(list, specs), tmp_path / "run")
+    with pytest.raises(nl.RecordingError, match="input_specs: spec 0"):
+        nl.Recorder(Runtime(list), tmp_path / "run", input_specs=[unnamed])
+    with pytest.raises(nl.RecordingError, match="engine: expected an object with infer and output_specs, got 3"):
+        nl.Recorder(3, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    nl.Recorder(Runtime(list, {"y": unnamed}), tmp_path / "run").close()
+
+
+def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
+    def noted(preprocess: object) -> object:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        nl.Recorder(Engine(), folder, preprocess=preprocess).close()  # type: ignore[arg-type]
+        return nl.Recording.load(folder).meta["preprocess"]
+
+    made = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), color="BGR", mean=[1, 2, 3], std=255, resize="crop")
+    assert noted(made) == made.arguments
+    assert made.arguments == {
+        "resize": "crop",
+        "interpolation": "linear",
+        "source": "BGR",
+        "color": "BGR",
+        "mean": [1.0, 2.0, 3.0],
+        "std": [255.0] * 3,
+        "pad_value": [114.0] * 3,
+    }
+    assert noted({"mean": np.array([1, 2, 3]), "std": np.float32(2)}) == {"mean": [1, 2, 3], "std": 2}
+    assert noted({"color": "GRAY", "mean": 128}) == {"color": "GRAY", "mean": 128}
+    assert noted({}) == {}
+    for wrong, says in (
+        ({"colour": "RGB"}, "'colour' is no argument of Preprocessor; it accepts resize, interpolation, source, color"),
+        ({"color": "rgb"}, "color: expected one of BGR, RGB, GRAY, got 'rgb'"),
+        ({"resize": "fit"}, "resize: expected one of letterbox"),
+        ({"mean": [1, 2]}, "mean: expected 1 or 3 finite numbers"),
+        ({"mean": [[1], [2, 3]]}, "mean: expected 1 or 3 finite numbers"),
+        ({"std": 0}, "std: expected numbers other than 0"),
+        ({"mean": 0.5, "std": 0.5}, "pixel units"),
+        ("RGB", "expected a Preprocessor or its arguments, got 'RGB'"),
+    ):
+        with pytest.raises(nl.RecordingError, match=f"preprocess: .*{says}"):
+            nl.Recorder(Engine(), tmp_path / "wrong", preprocess=wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "wrong").exists()
+
+
+RUN = """
+import sys, numpy as np
+sys.path.insert(0, {root!r})
+from tests.support import recorded as t
+import npu_layout as nl
+recorder = nl.Recorder(t.Engine(), sys.argv[1])
+print("ready", flush=True)
+for i in range(10**6):
+    recorder.infer({{"image": t.image(i)}})
+"""
+
+
+def killed(tmp_path: Path, times: int) -> None:
+    rng = random.Random(3)
+    for k in range(times):
+        folder = tmp_path / f"run{k}"
+        code = RUN.format(root=str(ROOT))
+        with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            time.sleep(rng.random() * 0.1)
+            process.send_signal(signal.SIGKILL)
+        recording = nl.Recording.load(folder)
+        for i, frame in enumerate(recording):
+            np.testing.assert_array_equal(frame.inputs["image"], image(i))
+        shutil.rmtree(folder)
+
+
+def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
+    killed(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_two_hundred_killed_processes(tmp_path: Path) -> None:
+    killed(tmp_path, 200)

@@ -1,0 +1,133 @@
+"""Files and folders appear whole or not at all, also where many threads write the same one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from npu_layout.support import whole, whole_folder
+
+TOGETHER = 8
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def test_a_file_replaces_the_one_before_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "a.bin"
+    target.write_bytes(b"before")
+    target.chmod(0o640)
+    with whole(target) as file:
+        file.write(b"after")
+        file.flush()
+        assert target.read_bytes() == b"before" and len(names(tmp_path)) == 2
+    assert target.read_bytes() == b"after" and stat.S_IMODE(target.stat().st_mode) == 0o640
+    with pytest.raises(KeyboardInterrupt), whole(target) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert target.read_bytes() == b"after" and names(tmp_path) == ["a.bin"]
+
+
+def test_links_are_followed_and_errors_name_the_path(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "file")
+    with whole(tmp_path / "link") as file:
+        file.write(b"x")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "there" / "file").read_bytes() == b"x"
+    with pytest.raises(FileNotFoundError) as caught, whole(tmp_path / "no" / "file"):
+        pass
+    assert caught.value.filename == str(tmp_path / "no" / "file")
+
+
+def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "run"
+    with whole_folder(target) as partial:
+        (partial / "a").write_text("1")
+        assert not target.exists() and partial.parent == target.parent
+    assert names(target) == ["a"] and names(tmp_path / "deep") == ["run"]
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "never"):
+        _ = 1 / 0
+    assert names(tmp_path) == ["deep"]
+    with pytest.raises(OSError, match="run") as caught, whole_folder(target) as partial:
+        (partial / "b").write_text("2")
+    assert ".partial" not in str(caught.value.filename)
+    assert names(target) == ["a"] and names(tmp_path / "deep") == ["run"]
+
+
+def test_a_folder_is_replaced_where_that_is_wanted(tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    for content in ("1", "2"):
+        with whole_folder(target, replace=True) as partial:
+            (partial / content).write_text(content)
+    assert names(target) == ["2"] and names(tmp_path) == ["run"]
+    with pytest.raises(ZeroDivisionError), whole_folder(target, replace=True) as partial:
+        (partial / "3").write_text("3")
+        _ = 1 / 0
+    assert names(target) == ["2"] and names(tmp_path) == ["run"]
+
+
+def test_the_folder_before_comes_back_where_the_new_one_cannot_take_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, right = tmp_path / "run", Path.rename
+    with whole_folder(target) as partial:
+        (partial / "old").write_text("1")
+
+    def rename(self: Path, other: Path) -> Path:
+        if self.name.endswith(".partial"):
+            raise KeyboardInterrupt
+        return right(self, other)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(KeyboardInterrupt), whole_folder(target, replace=True) as partial:
+        (partial / "new").write_text("2")
+    assert names(target) == ["old"] and names(tmp_path) == ["run"]
+
+
+def test_an_error_of_the_block_stays_as_it_is(tmp_path: Path) -> None:
+    """An engine's OSError has no number and no file."""
+    with pytest.raises(OSError, match=r"\Abus error\Z"), whole_folder(tmp_path / "run"):
+        raise OSError("bus error")
+
+
+def test_threads_of_one_process_never_share_a_partial_file(tmp_path: Path) -> None:
+    """All have the file open at once; whichever is last, its content is there, and no byte of another."""
+    target, open_at_once = tmp_path / "a.bin", threading.Barrier(TOGETHER)
+
+    def write(k: int) -> None:
+        for _ in range(20):
+            with whole(target) as file:
+                file.write(bytes([k]) * 1000)
+                open_at_once.wait(10)
+                file.write(bytes([k]) * (1000 + k))
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        list(pool.map(write, range(TOGETHER)))
+    content = target.read_bytes()
+    assert content == bytes([content[0]]) * (2000 + content[0]) and names(tmp_path) == ["a.bin"]
+
+
+def test_threads_of_one_process_never_share_a_partial_folder(tmp_path: Path) -> None:
+    """One of them makes the folder; the others are refused, and leave nothing."""
+    target, open_at_once = tmp_path / "run", threading.Barrier(TOGETHER)
+
+    def make(k: int) -> bool:
+        try:
+            with whole_folder(target) as partial:
+                (partial / str(k)).write_text(str(k))
+                open_at_once.wait(10)
+                assert names(partial) == [str(k)]
+        except OSError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        made = list(pool.map(make, range(TOGETHER)))
+    assert made.count(True) == 1
+    assert names(target) == [str(made.index(True))] and names(tmp_path) == ["run"]

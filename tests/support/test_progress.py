@@ -1,0 +1,37 @@
+"""Progress: the items pass unchanged; a bar or a line on stderr only if it is wanted."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from npu_layout.support import track
+
+
+def test_nothing_is_written_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    for show in (None, False):  # stderr is no terminal here
+        assert [*track(iter("abc"), 3, "letters", show)] == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_is_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert [*track("ab", 2, "letters")] == ["a", "b"]
+    assert capsys.readouterr().err == "\rletters: 0 of 2\rletters: 1 of 2\rletters: 2 of 2\n"
+
+
+def test_the_line_counts_what_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    seen = []
+    for item in track(range(2), 2, "numbers", show=True):
+        seen.append((item, capsys.readouterr().err))
+    assert seen == [(0, "\rnumbers: 0 of 2"), (1, "\rnumbers: 1 of 2")]
+    assert capsys.readouterr() == ("", "\rnumbers: 2 of 2\n")
+
+
+def test_with_rich(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    assert [*track(range(3), 3, "numbers", show=True)] == [0, 1, 2]
+    assert capsys.readouterr().out == ""  # stdout is for results
