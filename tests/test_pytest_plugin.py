@@ -162,7 +162,7 @@ def test_the_failure_is_the_verdict(
             '>       assert_matches(npu_recording("heat"), "model.onnx")',
             "E       AssertionError: layout: 1 outputs, * frames, model model.onnx",
             "E       maps: layout",
-            "E         Layout NHWC of (1,19,12,12) int8 explains *",
+            "E         The buffer is stored in another way than declared: layout NHWC of (1,19,12,12) int8. *",
             "E         fix: TensorSpec((1, 19, 12, 12), 'NHWC', 'int8', *",
             "test_it.py:4: AssertionError",
         ]
@@ -314,7 +314,7 @@ def test_assert_matches_outside_pytest(board: Board, tmp_path: Path) -> None:
     board.recording().save(tmp_path / "heat")
     report = assert_matches(tmp_path / "heat", board.engine)
     assert isinstance(report, nl.Report) and report
-    with pytest.raises(AssertionError, match="NOT held") as failed:
+    with pytest.raises(AssertionError, match="NOT met") as failed:
         assert_matches(str(tmp_path / "heat"), board.engine, max_abs=0)
     assert str(failed.value).startswith("mismatch: 1 outputs")
     with pytest.raises(nl.RecordingError, match="nowhere"):

@@ -1,4 +1,4 @@
-"""How far an output is from the model's: as a whole, by channel and by part.
+"""Measure how far an output is from the model's: as a whole, by channel and by part.
 
 Imports layouts and support.
 """

@@ -1,4 +1,4 @@
-"""The channel axis of a model's output: the one whose indices are quantities of their own, each of its own unit."""
+"""Find the channel axis of a model's output: the axis whose indices are different quantities."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from ..layouts import Layout
 from ..support import finite
 
-_SHARE = 0.3  # of the variance that the last axis has to account for: maps of an object in the middle reach 0.2
-_MORE = 2.0  # times what axis 1 accounts for
+_SHARE = 0.3  # of the variance, which the last axis has to account for; maps of a centred object reach 0.2
+_MORE = 2.0  # times the variance that axis 1 accounts for
 
 
 def channel_axis(reference: np.ndarray) -> int | None:
     """Return the axis of the channels of a model's output; None if it has fewer than two axes.
 
     C in the model's own letters (axis 1), or the last axis if it has boxes and scores beside each other: its indices
-    have means of their own, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does not
+    have different means, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does not
     differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85).
 
     reference: an output of the model, any dtype.

@@ -1,4 +1,4 @@
-"""The figures of one output, device against reference, gathered frame by frame in constant memory."""
+"""Compute the figures of one output, device against reference, frame by frame in constant memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def decibels(power: float, error: float) -> float:
 
 
 class Comparison:
-    """Sums over the frames that were added.
+    """Sums over the frames that are added.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ class Comparison:
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
         """Add a frame: arrays of one shape, in the model's axes order.
 
-        An element that is not finite on one side and not the same on the other is counted as `non_finite`. What is not
-        finite on either side is left out of every figure.
+        An element that is not finite on one side and different on the other counts as `non_finite`. Every other figure
+        ignores elements that are not finite on either side.
         """
         d, r = (np.asarray(x, np.float64) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
@@ -139,7 +139,7 @@ class Comparison:
         return tuple(place)
 
     def _in_steps(self) -> np.ndarray | None:
-        """Each channel's largest error in steps."""
+        """Return each channel's largest error in steps."""
         if self._step is None or self._varies:
             return None if self._step is None else self._most_steps
         return np.maximum(self._largest / self._step, 0.0)

@@ -1,4 +1,4 @@
-"""Outputs of class numbers, which have no order: how many are equal, and which are confused."""
+"""Compare outputs of class numbers: how many are equal, and which are confused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-_FIRST, _COUNT = -1, 1024  # labels that are counted; the device's others are one
-_MOST = 256  # different ones: an output that has more is of numbers, or of indices
+_FIRST, _COUNT = -1, 1024  # labels that are counted; the device's other ones count as one
+_MOST = 256  # different labels; an output that has more contains numbers or indices
 _ENOUGH = 16  # elements of a label
 
 
@@ -41,7 +41,7 @@ class Labels:
         self._seen += np.bincount(codes.ravel().astype(np.int64), minlength=self._seen.size).reshape(self._seen.shape)
 
     def confused(self) -> list[Confused]:
-        """Return them by the model's label; nothing if there are so many that they are no labels."""
+        """Return the confused labels by the model's label; none if there are so many that these are no labels."""
         if self._seen is None:
             return []
         places = self._seen.sum(1)

@@ -1,7 +1,7 @@
-"""Whether every channel, row, column and frame of an output is explained, and not only all of it together.
+"""Check every channel, row, column and frame of an output, and not only the output as a whole.
 
-Nothing explains a part if the error is as large as what varies in it, and that is more than rounding and the noise of
-the explained parts can be. Rows and frames have the same noise. Channels, which may be the last axis, are quantities of
+A part is unexplained if its error is as large as its variance, and larger than rounding and the noise of the explained
+parts. Rows and frames have the same noise. Channels, which may be the last axis, are quantities of
 different units, and their noise grows with their values; still, a faint one is not reported if its error is as large as
 the others'.
 """
@@ -13,23 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_ALL = 0.8  # of what varies, as error: a constant leaves all of it, random values and another frame's leave more
-_OFF = 0.5  # how far from 1 the slope of the device's values over the model's is where there is more than noise
+_ALL = 0.8  # of the variance, as error: of a constant it is 1, of random values and another frame's it is more
+_OFF = 0.5  # distance from 1 of the slope of the device's values over the model's, if there is more than noise
 _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
-_DIGITS = 1e-3  # of the largest value: what varies by less may be the precision of floats
-_MANY = 8  # times the usual error is far more
-_ENOUGH = 16  # values, for their largest to show how much they vary
-_ALIKE = 8  # neighbouring values err alike: so many count as one
+_DIGITS = 1e-3  # of the largest value: smaller variation may be the precision of floats
+_MANY = 8  # times the usual error is far larger
+_ENOUGH = 16  # values whose largest shows how much they vary
+_ALIKE = 8  # neighbouring values have similar errors: so many count as one
 _SURE = 5.0  # deviations
-_NEAR = 4.0  # times: an error so near that of the other parts is their noise
+_NEAR = 4.0  # times: an error within this factor of the other parts' is noise
 TELLING = 0.1  # a range worth reporting beside larger ones: what networks return is of the order of one
 
 
 class Part(NamedTuple):
     """Index `at` of `among` along `axis` of the model's output, or of the frames (None).
 
-    `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if that
-    is plain.
+    `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if they
+    are constant or repeated.
     """
 
     axis: int | None
@@ -82,14 +82,14 @@ class _Sums(NamedTuple):
         return Part(axis, i, len(self.values), float(self.high[i] - self.low[i]), why)
 
     def least(self, steps: Any) -> np.ndarray:
-        """Return the variance that exceeds rounding."""
+        """Return the variance above which a part varies by more than rounding."""
         return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * self.peak) ** 2))
 
     def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
         """Return the indices of parts that nothing explains.
 
         steps: of each part or of all; alike: whether all parts have the same noise, and not one by their largest value;
-        about: 0 if the mean counts, too.
+        about: 0 if the mean counts too.
         """
         mean = about * self.model / self.values
         power = self.squares / self.values - mean**2
@@ -110,12 +110,12 @@ class _Sums(NamedTuple):
 
 
 def _products(device: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return what _Sums are sums of."""
+    """Return the arrays that _Sums adds up."""
     return model, device, model * model, model * device, (device - model) ** 2
 
 
 def _most(values: np.ndarray) -> Any:
-    """How many times its expectation the mean square of so much noise may be (Wilson and Hilferty)."""
+    """Return how many times its expectation a mean square of noise may be (Wilson and Hilferty)."""
     spread = 2 / (9 * np.maximum(values / _ALIKE, 1))
     return (1 - spread + _SURE * np.sqrt(spread)) ** 3
 
@@ -196,7 +196,7 @@ class Parts:
         return found
 
     def worst_frames(self) -> list[Part]:
-        """Return the frames whose error is far more than the usual one."""
+        """Return the frames whose error is far larger than the usual one."""
         itself = self._frame_sums(0)
         worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
         return [itself.part(None, int(k))._replace(at=self._frames[k][0]) for k in worst]

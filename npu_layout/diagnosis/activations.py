@@ -1,4 +1,4 @@
-"""The activation at the end of the network: once more than in the model, or not at all."""
+"""Try an extra or a missing activation at the end of the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .thresholds import LEAST, MARGIN
 
 
 class _Activation(NamedTuple):
-    """What is done to the model's output, in words and as a function; `possible`: in which channels it can be."""
+    """A change to the model's output, in words and as a function; `possible`: in which channels it can be."""
 
     text: str
     apply: Callable[[np.ndarray], np.ndarray]
@@ -23,7 +23,7 @@ class _Activation(NamedTuple):
 
 
 def activations(evidence: Evidence) -> Iterator[Trial]:
-    """Yield each of them in all channels, and in those that it explains better."""
+    """Yield a trial of each activation in all channels, and in the channels that it explains better."""
     if not evidence.fits:
         return
     for activation in _applicable(evidence):
@@ -36,13 +36,13 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
     low, high = values.min(1), values.max(1)
     unit = (low >= 0) & (high <= 1) & (high > low)
     every = np.ones(len(values), bool)
-    yield _Activation("a sigmoid more than the model has", _sigmoid, every)
+    yield _Activation("an extra sigmoid", _sigmoid, every)
     if unit.any():
-        yield _Activation("a sigmoid less than the model has", _logit, unit)
+        yield _Activation("a missing sigmoid", _logit, unit)
     for axis in sorted({evidence.channel_axis or 0, len(shape) - 1}, key=lambda a: a != evidence.channel_axis):
         if shape and shape[axis] > 1:
             along = "" if axis == evidence.channel_axis else f", along axis {axis}"
-            yield _Activation(f"a softmax more than the model has{along}", partial(_softmax, axis=axis), every)
+            yield _Activation(f"an extra softmax{along}", partial(_softmax, axis=axis), every)
 
 
 def _trials(evidence: Evidence, activation: _Activation) -> Iterator[Trial]:

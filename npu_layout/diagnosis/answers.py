@@ -1,4 +1,4 @@
-"""What else the model may have answered: another output's name, another frame, an input made in another way."""
+"""Try what else the device may have computed: another output, another frame, an input made in another way."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..comparison import channel_axis
+from ..comparison import channel_axis, listed
 from ..engines import shape_in_model
 from .evidence import Evidence, Trial
 from .readings import declared
 from .thresholds import LEAST, MARGIN, ROUNDING
 
-_MANY = 1000  # values, among which no choice is a coincidence
-_FEWEST = 3  # frames, for one to be exchanged with another
+_MANY = 1000  # values, of which so many do not fit by coincidence
+_FEWEST = 3  # frames that are needed to find exchanged ones
 
 
 class Remade(NamedTuple):
-    """One output of the model for its inputs made in another way.
+    """One output of the model for inputs made in another way.
 
-    In words, as the Preprocessor's arguments, and {row of the kept frames: tensor}.
+    The way in words and as the Preprocessor's arguments, and {row of the kept frames: tensor}.
     """
 
     text: str
@@ -33,10 +33,10 @@ class Remade(NamedTuple):
 def other_outputs(
     evidence: Evidence, name: str, references: Mapping[str, Sequence[np.ndarray]], specs: Mapping[str, TensorSpec]
 ) -> Iterator[Trial]:
-    """Yield the content of each other output of the model, read by this spec or by that one's: which explains more.
+    """Yield a trial of each other output of the model, read by this spec or by its own: the one that explains more.
 
-    `name`: of the model's output. `specs`: of the outputs that were recorded; of the others only one that is better
-    than what was declared counts.
+    `name`: of the model's output. `specs`: of the outputs that were recorded; an output that was not recorded is only
+    tried if it is better than what was declared.
     """
     for other, tensors in references.items():
         if other == name or shape_in_model(evidence.spec) != tensors[0].shape:
@@ -58,7 +58,7 @@ def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray],
         if spec is None or spec.dtype != own.dtype or spec.size != own.size:
             continue
         codes, left = there.read_as(spec, wanted)
-        text = f"it holds the model's output {other!r}"
+        text = f"the values are those of the model's output {other!r}"
         answers = dict(enumerate(tensors))
         trials.append(
             Trial("output_order", text, other, codes, left, evidence.steps, spec, places=places, answers=answers)
@@ -67,12 +67,12 @@ def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray],
 
 
 def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial]:
-    """Yield the answers to another frame, always as far away. `numbers`: which frames of the recording these are."""
+    """Yield outputs shifted by a constant number of frames. `numbers`: which frames of the recording these are."""
     if not evidence.fits or len(numbers) < _FEWEST:
         return
     at = {number: k for k, number in enumerate(numbers)}
     predicted = [evidence.predicted(w) for w in evidence.wanted]
-    proven = 0  # frames that a shift explains: one that is about a few of the others is a coincidence
+    proven = 0  # frames that a shift explains: another shift of far fewer frames is a coincidence
     for shift in sorted({b - a for a in numbers for b in numbers} - {0}, key=lambda s: (abs(s), s)):
         source = {k: at[number + shift] for k, number in enumerate(numbers) if number + shift in at}
         rows = list(source)
@@ -82,7 +82,8 @@ def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial
         left = codes - np.stack([predicted[j] for j in source.values()])
         if left.size < _MANY and not _worth(evidence, rows, left, np.log(2 * len(numbers))):
             continue
-        text = f"the outputs of the frame {abs(shift)} {'before' if shift < 0 else 'after'}"
+        frames = f"{abs(shift)} frame{'s'[: abs(shift) > 1]}"
+        text = f"each output is for the input {frames} {'earlier' if shift < 0 else 'later'}"
         answers = {k: evidence.references[j] for k, j in source.items()}
         trial = Trial(
             "wrong_input", text, shift, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers
@@ -92,7 +93,7 @@ def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial
 
 
 def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial]:
-    """Yield the answers to other frames in no constant order, if a quarter of them are. `numbers`: as above."""
+    """Yield outputs of other frames in no constant order, if a quarter of them are. `numbers`: as above."""
     if not evidence.fits or len(numbers) < _FEWEST:
         return
     predicted = [evidence.predicted(w) for w in evidence.wanted]
@@ -104,15 +105,15 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     left = evidence.codes - np.stack([predicted[j] for j in chosen])
     if not _worth(evidence, range(len(chosen)), left, len(chosen) * np.log(len(chosen))):
         return
-    pairs = ", ".join(f"{numbers[k]} of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
-    text = f"the outputs of other frames: {pairs}"
+    pairs = (f"{numbers[k]} has the output of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
+    text = f"frame {listed(pairs, 8)}"
     yield Trial("wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec)
 
 
 def other_inputs(
     evidence: Evidence, text: str, fix: dict[str, Any], answers: Mapping[int, np.ndarray], choices: int
 ) -> Iterator[Trial]:
-    """Yield the model's answer to inputs made in another way: see Remade. It is one of so many `choices`."""
+    """Yield the model's output for inputs made in another way (see Remade), one of so many `choices`."""
     if not evidence.fits:
         return
     rows = list(answers)
@@ -123,7 +124,7 @@ def other_inputs(
 
 
 def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:
-    """Whether a trial that was chosen gains more than in noise, where the best of N fits better by log N for nothing.
+    """Whether a chosen trial gains more than by chance: of N trials, the best one fits noise better by log N.
 
     `choice`: the logarithm of the number that it was chosen among.
     """

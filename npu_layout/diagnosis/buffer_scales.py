@@ -1,4 +1,4 @@
-"""The quantization that fits the elements of a buffer to a reference: one, or one for each channel."""
+"""Fit the quantization of a buffer's elements to a reference: one for all, or one for each channel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..buffers import Quantization, TensorSpec, element
 from .thresholds import ENOUGH, MARGIN, ROUNDING
 
 _CHANNEL = 1024  # samples of each channel, at most
-_POWER = 2e-3  # of a power of two: a scale that near is the power
+_POWER = 2e-3  # of a power of two: a scale so near is rounded to it
 
 
 def quantization(read: np.ndarray, wanted: np.ndarray, dtype: str) -> Quantization | None:
-    """Return that of read = wanted / scale + zero_point, from what is not saturated; None if read is wanted itself."""
+    """Return scale and zero point of read = wanted / scale + zero_point, from unsaturated values; None if equal."""
     if element(dtype).unpacked.kind == "f" or np.array_equal(read, wanted):
         return None
     info = np.iinfo(dtype)

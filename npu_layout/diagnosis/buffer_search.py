@@ -15,8 +15,8 @@ from .buffer_scales import quantization
 from .fillings import Filling, features, fillings, weights
 from .thresholds import ROUNDING
 
-FEW = 192  # samples of all fillings
-_MANY, _KEPT = 4096, 48  # samples of the best ones, and how many these are
+COARSE = 192  # samples of all fillings
+_FINE, _KEPT = 4096, 48  # samples of the best fillings, and the number of these
 _MOST = 200.0  # dB of a reading without any error
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
@@ -38,16 +38,16 @@ class Hypothesis(NamedTuple):
 
 
 class Buffer:
-    """The bytes to be read, and the dtypes that they may be; `own`: the dtype that they were given in, or None."""
+    """The bytes to be read, and their possible dtypes; `own`: the dtype of the array that was given, or None."""
 
     def __init__(self, flat: Any) -> None:
         self.own: str | None = None
         self.dtypes: tuple[str, ...] = _DTYPES
         if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:
             if not flat.flags.c_contiguous:
-                what = f"buffer of strides {flat.strides} is not contiguous"
-                raise NpuLayoutError(f"{what}; expected the bytes as they came")
-            self.own = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # what is quantised is no bool
+                what = f"buffer with strides {flat.strides} is not contiguous"
+                raise NpuLayoutError(f"{what}; expected the accelerator's bytes in their order in memory")
+            self.own = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # quantised values are not bool
             self.dtypes = self.own, *_ALSO.get(self.own, ())
             self.raw = flat.reshape(-1).view(np.uint8)
         elif isinstance(flat, np.ndarray):
@@ -56,7 +56,7 @@ class Buffer:
             self.raw = _bytes(flat)
 
     def fitting(self, size: int) -> list[str]:
-        """Return the dtypes in which it has room for `size` elements."""
+        """Return the dtypes of which it has at least `size` elements."""
         whole = [d for d in self.dtypes if self.raw.nbytes % itemsize(d) == 0]
         return [d for d in whole if self.raw.nbytes // itemsize(d) >= size]
 
@@ -65,11 +65,11 @@ class Buffer:
         kind, raw = element(dtype), self.raw
         stored = raw.view(kind.buffer) if raw.ctypes.data % kind.buffer.itemsize == 0 else raw.copy().view(kind.buffer)
         if dtype == "bfloat16":
-            return (stored.astype(np.uint32) << 16).view(np.float32)
+            return TensorSpec((len(stored),), "N", dtype).unpack(stored)
         return stored
 
     def of_its_own(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the hypotheses of its own dtype, and of another one only what reads other numbers."""
+        """Return the hypotheses of its own dtype, and those of others that read other numbers."""
         if self.own is None:
             return list(found)
         first = [h for h in found if h.spec.dtype == self.own]
@@ -94,7 +94,7 @@ def _alike(a: Hypothesis, b: Hypothesis) -> bool:
 
 
 def sampled(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return indices, half of them where the reference is far from its mean."""
+    """Return indices, half of them of values far from the reference's mean."""
     if values.size <= count:
         picked = np.arange(values.size)
     else:
@@ -105,7 +105,7 @@ def sampled(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndar
 
 
 def explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
-    """Return the dB of each column of `read` that a rising straight line through `wanted` explains.
+    """Return how well a rising straight line through `wanted` fits each column of `read`, in dB.
 
     dtype: of the elements that were read.
     """
@@ -126,7 +126,7 @@ def explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
 def searched(
     buffer: Buffer, dtypes: Sequence[str], values: np.ndarray, letters: str, rng: np.random.Generator
 ) -> list[Hypothesis]:
-    """Return what reads different elements, best first."""
+    """Return hypotheses that read different elements, best first."""
     found: list[Hypothesis] = []
     with np.errstate(all="ignore"):  # bytes read as floats may be anything
         for _, group in itertools.groupby(sorted(dtypes, key=itemsize), key=itemsize):
@@ -141,10 +141,10 @@ def _of_size(
     size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
     orders = list(fillings(shape, letters, size))
     moves = weights(orders, values.ndim)
-    index = sampled(values, FEW, rng)
+    index = sampled(values, COARSE, rng)
     offsets = (features(index, shape) @ moves).astype(np.int64)
     wanted = values[tuple(index.T)]
-    more = sampled(values, _MANY, rng)
+    more = sampled(values, _FINE, rng)
     features_more, wanted_more = features(more, shape), values[tuple(more.T)]
     found = []
     for dtype in dtypes:

@@ -1,4 +1,4 @@
-"""Every cause for which an output may differ, in the order in which they are tried."""
+"""List every cause for which an output may differ, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Situation", "declared", "every", "other_inputs", "quantizations"]
 
 
 class Situation(NamedTuple):
-    """What is known beside an output's own values.
+    """What is known in addition to an output's own values.
 
     Attributes
     ----------

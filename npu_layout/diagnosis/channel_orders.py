@@ -1,4 +1,4 @@
-"""The channels in another order than the model's: each stored one stands for the model's channel nearest to it."""
+"""Find channels in another order: match each stored channel with the model's channel nearest to it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence, Trial
 
-_CLEAR = 0.25  # of the declared order's cost: a cycle of channels that costs more is left in its place
-_PLACES, _VALUES = 1024, 1 << 22  # that the distances are computed from: of each channel, and in all
+_CLEAR = 0.25  # of the declared order's cost: a cycle of channels that costs more stays in its place
+_PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
 
 def channel_orders(evidence: Evidence) -> Iterator[Trial]:
-    """Yield the order in which each stored channel stands for the one that it is nearest to, where it is another."""
+    """Yield the order of the channels that fits best, if it is not the declared one."""
     axis = evidence.channel_axis
     if not evidence.fits or axis is None or evidence.references[0].shape[axis] == 1:
         return
@@ -28,14 +28,14 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     left = evidence.codes - evidence.predicted(wanted)
     order = np.argsort(stands_for)
     fix = tuple(int(c) for c in order)
-    text = f"channels in another order ({moved} of {len(order)} elsewhere): take them as {listed(order, 12)}"
+    text = f"{moved} of {len(order)} are in other places (the model's are stored at {listed(order, 12)})"
     yield Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix)
 
 
 def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
     """Return for each stored channel the model's channel nearest to it in real values, each used once.
 
-    Where two orders differ by little, the declared one.
+    If two orders differ by little, the declared one wins.
     """
     real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
     channels = len(real)

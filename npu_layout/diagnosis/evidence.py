@@ -1,8 +1,8 @@
-"""How much of one output's recorded values each way of reading or making it explains.
+"""Score how well each way of reading or making an output agrees with the model.
 
-Every way is scored on one scale: dB of the variance within the channels to what it leaves of it, in stored values, at
-samples from all kept frames, half of them far from the mean. A channel's mean counts for nothing, because biases agree
-even between unrelated images.
+The score is in dB: the variance of the stored values within the channels over that of the error, at samples from all
+kept frames, half of them far from the mean. The means of channels do not count, because they agree even between
+unrelated images.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..layouts import Layout
 from .samples import Matrix, Samples, arithmetic, ends, predicted, read, stored
 from .thresholds import ENOUGH, LEAST, ROUNDING
 
-_EXACT = 1e-4  # of the variance: what floats of 16 bits leave is less
-_BINS = 16  # of as many values each
+_EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
+_BINS = 16  # with equal numbers of values
 
 
 class Trial(NamedTuple):
@@ -29,23 +29,23 @@ class Trial(NamedTuple):
     Attributes
     ----------
     cause
-        The verdict that it stands for; "match": as declared.
+        The verdict that it leads to; "match": as declared.
     text, fix
-        What it is, in words and as the fix of an OutputReport.
+        The way, in words and as the fix of an OutputReport.
     codes, left
-        The stored values at the samples (frames, places), and what remains of them without what it predicts.
+        The stored values at the samples (frames, places), and their difference from what the trial predicts.
     steps
         Whether the stored values are rounded to whole steps.
     spec, order
         The spec that reads the buffer, and the indices of its channels, if these are in another order.
     rows
-        Its frames, where these are not all.
+        Its frames, if these are not all.
     comparable
         Whether its stored values can be compared with the declared ones.
     places
-        Samples of one channel, where its tensor has another shape than the model's output.
+        Samples of one channel, if its tensor has another shape than the model's output.
     answers
-        {row of the kept frames: what the model would have returned}, where it is about the model's inputs.
+        {row of the kept frames: what the model would have returned}, if the trial is about the model's inputs.
     """
 
     cause: str
@@ -72,9 +72,9 @@ class Candidate(NamedTuple):
     score
         dB that it explains.
     gain
-        dB above the declared reading, where the two differ.
+        dB above the declared reading, at the values in which the two differ.
     leans, decided
-        Where the data are between the declared reading (0) and this one (1), and whether they decide at all.
+        Position of the data between the declared reading (0) and this one (1), and whether they decide at all.
     trial
         The number of its trial.
     """
@@ -97,11 +97,11 @@ class Evidence:
     Parameters
     ----------
     spec
-        The declared one; its shape may be another than the model's, and then it explains nothing.
+        The declared spec; if its shape is not the model's, it explains nothing.
     buffers, references
-        Of each kept frame, in order: the device's buffer, and the model's output.
+        The device's buffer and the model's output for each kept frame, in order.
     also
-        Further tensors whose far values are worth sampling: what the buffer might contain instead.
+        Further tensors whose extreme values are sampled: what the buffer might contain instead.
     channel_axis
         The channels' axis in the model's order, or None: all is one channel.
     """
@@ -131,7 +131,7 @@ class Evidence:
 
     @property
     def enough(self) -> bool:
-        """Whether there are samples enough of every channel to name a cause."""
+        """Whether every channel has enough samples to name a cause."""
         return self.values >= ENOUGH and len(self.buffers) > 1
 
     @property
@@ -149,7 +149,7 @@ class Evidence:
 
     @property
     def device_values(self) -> np.ndarray:
-        """The device's real values at the samples, read as declared, 1-D; none where the spec does not fit."""
+        """The device's real values at the samples, read as declared, 1-D; none if the spec does not fit."""
         if not self.fits:
             return np.zeros(0)
         scale, zero_point = arithmetic(self.spec, self.samples)
@@ -165,25 +165,25 @@ class Evidence:
         return predicted(self.spec, self.samples, wanted)
 
     def read_as(self, spec: TensorSpec, wanted: Matrix) -> tuple[Matrix, Matrix]:
-        """Return what `spec`, of the same dtype and size, reads at the samples, and what `wanted` leaves of it."""
+        """Return what `spec`, of the same dtype and size, reads at the samples, and its difference from `wanted`."""
         codes = np.stack([read(spec, e, self.samples) for e in self.elements])
         return codes, codes - predicted(spec, self.samples, wanted)
 
     def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
-        """Return (channels, samples) of (frames, places). `places`: of one channel, where they are not these."""
+        """Return (channels, samples) of (frames, places). `places`: of one channel, if they are not these samples."""
         count = places or self.samples.count
         return x.reshape(len(x), -1, count).transpose(1, 0, 2).reshape(-1, len(x) * count)
 
     def score(self, trial: Trial, only: np.ndarray | None = None) -> float:
         """Return the dB that a trial explains.
 
-        Of all samples together, or, if that is less, of the channels as equals, without those that nothing explains.
-        `only`: of these channels.
+        Of all samples together, or, if that is less, of the channels with equal weights, without those that nothing
+        explains. `only`: of these channels.
         """
         return min(self._scores(trial, only))
 
     def _scores(self, trial: Trial, only: np.ndarray | None = None) -> tuple[float, float]:
-        """Return the dB of all samples together, and of the channels as equals: the same if none is explained."""
+        """Return the dB of all samples together, and of the channels with equal weights; equal if none is explained."""
         power, error = self._powers(trial)
         floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
         if only is not None:
@@ -196,12 +196,12 @@ class Evidence:
         return together, _db(1.0, float(shares.mean()))
 
     def _powers(self, trial: Trial) -> tuple[np.ndarray, np.ndarray]:
-        """Return the variance within each channel, and the mean square of what is left."""
+        """Return the variance within each channel, and the mean square of the error."""
         y, e = self.by_channel(trial.codes, trial.places), self.by_channel(trial.left, trial.places)
         return ((y - y.mean(1, keepdims=True)) ** 2).mean(1), (e * e).mean(1)
 
     def rank(self, trials: Iterable[Trial]) -> list[Candidate]:
-        """Return all of them with their scores, best first, the declared reading among them."""
+        """Return the trials with their scores, best first, including the declared reading."""
         self.trials = list(trials)
         live = np.zeros(len(self.by_channel(self.wanted[:1])), bool)
         for trial in self.trials:
@@ -218,9 +218,9 @@ class Evidence:
         return self.trials[candidate.trial]
 
     def bent(self, candidate: Candidate) -> float:
-        """Return the share of what a candidate leaves that depends on the model's value: near 0 for noise and rounding.
+        """Return the share of a candidate's error that depends on the model's value: near 0 for noise and rounding.
 
-        Of the channels that anything explains, as what is less than a step is rounded in one way for each value.
+        Only channels that any trial explains count: values below a step are always rounded in the same way.
         """
         trial = self.trial(candidate)
         low, high = ends(trial.spec or self.spec)
@@ -237,9 +237,9 @@ class Evidence:
         return depends / max(float((left * left).sum()), 1e-300)
 
     def sides(self, one: Candidate, other: Candidate) -> float | None:
-        """Return where the data are between two candidates: 0 at `one`, 1 at `other`.
+        """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
 
-        None where the data do not decide, or where the stored values of the two cannot be compared.
+        None if the data do not decide, or if the stored values of the two cannot be compared.
         """
         a, b = self.trial(one), self.trial(other)
         everywhere = range(len(self.buffers))
@@ -274,10 +274,10 @@ class Evidence:
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
-    """Return where the truth is between two trials, given what each leaves, and whether the data decide.
+    """Return the position of the data between two trials, given the error of each, and whether the data decide.
 
-    0 at the first, 1 at the second; they decide where the difference exceeds the noise. Neighbouring values err alike:
-    8 count as one.
+    0 at the first, 1 at the second; the data decide if the difference exceeds the noise. Neighbouring values have
+    similar errors, so 8 count as one.
     """
     difference = one - other
     power = float((difference * difference).mean())
@@ -289,7 +289,7 @@ def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
 
 
 def _distinct(ranking: list[Candidate]) -> list[Candidate]:
-    """Return them without those whose fix is a better one's, or differs from it only in the strides."""
+    """Return the candidates without those whose fix is that of a better one, or differs only in the strides."""
     kept: list[Candidate] = []
     for c in ranking:
         rivals = [k for k in kept if k.cause == c.cause and c.fix is not None]
@@ -299,7 +299,7 @@ def _distinct(ranking: list[Candidate]) -> list[Candidate]:
 
 
 def _form(fix: Any) -> tuple[Any, ...] | None:
-    """Return what a corrected spec is called by: layout, shape, dtype, and its scale, or how many there are."""
+    """Return what identifies a corrected spec: layout, shape, dtype, and its scale, or how many there are."""
     if not isinstance(fix, TensorSpec):
         return None
     q = fix.quantization

@@ -1,6 +1,6 @@
-"""Every layout as it may fill a buffer of so many elements: dense, with a gap behind, or with one longer pitch.
+"""List the layouts that a buffer of a given size may have: dense, with a gap at the end, or with one longer pitch.
 
-Offsets are linear in i // b and i % b of each index i, so those of all fillings are one matrix product.
+Offsets are linear in i // b and i % b of each index i, so one matrix product computes those of all fillings.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _EACH = 1 + 2 * len(BLOCKS)  # features of one axis
 
 
 class Filling(NamedTuple):
-    """A layout in a buffer.
+    """A layout in a buffer, with its strides in elements.
 
-    Its strides in elements, for each storage dimension, and for each axis as (block, stride of i // block, stride of
+    The strides are given for each storage dimension, and for each axis as (block, stride of i // block, stride of
     i % block).
     """
 
@@ -33,11 +33,11 @@ class Filling(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _layouts(letters: str, shape: tuple[int, ...]) -> tuple[Layout, ...]:
-    """Return every axis order, plain and with one blocked axis, and what has names; axes of one index stay in front."""
+    """Return every axis order, plain and with one blocked axis, and named layouts; axes of length 1 come first."""
     named = (e.tag.format(block=e.block or 16) for e in NAMED.values() if e.tag.count("{") == 0)
     made = {}
     for tag in dict.fromkeys(itertools.chain(_tags(letters, shape), named)):
-        if tag in FASTEST_FIRST:  # a vendor's tag, which means something else
+        if tag in FASTEST_FIRST:  # a vendor's tag with another meaning
             made[tag] = Layout.plain(tag)
         elif set(filter(str.isupper, tag)) == set(letters):
             made[tag] = Layout(tag, letters)
@@ -63,7 +63,7 @@ def fillings(shape: tuple[int, ...], letters: str, size: int) -> Iterator[Fillin
         mine = [letters.index(layout.axes[dim.axis]) for dim in layout.dims]
         blocks = [(dim.block, axis) for dim, axis in zip(layout.dims, mine)]
         if any(sum(block > 1 for block, a in blocks if a == axis) > 1 for axis in mine):
-            continue  # two blocks of one axis: weights, not what an accelerator returns
+            continue  # two blocks of one axis: only weights have these, not outputs
         inner = [math.prod(block for block, a in blocks if block and a == axis) for axis in mine]
         extents = [block or -(-shape[axis] // n) for (block, axis), n in zip(blocks, inner)]
         for strides in _pitched(extents, size):
@@ -75,13 +75,13 @@ def fillings(shape: tuple[int, ...], letters: str, size: int) -> Iterator[Fillin
 
 
 def _pitched(extents: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    """Yield the strides of storage dimensions: dense, then with each pitch as long as fills the buffer."""
+    """Yield the strides of storage dimensions: dense, then with each pitch that fills the buffer."""
     natural = tuple(math.prod(extents[i + 1 :]) for i in range(len(extents)))
     total = math.prod(extents)
     if total > size:
         return
     yield natural
-    for i in range(len(extents) - 1 if total < size else 0):  # single elements are not spread
+    for i in range(len(extents) - 1 if total < size else 0):  # the innermost elements have no gaps
         pitch, rest = divmod(size, math.prod(extents[: i + 1]))
         if rest or pitch == natural[i] or extents[i] == 1:
             continue
@@ -99,7 +99,7 @@ def features(index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def weights(orders: Sequence[Filling], rank: int) -> np.ndarray:
-    """Return how many elements each feature moves in each filling."""
+    """Return the stride in elements of each feature in each filling."""
     moves = np.zeros((rank * _EACH, len(orders)))
     for k, order in enumerate(orders):
         for axis, (block, outer, inner) in enumerate(order.axes):

@@ -1,4 +1,4 @@
-"""The spec that reads flat bytes, found with one reference tensor."""
+"""Find the spec that reads flat bytes, given the tensor that they contain."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK
 from ..support import plain_array
 from .buffer_scales import along_channels
-from .buffer_search import FEW, Buffer, Hypothesis, explained, itemsize, sampled, searched
+from .buffer_search import COARSE, Buffer, Hypothesis, explained, itemsize, sampled, searched
 from .fillings import BLOCKS
 from .thresholds import LEAST, MARGIN
 
-_CHANCE = 120.0  # dB of three values that one in a thousand times the best of a thousand readings explains
-_SHIFTS = 4096  # elements behind its apparent beginning at which a tensor is looked for
+_CHANCE = 120.0  # dB of three values that the best of 1000 readings reaches by chance in one of 1000 buffers
+_SHIFTS = 4096  # elements after its apparent beginning at which a tensor is looked for
 _TRIED = (
-    f"Tried: every order of the axes, one of them in blocks of {BLOCKS[0]} to {BLOCKS[-1]} or as a vendor's name says, "
-    f"one pitch longer than needed; not two such pitches, nor anything in front of the tensor, nor half bytes, "
-    f"nor int32 where the bytes do not say so"
+    f"Tried: every order of the axes, plain, one axis in blocks of {BLOCKS[0]} to {BLOCKS[-1]}, or as a vendor names "
+    f"it, and with one pitch longer than needed. Not tried: two such pitches, data before the tensor, 4-bit elements, "
+    f"and int32 unless the array has this dtype."
 )
 
 
@@ -92,11 +92,15 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     fitting = buffer.fitting(values.size)
     if not fitting:
         raise LayoutError(
-            f"buffer of {buffer.raw.nbytes} bytes cannot hold a tensor of {values.shape} ({values.size} elements) in "
-            f"{', '.join(buffer.dtypes)}"
+            f"buffer of {buffer.raw.nbytes} bytes is too small for a tensor of {values.shape} ({values.size} elements) "
+            f"in {', '.join(buffer.dtypes)}"
         )
     if not np.isfinite(values).all() or values.max() == values.min():
-        return Identification((), None, "the reference is constant, or not finite: every order reads the same from it")
+        return Identification(
+            (),
+            None,
+            "The reference is constant or not finite, so every order looks the same. Fix: give one that varies.",
+        )
     rng = np.random.default_rng(0)
     ranking = buffer.of_its_own(searched(buffer, fitting, values, letters, rng))
     return _refined(_verdict(ranking, values.size), buffer, values, rng)
@@ -114,7 +118,7 @@ def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
 
 
 def _refined(result: Identification, buffer: Buffer, values: np.ndarray, rng: np.random.Generator) -> Identification:
-    """Return it with a scale for each channel if these explain more; without a spec if the tensor begins later."""
+    """Return the result with a scale per channel if that fits better; without a spec if the tensor begins later."""
     if result.spec is not None:
         result = _in_place(result, result.spec, buffer.read(str(result.spec.dtype)), values, rng)
     if result.spec is None or result.spec.quantization is None:
@@ -123,18 +127,18 @@ def _refined(result: Identification, buffer: Buffer, values: np.ndarray, rng: np
     if spec is result.spec:
         return result
     best = Hypothesis(spec, result.ranking[0].score)
-    return Identification((best, *result.ranking[1:]), spec, f"{result.why}; each channel has a scale of its own")
+    return Identification((best, *result.ranking[1:]), spec, f"{result.why} Each channel has a scale of its own.")
 
 
 def _in_place(
     result: Identification, spec: TensorSpec, read: np.ndarray, values: np.ndarray, rng: np.random.Generator
 ) -> Identification:
-    """Return it without a spec if that explains more from a later element on: something is in front of the tensor."""
+    """Return the result without its spec if reading from a later element fits better: other data precede the tensor."""
     given = spec.to_dict()
     spare = spec.size - TensorSpec.from_dict({k: v for k, v in given.items() if k != "size"}).size
     if not spare:
         return result
-    index = sampled(values, FEW, rng)
+    index = sampled(values, COARSE, rng)
     places = spec.offset(*index.T)[:, None] + np.arange(min(spare, _SHIFTS) + 1)
     with np.errstate(all="ignore"):
         scores = explained(read[places], values[tuple(index.T)], str(spec.dtype))
@@ -142,36 +146,39 @@ def _in_place(
     if scores[best] < scores[0] + MARGIN:
         return result
     why = (
-        f"{result.why}; from element {best} on it explains {scores[best]:.1f} dB: something lies in front of the "
-        f"tensor, give the buffer without its first {best * itemsize(str(spec.dtype))} bytes"
+        f"{result.why} But from element {best} on, it agrees to {scores[best]:.1f} dB, so other data precede the "
+        f"tensor. Fix: give the buffer without its first {best * itemsize(str(spec.dtype))} bytes."
     )
     return Identification(result.ranking, None, why)
 
 
 def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
-    """Return what a ranking amounts to.
+    """Return the result of a ranking.
 
-    A line explains s dB of `count` values by chance with probability 10 ** (-s * (count - 2) / 20), or less; a thousand
-    lines are tried.
+    By chance, a line fits `count` values to s dB with a probability of at most 10 ** (-s * (count - 2) / 20); about a
+    thousand lines are tried.
     """
     if count < 3:
-        return Identification(ranking, None, f"{count} elements lie on a line in any order; give a longer reference")
+        return Identification(ranking, None, f"{count} elements fit a line in any order. Fix: give a longer reference.")
     least = max(LEAST, _CHANCE / (count - 2))
     if not ranking or ranking[0].score < least:
-        best = f"; the best, {ranking[0].spec.describe()}, explains {ranking[0].score:.1f} dB" if ranking else ""
+        best = f" The best, {ranking[0].spec.describe()}, agrees to {ranking[0].score:.1f} dB." if ranking else ""
         if least > LEAST:
-            best += f", where {count} elements need {least:.0f} not to do so by chance"
-        return Identification(ranking, None, f"no reading explains the buffer{best}: is it of the same input? {_TRIED}")
+            best += f" With {count} elements, less than {least:.0f} dB may be chance."
+        what = f"No reading of the buffer agrees with the reference.{best}"
+        return Identification(ranking, None, f"{what} Check that both are of the same input. {_TRIED}")
     first = ranking[0]
-    text = f"{first.spec.describe()} explains {first.score:.1f} dB"
+    text = f"{first.spec.describe()} agrees with the reference to {first.score:.1f} dB"
     if len(ranking) == 1:
-        return Identification(ranking, first.spec, f"{text}; nothing else fits")
+        return Identification(ranking, first.spec, f"{text}; nothing else fits.")
     second = ranking[1]
     if first.score - second.score < MARGIN:
         return Identification(
             ranking,
             None,
-            f"{text}, {second.spec.describe()} {second.score:.1f}: too close to tell; record an input whose maps "
-            f"differ more, from left to right as from top to bottom and from channel to channel",
+            f"{text}, and {second.spec.describe()} to {second.score:.1f} dB: too close to tell. Fix: record an input "
+            f"whose maps differ more from left to right, from top to bottom and from channel to channel.",
         )
-    return Identification(ranking, first.spec, f"{text}, the next, {second.spec.describe()}, {second.score:.1f}")
+    return Identification(
+        ranking, first.spec, f"{text}; the next best, {second.spec.describe()}, to {second.score:.1f} dB."
+    )

@@ -1,4 +1,4 @@
-"""Whether a recorded input is what the recording's preprocess makes of the camera's frame, or what else makes it."""
+"""Check whether a recorded input is what the recording's preprocess makes of the camera's frame."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .input_variants import FLIPPED, PADS, How, image_channels
 from .usual_mistakes import mistakes
 from .verdict import Judgement
 
-_SAME = 1.0  # steps, root mean square: what rounding makes, and other code for the same resize
-_EXACT = 0.25  # steps: another of cv2's interpolations is this one to the pixel, and not only near it
+_SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
+_EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
@@ -35,11 +35,11 @@ class InputReport:
     fix
         The Preprocessor's arguments that make it of the frame; None if none were found, or none are needed.
     why
-        The evidence, in a sentence.
+        The evidence and how to fix it, in sentences.
     spec
         Its TensorSpec, as declared or as the model reads it.
     frames
-        The numbers of the frames that were looked at.
+        The numbers of the frames that were checked.
     """
 
     name: str
@@ -115,9 +115,9 @@ class _Pair:
     def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
         self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
         self.channels = spec.shape[spec.axes.index("C")]
-        # Integers that are not quantised are the pixels: mean and std are the compiled model's.
+        # Integers without quantization are pixels: mean and std are part of the compiled model.
         self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
-        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last: a list of changes keeps most arguments
+        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: most changes keep its arguments
 
     def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and std in a shape that is broadcast over the input."""
@@ -137,20 +137,20 @@ class _Pair:
         return made if self.spec.quantization is None else self.spec.unpack(self.spec.pack(made))
 
     def step(self, how: How) -> float:
-        """Return what cannot be distinguished, in pixel values: one, or a step of the input if that is larger."""
+        """Return the smallest difference that counts, in pixel values: one, or a larger step of the input."""
         quantization = self.spec.quantization
         scale = 0.0 if quantization is None else float(np.max(quantization.scale))
         return max(1.0, scale * float(abs(self.arithmetic(how)[1]).max()))
 
     def off(self, how: How, other: np.ndarray | None = None) -> float:
-        """Return by how many steps, root mean square, the recorded input, or another, is not what `how` makes."""
+        """Return by how many steps, root mean square, the recorded input, or `other`, differs from what `how` makes."""
         error = (self.made(how) - (self.recorded if other is None else other)) * self.arithmetic(how)[1]
         off = float(np.sqrt(np.square(error).mean(dtype=np.float64))) / self.step(how)
         return off if np.isfinite(off) else np.inf
 
 
 class _Change(NamedTuple):
-    """Arguments other than declared, in words, and whether they only resize by another formula."""
+    """Other arguments than declared, their words, and whether they only resize by another formula."""
 
     arguments: How
     words: str
@@ -158,9 +158,9 @@ class _Change(NamedTuple):
 
 
 def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgement | None:
-    """Return what is found, or None.
+    """Return the judgement of the input, or None.
 
-    If neither mean nor std is declared, any usual ones are accepted, and nothing is stated against others.
+    If neither mean nor std is declared, any usual ones are accepted, and others are not judged.
     """
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
         return _judged(pairs, how, numbers)
@@ -173,9 +173,9 @@ def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgemen
 
 
 def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> Judgement:
-    """Return whether the recorded inputs are what was declared, and if not, what they are.
+    """Return whether the recorded inputs are as declared, and if not, how they were made.
 
-    base: what was declared, with mean and std; scaled: whether those were declared, so that others are wrong.
+    base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong.
     """
 
     def off(given: How) -> float:
@@ -186,37 +186,41 @@ def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: b
 
     frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
     if declared <= _SAME:
-        return Judgement("match", None, f"It is what preprocess= makes of the frame ({frames} made anew).")
+        return Judgement(
+            "match", None, f"The recorded input is what preprocess= makes of the frame ({frames} made again)."
+        )
     changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0], scaled)]
     offs = [off(change.arguments) for change in changes]
     spread = _spread(pairs, base, changes)
     best = min(range(len(changes)), key=offs.__getitem__)
-    if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by a formula of the user's own
+    if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by another library
         best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
     off_by = f"{pixels(base, declared)} pixel values"
     if offs[best] <= max(_SAME, min(spread, declared / 2)):
         arguments, words, _ = changes[best]
-        by = f"{pixels(arguments, offs[best])} pixel values off in {frames}, and {off_by} from what was declared"
-        return Judgement("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).")
+        by = f"within {pixels(arguments, offs[best])} pixel values in {frames}; as declared, it differs by {off_by}"
+        fix = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
+        return Judgement("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).", fix)
     nearest = min(off for off, change in zip(offs, changes) if change.is_formula)
     if declared <= spread or nearest <= _SAME:
-        most = f"other interpolations by up to {pixels(base, spread)}"
-        why = "It is what preprocess= makes of the frame, but for the formula that resizes: it differs by"
+        most = f"cv2's interpolations by up to {pixels(base, spread)}"
+        why = "The recorded input is what preprocess= makes of the frame, except for the resize formula: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[max(range(len(pairs)), key=lambda i: pairs[i].off(base))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    return Judgement("preprocessing", None, f"{why} ({frames} made anew).")
+    fix = "Fix: compare the code that makes the input with preprocess=."
+    return Judgement("preprocessing", None, f"{why} ({frames} made again).", fix)
 
 
 def _spread(pairs: Sequence[_Pair], base: How, changes: Sequence[_Change]) -> float:
-    """Return by how many steps the inputs of other interpolations differ from the declared one at most."""
+    """Return by how many steps other interpolations differ from the declared one at most."""
     made = [pair.made(base) for pair in pairs]
     formulas = [change.arguments for change in changes if change.is_formula]
     return max([_SAME, *(max(pair.off(f, m) for pair, m in zip(pairs, made)) for f in formulas)])
 
 
 def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
-    """Yield what is often done instead, the commonest first; scaled: to mean and std, too."""
+    """Yield usual mistakes, the commonest first; scaled: also of mean and std."""
     color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
     mean, std = (np.ravel(values) for values in pair.arithmetic(how))
     swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}

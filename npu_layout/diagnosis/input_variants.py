@@ -1,4 +1,4 @@
-"""What may have been done to a frame other than what was declared, as the inputs that the model would then have had."""
+"""Make a model's input in other ways than declared: other colours, scales, layouts and fits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..layouts import Layout
 from ..recordings import FRAME, normalisation
 from .usual_mistakes import mistakes
 
-_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std may be what no model has
+_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std are applied afterwards
 PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
-_NEAR = 1e-3  # that values may be outside a range and still be of it
-_AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of what varies: what differs by less is the same input
+_NEAR = 1e-3  # values so far outside a range still belong to it
+_AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
 
 How = dict[str, Any]
 
@@ -27,7 +27,7 @@ How = dict[str, Any]
 class Variant(NamedTuple):
     """Another way to make an input.
 
-    As an id that is the same for every frame, in words, as the Preprocessor's arguments, and the input of the model.
+    An id that is the same for every frame, words, the Preprocessor's arguments, and the input of the model.
     """
 
     id: tuple[Any, ...]
@@ -37,7 +37,7 @@ class Variant(NamedTuple):
 
 
 def image_channels(shape: tuple[int, ...]) -> int | None:
-    """Return the axis of an image input's channels; None if the shape is of no image."""
+    """Return the axis of an image input's channels; None if the shape is not an image's."""
     if len(shape) != 4 or min(shape) < 1:
         return None
     return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
@@ -50,7 +50,7 @@ def variants(
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs.
-    Nothing for inputs that are no images.
+    Yields nothing for inputs that are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
@@ -75,7 +75,7 @@ class _Input(NamedTuple):
 
 
 def _alike(a: _Input, b: _Input, share: float) -> bool:
-    """Whether two inputs differ by no more than a share of how much one of them varies: 0.02 is std 255 for 256."""
+    """Whether two inputs differ by less than a share of `b`'s deviation; std 255 for 256 is within 0.02."""
     most = (share * b.deviation) ** 2
     return all(float(((u - v) ** 2).mean()) <= most for u, v in ((a.means, b.means), (a.x, b.x)))
 
@@ -104,7 +104,7 @@ class _Image:
         return np.asarray((pixels - self.along(self.mean)) / self.along(self.std))
 
     def declared(self, mean: np.ndarray, std: np.ndarray) -> How:
-        """Return mean and std as arguments; none if the declared ones are not known."""
+        """Return mean and std as arguments; {} if the declared ones are not known."""
         return {"mean": _plain(mean), "std": _plain(std)} if self.known else {}
 
     @property
@@ -119,7 +119,7 @@ class _Image:
 
 
 def _affine(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the declared (mean, std); if none is, that which has the range of `x`; None if that is no usual one."""
+    """Return the declared (mean, std); without one, the usual one with the range of `x`; None if there is none."""
     declared = normalisation(meta, channels)
     if {"mean", "std"} & set(meta.get("preprocess") or {}):
         return declared
@@ -138,7 +138,7 @@ def _plain(values: np.ndarray) -> list[float]:
 def _every(image: _Image, frame: np.ndarray | None, limits: tuple[float, float]) -> Iterator[Variant]:
     yield from _recolored(image)
     yield from _rescaled(image, limits)
-    yield from _relaid(image)
+    yield from _misread(image)
     if frame is not None:
         yield from _refitted(image, frame)
 
@@ -157,7 +157,7 @@ def _recolored(image: _Image) -> Iterator[Variant]:
 
 
 def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
-    """Yield another mean and std; also saturated, as an integer accelerator has the range that it was calibrated on."""
+    """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated."""
     ranges = {"the recorded inputs": limits}
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
@@ -172,17 +172,17 @@ def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
         fix = {**image.base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
         yield Variant(("scale", mistake.id), mistake.text, fix, made)
         for what, (low, high) in ranges.items():
-            text = f"{mistake.text}, cut to the range of {what}"
+            text = f"{mistake.text}, clamped to the range of {what}"
             yield Variant(("scale", mistake.id, what), text, fix, np.clip(made, low, high))
 
 
-def _relaid(image: _Image) -> Iterator[Variant]:
+def _misread(image: _Image) -> Iterator[Variant]:
     """Yield the bytes of one layout read as those of the other, before or after mean and std."""
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
         fix = {**image.how, "target": TensorSpec(shape, Layout(wrong), image.dtype, axes=letters)}
-        text = f"{wrong} bytes taken as {meant}"
+        text = f"{wrong} bytes read as {meant}"
         shuffled = image.normalised(misread.unpack(written.pack(image.pixels)))
         yield Variant(("layout", wrong, "before"), text, fix, shuffled)
         shuffled = misread.unpack(written.pack(image.x))
@@ -190,7 +190,7 @@ def _relaid(image: _Image) -> Iterator[Variant]:
 
 
 def _refitted(image: _Image, frame: np.ndarray) -> Iterator[Variant]:
-    """Yield the camera's frame fitted in the ways that were not declared."""
+    """Yield the camera's frame resized in ways that were not declared."""
     asked = {k: v for k, v in image.how.items() if k in _ARGUMENTS}
     target = TensorSpec(image.x.shape, Layout.plain(image.letters), "float32")
     for what, how in _ways(asked):

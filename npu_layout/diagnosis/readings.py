@@ -1,4 +1,4 @@
-"""How the buffer may have been stored: as declared, in another layout, in another dtype."""
+"""Try ways in which the buffer may be stored: as declared, in another layout, in another dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .scales import called, fitted, quantizations, requantised, words
 from .thresholds import MARGIN
 
 _READINGS = 16  # of identify's best
-_FRAMES = 2  # in which they are looked for
+_FRAMES = 2  # in which readings are looked for
 _MOST_AXES = 5
 
 
@@ -28,7 +28,7 @@ class _Located(NamedTuple):
     offsets: np.ndarray
 
     def inside(self, wider: _Located) -> bool:
-        """Whether it reads integers that are a part of the elements of `wider`: their high bytes look like them."""
+        """Whether it reads parts of the integers of `wider`, whose high bytes look like narrower integers."""
         mine, theirs = self.spec.stored, wider.spec.stored
         if mine.kind not in "iu" or mine.itemsize >= theirs.itemsize:
             return False
@@ -57,7 +57,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
         trial = _reading(evidence, one.spec, in_place)
         if trial is None:
             continue
-        # One that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
+        # A reading that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
         score = evidence.score(trial)
         rivals = [least for offsets, least in kept if np.array_equal(offsets, one.offsets)]
         if in_place and evidence.steps:
@@ -68,7 +68,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
 
 
 def _identified(evidence: Evidence) -> list[_Located]:
-    """Return what `identify` finds, without what reads the same elements in the same dtype."""
+    """Return what `identify` finds, each way to read the same elements once."""
     found: list[_Located] = []
     variances = [float(finite(reference).var()) for reference in evidence.references]
     for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
@@ -93,7 +93,7 @@ def _located(evidence: Evidence, spec: TensorSpec) -> _Located:
 def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | None:
     """Return what the elements of `found` explain: with the declared quantization, unless another explains much more.
 
-    `in_place`: whether they are the declared ones in another dtype.
+    `in_place`: whether these are the declared elements in another dtype.
     """
     given = evidence.spec
     bare = requantised(found, None, given.name)

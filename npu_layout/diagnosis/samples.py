@@ -1,4 +1,4 @@
-"""Values of a tensor at sampled places, the same in every frame: as they are stored, and as the model has them."""
+"""Sample tensors at the same places in every frame: the stored values, and the model's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..engines import axes_in_model
 from ..support import finite
 
 _SAMPLES = 8192  # places in each frame, shared by the channels
-_FEWEST = 32  # places of each channel, where it has so many
+_FEWEST = 32  # places of each channel, if it has so many
 
 Matrix = np.ndarray
 
@@ -20,7 +20,7 @@ Matrix = np.ndarray
 class Samples:
     """Places in a tensor of the model's `shape`, the same in each frame.
 
-    Half of them are far from the mean of their channel in some frame; every channel has as many.
+    Half of them are far from the mean of their channel in some frame; every channel has the same number.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Samples:
         self.index = tuple(np.asarray(i) for i in index)
 
     def of(self, tensor: np.ndarray, order: np.ndarray | None = None) -> Matrix:
-        """Return the values of a tensor, float64 (places,). `order`: which of its channels stands for each."""
+        """Return the values of a tensor, float64 (places,). `order`: which of its channels is read for each."""
         index = list(self.index)
         if order is not None:
             assert self.channel_axis is not None
@@ -85,12 +85,12 @@ def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
     if spec.element.nibbles:
         return unpack_nibbles(flat, spec.element, spec.size)
     if spec.element.buffer != spec.element.unpacked and spec.element.unpacked.kind == "f" and flat.dtype.kind == "u":
-        return (flat.astype(np.uint32) << 16).view(np.float32)
+        return TensorSpec((len(flat),), "N", spec.dtype).unpack(flat)
     return flat
 
 
 def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
-    """Return the stored values that `spec` finds at the samples, float64 (places,)."""
+    """Return the stored values that `spec` reads at the samples, float64 (places,)."""
     return finite(elements[spec.offset(*samples.placed(spec))]).astype(np.float64)
 
 

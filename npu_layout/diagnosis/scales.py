@@ -1,4 +1,4 @@
-"""The scale and the zero point that fit an output's stored values best, for all channels or for each."""
+"""Find the scale and the zero point that fit an output's stored values best, for all channels or for each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .evidence import Evidence, Trial
 from .samples import Matrix, ends, predicted
 from .thresholds import ENOUGH, MARGIN, ROUNDING
 
-_SPREAD = 0.15  # of the channels' scales (rms of their logarithms), for them to be scales of their own
-_EDGE = 0.02  # of the range: values that near to its ends are saturated, noise and all
+_SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
+_EDGE = 0.02  # of the range: values so near its ends count as saturated
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 
 
@@ -27,7 +27,7 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
         return
     slope, offset = line(evidence.wanted, evidence.codes, np.ones(evidence.codes.shape, bool))
     if slope > 0:
-        text = f"values are {slope:.6g} times the model's, plus {offset:.6g}: never dequantised?"
+        text = f"each value is {slope:.6g} times the model's, plus {offset:.6g} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
         yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec)
 
@@ -85,7 +85,7 @@ def _through(x: np.ndarray, off: np.ndarray) -> float | None:
 
 
 class _Fit(NamedTuple):
-    """What scales are fitted to, and the cause that they stand for."""
+    """The values that scales are fitted to, and the cause that these scales are a trial of."""
 
     evidence: Evidence
     spec: TensorSpec
@@ -177,5 +177,5 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
 
 
 def _clear(slope: float, x: np.ndarray) -> bool:
-    """Whether a channel's values show a slope: enough of them, that vary by more than rounding."""
+    """Whether a channel has a slope: enough values that vary by more than rounding."""
     return bool(slope > 0 and x.size >= ENOUGH // 2 and slope * slope * x.var() >= 4 * ROUNDING)

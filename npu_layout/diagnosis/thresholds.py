@@ -1,8 +1,8 @@
-"""The figures that decide when a cause is named, shared by everything that judges one."""
+"""Define the thresholds that decide when a cause is named."""
 
 from __future__ import annotations
 
-LEAST = 4.0  # dB that a cause has to explain
-MARGIN = 3.0  # dB by which it has to be better than every other one
+LEAST = 4.0  # dB that a cause has to explain at least
+MARGIN = 3.0  # dB by which a cause has to be better than every other one
 ENOUGH = 16  # samples of a channel
 ROUNDING = 1 / 12  # variance of rounding to whole steps, in steps squared

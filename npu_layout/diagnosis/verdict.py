@@ -1,4 +1,4 @@
-"""The verdict on one output: what its candidates, its figures and its parts amount to."""
+"""Decide the verdict on one output from its candidates, its figures and its parts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
 
-_FINE, _CLEAR = 20.0, 10.0  # dB: read as declared and explained so well, a scale is wrong only by so much more
-_MOST = 8.0  # dB: read as declared, and explained for the most part
-_BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that depends on the value
+_FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
+_MOST = 8.0  # dB: as declared, most of the output is explained
+_BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
-_BEATEN = 0.25  # of the way from the best candidate to another, where the data are clearly on the side of the best
+_BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
-# Causes of which a reader of the output need not know, unless the data are on their side.
+# Causes that do not matter to somebody who reads the output, unless the data are on their side.
 _OF_INPUT = ("preprocessing", "wrong_input")
 
 
@@ -31,7 +31,7 @@ class Judgement(NamedTuple):
     verdict, fix
         As in OutputReport.
     evidence, advice, notes
-        What was found, what to do, and what else is to be known: each one sentence or more, or none.
+        What was found, what to do, and what else to know: each zero or more sentences.
     names_cause
         Whether the evidence is about a cause.
     """
@@ -58,20 +58,20 @@ class Judgement(NamedTuple):
 
 
 def diagnose(
-    evidence: Evidence, situation: Situation, held: bool, comparison: Comparison | None
+    evidence: Evidence, situation: Situation, met: bool, comparison: Comparison | None
 ) -> tuple[list[Candidate], Judgement]:
     """Return all candidates, best first, and the judgement of an output.
 
-    held: whether the tolerances hold; comparison: the figures, None if the shapes differ.
+    met: whether all tolerances are met; comparison: the figures, None if the shapes differ.
     """
     ranking = evidence.rank(every(evidence, situation))
-    return ranking, judge(evidence, ranking, held, comparison)
+    return ranking, judge(evidence, ranking, met, comparison)
 
 
-def judge(evidence: Evidence, ranking: Sequence[Candidate], held: bool, comparison: Comparison | None) -> Judgement:
-    """Return the judgement of an output of which all candidates are known, best first."""
+def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: Comparison | None) -> Judgement:
+    """Return the judgement of an output, given all its candidates, best first."""
     unexplained = [] if comparison is None else comparison.parts.unexplained()
-    judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), held)
+    judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), met)
     if comparison is None:
         return judgement
     whole, odd, values = comparison.whole, comparison.non_finite, comparison.values
@@ -82,8 +82,8 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], held: bool, comparis
         judgement = judgement.noted(wording.left_out(both, values))
     if comparison.parts.frozen:
         if judgement.fix is None:
-            return Judgement("mismatch", None, f"{wording.frozen(whole)}: {wording.FROZEN}")
-        return judgement.noted(f"{wording.frozen(whole)}.")
+            return Judgement("mismatch", None, wording.frozen(whole), wording.FROZEN)
+        return judgement.noted(wording.frozen(whole))
     if judgement.names_cause:
         return judgement
     if odd:
@@ -97,7 +97,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], held: bool, comparis
 def _by_parts(
     judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
 ) -> Judgement:
-    """Return the judgement of an output without a cause, after its labels, channels, rows and frames."""
+    """Return the judgement of an output without a cause, checked for labels, channels, rows and frames."""
     saturated = comparison.saturated / comparison.values
     if saturated >= _SATURATED:
         judgement = judgement.noted(wording.saturated(saturated))
@@ -116,7 +116,7 @@ def _by_parts(
 
 
 def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[Part]) -> list[Candidate]:
-    """Return them without the scales that gain only in channels of which they explain nothing either."""
+    """Return the candidates without scales that gain only in channels of which they explain nothing either."""
     lost = [p.at for p in unexplained if p.axis is not None and p.axis == evidence.channel_axis]
     if not lost:
         return list(ranking)
@@ -135,8 +135,8 @@ def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Seq
     return [c for c in ranking if possible(c)]
 
 
-def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], held: bool) -> Judgement:
-    """Return what the candidates amount to."""
+def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> Judgement:
+    """Return the judgement by the candidates only."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
     strong = [c for c in ranking if _accuses(c, score)]
@@ -147,17 +147,17 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], held: bool) -> 
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
     model, device = _varies(evidence)
     if not (model and device):
-        verdict = "mismatch" if model or not held else "ambiguous"
-        return Judgement(verdict, None, wording.flat(model, device, evidence.steps, held), wording.FLAT)
+        verdict = "mismatch" if model or not met else "ambiguous"
+        return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
     doubt = next((c for c in others if _in_doubt(c, score)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
-    as_declared, next_best = wording.as_declared(score, held), wording.next_best(others)
-    if not held:
-        return Judgement("mismatch", None, f"{as_declared}. No other cause explains it: {next_best}.")
+    as_declared, next_best = wording.as_declared(score, met), wording.next_best(others)
+    if not met:
+        return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
     if score >= LEAST:
-        return Judgement("match", None, f"{as_declared}. Of other causes, {next_best}.")
-    return Judgement("ambiguous", None, f"{as_declared}, {wording.MEANS_ALONE}", f"{wording.VARY_MORE}; {next_best}.")
+        return Judgement("match", None, f"{as_declared} {next_best}")
+    return Judgement("ambiguous", None, f"{as_declared} {wording.MEANS_ONLY} {next_best}", wording.VARY_MORE)
 
 
 def _accuses(c: Candidate, declared: float) -> bool:
@@ -166,14 +166,14 @@ def _accuses(c: Candidate, declared: float) -> bool:
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:
-    """Whether a scale may gain so much because a network's rounding errors are biased: few values do not decide."""
+    """Whether a scale may gain so much because a network's rounding errors are biased, if there are few values."""
     return declared >= _MOST and gain < _CLEAR and evidence.values < 2 * ENOUGH
 
 
 def _in_doubt(c: Candidate, declared: float) -> bool:
     """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
 
-    What the input was does not matter to one who reads the output, unless the data are on its side.
+    Another input does not matter to somebody who reads the output, unless the data are on its side.
     """
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
         return False
@@ -185,18 +185,23 @@ def _in_doubt(c: Candidate, declared: float) -> bool:
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
     best = strong[0]
-    text = wording.explains(best, declared)
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
-        return Judgement("mismatch", None, f"{text}, {wording.BENT}", names_cause=True)
+        return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
     rival = next((c for c in strong[1:] if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
-        text = f"{text}, and {rival.text} {rival.score:.1f}: too close to tell."
-        return Judgement("ambiguous", None, text, record, names_cause=True)
+        return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
     if not evidence.enough or small:
-        return Judgement("ambiguous", None, f"{text}. {wording.too_little(evidence)}", names_cause=True)
-    return Judgement(best.cause, best.fix, f"{text}.", wording.ADVICE[best.cause](best), names_cause=True)
+        text = wording.explains(best, declared, proven=False)
+        return Judgement("ambiguous", None, f"{text} {wording.too_little(evidence)}", names_cause=True)
+    return Judgement(
+        best.cause,
+        best.fix,
+        wording.explains(best, declared),
+        wording.ADVICE[best.cause](best),
+        names_cause=True,
+    )
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

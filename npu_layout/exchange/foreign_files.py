@@ -17,12 +17,12 @@ from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..layouts import Layout
 from ..recordings import Frame, Recording, RunsOnDisk, checked_specs
-from ..support import told_of
+from ..support import errors_named
 
 
 def existing(path: Any) -> Path:
     """Return `path`; RecordingError if there is neither a file nor a folder."""
-    with told_of(path):
+    with errors_named(path):
         found = Path(path)
         if not found.exists():
             raise RecordingError(f"{found}: expected a file or a folder, got nothing")
@@ -39,7 +39,7 @@ def read_bytes(file: Path, folder: Path, where: str = "", expected: tuple[int, s
 
     where: how messages begin, if not with the file; expected: the only size accepted, and what has that size.
     """
-    with told_of(where or file):
+    with errors_named(where or file):
         if not file.is_file():
             raise RecordingError(f"expected a file, got {'another kind' if file.exists() else 'nothing'}")
         if folder.resolve() not in file.resolve().parents:
@@ -93,7 +93,7 @@ def imported(
     known = dict(given)
     for name, array in first.outputs.items():
         if name not in given:
-            with told_of(f"{where(0)}: output {name!r}"):
+            with errors_named(f"{where(0)}: output {name!r}"):
                 known[name] = plain_spec(array, name)
 
     def same(i: int) -> Frame:

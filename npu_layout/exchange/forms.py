@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, new_folder
-from ..support import PathLike, told_of
+from ..support import PathLike, errors_named
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -179,7 +179,7 @@ def _form(name: str) -> str:
 
 
 def _recognised(path: Path) -> str:
-    with told_of(path):
+    with errors_named(path):
         found = [name for name, form in FORMS.items() if form.recognises(path)]
     if len(found) == 1:
         return found[0]

@@ -18,7 +18,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
-from ..support import PathLike, told_of
+from ..support import PathLike, errors_named
 from .foreign_files import existing, home_of, imported, read_bytes
 
 _SET = re.compile(r"test_data_set_([0-9]+)")
@@ -45,7 +45,7 @@ def load_onnx(
     _onnx()
     folder = existing(path)
     sets, beside = _data_sets(folder)
-    with told_of(folder):
+    with errors_named(folder):
         models = sorted(beside.glob("*.onnx")) if model is None else [existing(model)]
         names = model_names(models[0]) if len(models) == 1 else None
 
@@ -53,7 +53,7 @@ def load_onnx(
         given = None, None
         return Frame(*(_side(sets[i], kind, listed) for kind, listed in zip(_KINDS, names or given)))
 
-    with told_of(folder):
+    with errors_named(folder):
         return imported(len(sets), read, lambda i: str(sets[i]), specs, {"source": {"form": "onnx"}})
 
 
@@ -72,7 +72,7 @@ def model_names(model: PathLike) -> Names:
     read.
     """
     onnx, file = _onnx(), existing(model)
-    with told_of(file):
+    with errors_named(file):
         proto = onnx.ModelProto()
         proto.ParseFromString(read_bytes(file, home_of(file)))
         initializers = {tensor.name for tensor in proto.graph.initializer}
@@ -87,7 +87,7 @@ def model_names(model: PathLike) -> Names:
 
 def _data_sets(folder: Path) -> tuple[list[Path], Path]:
     """Return the data sets in order, and the folder where a model may be."""
-    with told_of(folder):
+    with errors_named(folder):
         if (folder / "output_0.pb").exists():
             return [folder], folder.resolve().parent
         numbers = {int(m[1]): p for p in folder.iterdir() if (m := _SET.fullmatch(p.name)) and p.is_dir()}
@@ -100,7 +100,7 @@ def _data_sets(folder: Path) -> tuple[list[Path], Path]:
 
 
 def _side(folder: Path, kind: str, listed: list[str] | None) -> Arrays:
-    with told_of(folder):
+    with errors_named(folder):
         files = [p.name for p in folder.iterdir() if re.fullmatch(rf"{kind}_[0-9]+\.pb", p.name)]
     side: Arrays = {}
     for i in range(len(files)):
@@ -121,7 +121,7 @@ def _side(folder: Path, kind: str, listed: list[str] | None) -> Arrays:
 
 def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
     onnx, content = _onnx(), read_bytes(file, folder)
-    with told_of(file):
+    with errors_named(file):
         proto = onnx.TensorProto()
         proto.ParseFromString(content)
         if proto.data_location != onnx.TensorProto.DEFAULT or len(proto.external_data):

@@ -24,7 +24,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
-from ..support import PathLike, npy_bytes, parse_npy, told_of
+from ..support import PathLike, errors_named, npy_bytes, parse_npy
 from .foreign_files import existing, home_of, imported, read_json
 from .raw import SPEC
 
@@ -89,7 +89,7 @@ def load_polygraphy(
         given = {} if feed is None else _arrays(feed.encoded(i), f"{feed.where(i)}: input")
         return Frame(given, _arrays(outputs.encoded(i), f"{outputs.where(i)}: output"))
 
-    with told_of(folder):
+    with errors_named(folder):
         return imported(outputs.length, read, outputs.where, specs, {"source": {"form": "polygraphy"}})
 
 
@@ -99,7 +99,7 @@ def _numbered(folder: Path) -> bool:
 
 def _parts(folder: Path) -> list[Path]:
     """Return the files and folders in it that can contain iterations."""
-    with told_of(folder):
+    with errors_named(folder):
         found = [p for p in folder.iterdir() if p.suffix == ".json" or (p.is_dir() and _numbered(p))]
         return sorted(path for path in found if path.name not in _NOT_HERE)
 
@@ -135,7 +135,7 @@ def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, lis
         if not all(isinstance(feed, dict) for feed in found):
             raise RecordingError(f"{file}: expected RunResults or a list of {{name: array}}")
         return False, found
-    with told_of(file):
+    with errors_named(file):
         if content[_KIND] != "RunResults":
             raise RecordingError(f"{file}: {_KIND} is {content[_KIND]!r}, expected RunResults")
         runs = [(name, iterations) for name, iterations in content["lst"]]
@@ -153,12 +153,12 @@ def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, lis
 
 
 def _arrays(encoded: Any, where: str) -> Arrays:
-    with told_of(where):
+    with errors_named(where):
         return {name: _array(value, f"{where} {name!r}") for name, value in encoded.items()}
 
 
 def _array(encoded: Any, where: str) -> np.ndarray:
-    with told_of(where):
+    with errors_named(where):
         if not isinstance(encoded, dict) or _KIND not in encoded:
             raise RecordingError(f"{where}: expected an array with a field {_KIND}, as newer versions write it")
         if encoded[_KIND] in ("LazyArray", "LazyNumpyArray"):

@@ -39,7 +39,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, RecordingError
 from ..layouts import Layout
 from ..recordings import Frame, Recording, RunsOnDisk, checked_specs
-from ..support import PathLike, npy_bytes, parse_npy, told_of
+from ..support import PathLike, errors_named, npy_bytes, parse_npy
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
 SPEC = "spec.json"
@@ -106,7 +106,7 @@ def load_raw(
     meta = words.get("meta", {})
     if not isinstance(meta, dict):
         raise RecordingError(f"{where}: meta: expected an object, got {meta!r}")
-    with told_of(where):
+    with errors_named(where):
         return Recording(known, RunsOnDisk(len(frames), read, called, known), meta)
 
 
@@ -131,7 +131,7 @@ def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, 
     dumps = {}
     for name, entry in words.items():
         what = f"{kind} {name!r}"
-        with told_of(f"{where}: {what}"):
+        with errors_named(f"{where}: {what}"):
             if not isinstance(entry, dict):
                 raise RecordingError(f"{where}: {what}: expected {{...}}, got {entry!r}")
             buffer = kind == "output" or name in specs or not set(entry) <= _PLAIN
@@ -203,7 +203,7 @@ def _read(folder: Path, dump: _Dump, run: str) -> np.ndarray:
     npy, where = file.suffix == ".npy", f"{file}: {dump.what}"
     size = None if npy or spec is None else (spec.nbytes, f"{spec.describe()}{spec.storage.padding_words()}")
     content: Any = read_bytes(file, folder, where, size)
-    with told_of(where):
+    with errors_named(where):
         if npy:
             content = parse_npy(content, where)
             if spec is None:

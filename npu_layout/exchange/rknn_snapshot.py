@@ -27,7 +27,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Recording
-from ..support import PathLike, parse_npy, told_of
+from ..support import PathLike, errors_named, parse_npy
 from .foreign_files import existing, imported, read_bytes
 from .onnx_data import model_names
 
@@ -72,7 +72,7 @@ def load_rknn(
         given = {name: _layer(folder, "golden", files, name) for name in inputs}
         return Frame(given, _outputs(folder, side, files, outputs))
 
-    with told_of(folder):
+    with errors_named(folder):
         return imported(1, read, lambda _: str(folder), specs, {"source": {"form": "rknn", "side": side}})
 
 
@@ -101,7 +101,7 @@ def _layer(folder: Path, side: str, files: Mapping[str, str], name: str) -> np.n
 
 def _lines(file: Path, folder: Path) -> list[str]:
     content = read_bytes(file, folder)
-    with told_of(file):
+    with errors_named(file):
         return content.decode("utf-8").split("\n")
 
 

@@ -1,4 +1,4 @@
-"""What a person reads of a validation: text, JSON, a page with pictures, JUnit.
+"""The results of a validation for people and tools: text, JSON, a page with pictures, JUnit.
 
 Imports diagnosis, comparison, engines, buffers, layouts, kernels (their name) and support.
 """

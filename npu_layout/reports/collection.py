@@ -1,4 +1,4 @@
-"""The reports of many recordings, as one object."""
+"""Collect the reports of many recordings in one object."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .report import Report
 
 
 class Reports(Mapping[str, Union[Report, str]]):
-    """What `validate_many` found: ``{path: Report}``, in order.
+    """The result of `validate_many`: ``{path: Report}``, in order.
 
-    If a recording could not be judged, a text stands in place of its Report. True if there is at least one report and
+    If a recording could not be judged, its value is the reason as text. True if there is at least one report and
     every one matches.
 
     Parameters
@@ -51,7 +51,7 @@ class Reports(Mapping[str, Union[Report, str]]):
         return f"<Reports {summary_line(self)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dict: of each path what a Report's to_dict returns, or ``{"error": text}``."""
+        """Return a JSON-ready dict: for each path the Report's to_dict, or ``{"error": text}``."""
         return {
             "match": bool(self),
             "counts": self.counts,

@@ -1,4 +1,4 @@
-"""The contact sheet: one buffer read in the ways that explain it best, beside the model's own output."""
+"""Make the contact sheet: one buffer read in the ways that explain it best, beside the model's output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in 
 
 
 class Tile(NamedTuple):
-    """What one candidate reads: `tensor` in the model's order of axes; `mark`: the class of its frame."""
+    """The tensor that one candidate reads, in the model's order of axes; `mark`: the CSS class of its frame."""
 
     title: str
     text: str
@@ -33,13 +33,13 @@ def contact_sheet(o: Any) -> Html:
     """Return the sheet of an OutputReport that has an exhibit."""
     reference = o.exhibit.reference
     sheet = Sheet(reference, o.channel_axis)
-    tiles = [Tile("The model", "as onnxruntime runs it: what the device should return", reference), *tiles_of(o)]
+    tiles = [Tile("The model", "run by onnxruntime: what the device should return", reference), *tiles_of(o)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict not in _OF_READING and o.exhibit.answers:
         title, hint = (
-            "what the model returns, and what the device",
-            "The device returns what the model returns for its real input. ",
+            "what the model and the device return",
+            "The device returns what the model returns for the input that the device really had. ",
         )
     if sheet.scale is None:
         ends = ("its least value in the model", "its greatest")
@@ -59,7 +59,7 @@ def contact_sheet(o: Any) -> Html:
 def _figure(tile: Tile, sheet: Sheet) -> Html:
     image = sheet.picture(tile.tensor)
     shown = (
-        el("p", f"Its shape is {tile.tensor.shape}: not to be compared.", class_="quiet")
+        el("p", f"Its shape is {tile.tensor.shape}, so it cannot be compared.", class_="quiet")
         if image is None
         else picture(image, f"{sheet.text}. {tile.title}, {tile.text}", tile.mark)
     )
@@ -88,14 +88,14 @@ def _declared(o: Any, c: Candidate | None) -> Tile:
 
 
 def _form(spec: TensorSpec, quantization: Quantization | None) -> Any:
-    """Return what a reading that explains nothing is shown once for, whatever its strides are."""
+    """Return what identifies a reading that explains nothing; its strides do not matter."""
     return spec.layout, spec.shape, spec.dtype, quantization
 
 
 def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
     """Yield the other candidates, each with the spec to read the buffer by; None if it is about inputs.
 
-    The type and the scale of what explains nothing mean nothing: it is read by the declared ones.
+    A candidate that explains nothing is read with the declared dtype and scale.
     """
     for c in o.ranking:
         if o.verdict not in _OF_READING and c.trial in o.exhibit.answers:
@@ -106,7 +106,7 @@ def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
 
 
 def _as_declared(c: Candidate, spec: TensorSpec) -> bool:
-    """Whether its picture is the declared one, or that in another shade."""
+    """Whether its picture is the declared one, perhaps in another shade."""
     return (c.spec == spec and c.order is None) or (c.cause == "quantization" and abs(c.gain) < MARGIN)
 
 
@@ -127,12 +127,12 @@ def _mark(o: Any, c: Candidate) -> str | None:
 
 
 def _answered(o: Any, c: Candidate) -> Tile:
-    """Return the tile of what the model would have returned."""
+    """Return the tile of the model's output for another input."""
     return Tile(f"The model's answer: {decibels(c.score)}", c.text, o.exhibit.answers[c.trial], _mark(o, c))
 
 
 def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:
-    """Return the tile of what `spec` reads, which is the candidate's or nearly so."""
+    """Return the tile of what `spec` reads; it is the candidate's, or close to it."""
     mark = _mark(o, c)
     what = "The fix" if mark else spoken(c.cause).capitalize()
     tensor = read(spec, c.order, o.exhibit.buffer)

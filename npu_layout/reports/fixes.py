@@ -1,4 +1,4 @@
-"""What fixes an output, as Python that can be pasted."""
+"""Write the fix of an output as Python that can be pasted, and as a line of text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> 
     """
     make = _CODE.get(verdict)
     return None if fix is None or make is None else make(fix, spec, channel_axis)
+
+
+def line(verdict: str, fix: Any) -> str:
+    """Return the fix as a line of text.
+
+    >>> line("wrong_input", -1)
+    "outputs' frame minus inputs' frame is -1"
+    """
+    return _LINE.get(verdict, "{!r}").format(fix)
+
+
+_LINE: Mapping[str, str] = {
+    "channel_order": "channels {!r}",
+    "output_order": "rename {!r}",
+    "wrong_input": "outputs' frame minus inputs' frame is {!r}",
+}
 
 
 def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Reports as JUnit's XML, which every build server reads: a test case for each output and input that was judged."""
+"""Write reports as JUnit XML for build servers: a test case for each output and input that was judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 from ..support import whole
 from .collection import Reports
 
-_UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 has no way to say
+# Characters that XML 1.0 cannot contain.
+_UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) -> None:

@@ -1,4 +1,4 @@
-"""HTML whose every text is escaped, and a document that needs nothing from elsewhere."""
+"""Build HTML in which all text is escaped, and documents that load nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-# What HTML cannot hold: controls other than tab and line ends, lone surrogates, non-characters.
+# What HTML cannot contain: controls other than tab and line ends, lone surrogates, non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _VOID = {"img", "meta"}
 

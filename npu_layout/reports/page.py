@@ -1,7 +1,6 @@
-"""The report's page: the verdict first, then for each output its evidence, in figures and in pictures.
+"""Make the page of a report: the verdict first, then the evidence for each output, in figures and pictures.
 
-It shows a Report and its OutputReports, whose module imports this one: it reads their attributes and knows nothing else
-of them.
+Reports are duck-typed here, because their module imports this one.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from .tables import decibels, number, spoken, table
 
 # verdict: (class of its colours, its sign, what it means)
 WORDS = {
-    "match": ("good", "\u2713", "Read as declared, the outputs are the model's."),
+    "match": ("good", "\u2713", "As declared, the outputs are the model's."),
     "layout": ("bad", "\u2717", "The buffer is stored in another layout or type than declared."),
-    "quantization": ("bad", "\u2717", "The stored numbers mean something else than declared: scale, zero point, sign."),
-    "channel_order": ("bad", "\u2717", "The channels come in another order than the model's."),
+    "quantization": ("bad", "\u2717", "The stored numbers do not have the declared scale, zero point or sign."),
+    "channel_order": ("bad", "\u2717", "The channels are in another order than the model's."),
     "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
     "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
-    "wrong_input": ("bad", "\u2717", "The outputs answer other frames than those they are paired with."),
-    "ambiguous": ("open", "?", "The recording does not show what is right."),
+    "wrong_input": ("bad", "\u2717", "The outputs belong to other frames than those that they are paired with."),
+    "ambiguous": ("open", "?", "The recording does not decide what is right."),
     "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),
 }
 
@@ -39,13 +38,13 @@ WORDS = {
 def page(report: Any, made_by: str) -> str:
     """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
     kind, sign, meaning = WORDS[report.verdict]
-    outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), _called(report.model)
+    outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
     wrong = [o.name for o in outputs if o.verdict != "match"]
     banner = el(
         "header",
         el(
             "div",
-            el("p", f"npu_layout: is {model} read right?", class_="over"),
+            el("p", f"npu_layout: validation against {model}", class_="over"),
             el("h1", _sign(sign), el("span", f"Verdict: {spoken(report.verdict)}")),
             el("p", meaning if outputs else "Nothing was compared."),
             el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
@@ -59,8 +58,8 @@ def page(report: Any, made_by: str) -> str:
     sections = [*map(_input, inputs), *(_output(i, output) for i, output in enumerate(outputs))]
     body = el("main", about, _contents(outputs) if len(outputs) > 1 else None, *sections)
     footer = (
-        "SNR: the model's power against that of the difference. What an explanation explains: the variance within the "
-        "channels against what it leaves of it. 10 dB are a factor of 10."
+        "SNR: the power of the model's output over the power of the error. SNR within the channels: the same without "
+        "the channels' means. 10 dB more are a tenth of the error's power."
     )
     return document(f"{spoken(report.verdict)}: {model}", banner, body, el("footer", footer))
 
@@ -73,11 +72,6 @@ def write(path: str | os.PathLike[str], text: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NpuLayoutError(f"the report cannot be written to {os.fspath(path)!r}: {reason}") from None
-
-
-def _called(model: str) -> str:
-    """Return what an engine calls its model: a path, if there is one."""
-    return model.removeprefix("model ") if model != "model" else "the model"
 
 
 def _sign(sign: str) -> Html:
@@ -93,9 +87,9 @@ def _about(report: Any, model: str, made_by: str) -> Html:
     meta = {k: v for k, v in report.meta.items() if v not in (None, "", {}, [])}
     now = datetime.now(timezone.utc)
     facts = {
-        "Model": el("code", model),
+        "Compared with": el("code", model),
         "Frames compared": report.frames,
-        "Inputs were made with": _arguments(meta.pop("preprocess", None)),
+        "Preprocessing of the inputs": _arguments(meta.pop("preprocess", None)),
         "Note of the recording": meta.pop("note", None),
         "Report made": el("time", f"{now:%Y-%m-%d %H:%M} UTC", datetime=f"{now:%Y-%m-%dT%H:%MZ}"),
         "Written by": made_by,
@@ -191,13 +185,13 @@ def _maps(o: Any) -> Iterator[Html]:
     drawn, low, high = histogram(o.exhibit.device_samples, o.exhibit.reference_samples)
     keys = [el("span", el("i", class_="key reference"), "model")]
     if o.exhibit.device_samples.size:
-        keys.append(el("span", el("i", class_="key line"), "device, read as declared"))
+        keys.append(el("span", el("i", class_="key line"), "device, as declared"))
     yield el(
         "section",
         el("h3", "Histograms of both sides"),
         _quiet(
-            "How often values occur, on a log scale, in samples of all frames. The same values in other places are a "
-            "matter of order; other values, one of scale or of the input."
+            "How often values occur, on a log scale, in samples of all frames. If both sides agree here, an error is "
+            "one of order; if not, one of scale or of the input."
         ),
         drawn,
         _ends(number(low), number(high)),

@@ -1,4 +1,4 @@
-"""Pictures of tensors and of figures for the report's page: PNG in data URIs, and SVG."""
+"""Draw tensors and figures for the report's page: PNG in data URIs, and SVG."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _enlarged(image: np.ndarray, down: int, right: int) -> np.ndarray:
 
 
 class Sheet:
-    """How every reading of one output is shown, chosen by the model's own values.
+    """How every reading of one output is drawn, chosen by the model's values.
 
     Maps: the four channels that vary most. Else a matrix, channels by positions (wider than tall, and of a long one the
     part that varies most); of a vector, a strip.
@@ -70,7 +70,7 @@ class Sheet:
     scale
         The ends of the colour scale, or None if each channel has its own.
     strips
-        Whether a picture is long and low: best put one under another.
+        Whether pictures are long and low, and are best put below each other.
     """
 
     def __init__(self, reference: np.ndarray, channel_axis: int | None) -> None:
@@ -90,7 +90,7 @@ class Sheet:
         """Return uint8 (H,W,4) BGRA, each value a rectangle of pixels; None if the tensor has none of the places."""
         if tensor.ndim != self._rank:
             return None
-        shown = self._taken(tensor) if self.strips else self._chosen(tensor)
+        shown = self._window_of(tensor) if self.strips else self._chosen(tensor)
         if not shown.size:
             return None
         return self._strip(shown) if self.strips else self._mosaic(shown)
@@ -106,7 +106,7 @@ class Sheet:
         which = ", ".join(map(str, self.channels))
         many = len(self.channels) > 1
         self.text = f"Channel{'s' if many else ''} {which}" + (
-            f", in this order row by row: the ones that vary most of {len(planes)}" if len(planes) > _SHOWN else ""
+            f", in this order row by row: the most varying of {len(planes)}" if len(planes) > _SHOWN else ""
         )
         if self._step > 1:
             self.text += f"; one of every {self._step} rows and columns"
@@ -154,7 +154,7 @@ class Sheet:
             self.text += f"; {down} go down, {across} across"
         return np.asarray(x[self._part])
 
-    def _taken(self, tensor: np.ndarray) -> np.ndarray:
+    def _window_of(self, tensor: np.ndarray) -> np.ndarray:
         return np.asarray(by_channel(tensor, self._axis)[self._part])
 
     def _strip(self, x: np.ndarray) -> np.ndarray:
@@ -210,7 +210,7 @@ def bars(values: Sequence[float], marked: int) -> Html:
 
 
 def histogram(device: np.ndarray, reference: np.ndarray) -> tuple[Html, float, float]:
-    """Return (drawing, lowest, highest value): how often values occur on either side, in the same bins, in logs."""
+    """Return (drawing, lowest, highest value) of both sides' log histograms in the same bins."""
     sides = [np.asarray(x, np.float64).ravel() for x in (device, reference)]
     sides = [x[np.isfinite(x)] for x in sides]
     every = np.concatenate(sides)

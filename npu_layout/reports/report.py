@@ -1,4 +1,4 @@
-"""What validate found, as an object, as text, as JSON and as a page."""
+"""Define the reports of `validate`: objects that are also text, JSON and a page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
 from ..support import __version__
-from . import page
-from .tables import exact
+from . import fixes, page
+from .tables import exact, tolerance
 
 VERDICTS = (
     "match",
@@ -34,7 +34,7 @@ VERDICTS = (
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What the pictures are made of.
+    """The data of a page's pictures.
 
     One frame's buffer and the model's output (in the model's order), samples of both sides from all kept frames (real
     values), and the mean squared error at each place of the last two axes. `answers`: what the model returns for that
@@ -52,7 +52,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class OutputReport:
-    """What `validate` finds out about one output.
+    """The result of `validate` for one output.
 
     Attributes
     ----------
@@ -81,13 +81,13 @@ class OutputReport:
     dead
         Channels that vary in the model's output by less than half a quantisation step, which the device cannot show.
     tolerances
-        {name: (asked, found, held)} of those that were asked for.
+        {name: (asked, found, whether it is met)} of the tolerances that were given.
     passing
-        {name: value} of each tolerance that would just have passed.
+        {name: the value that would just pass}, for each tolerance.
     ranking
         Candidate explanations, best first, with their scores in dB.
     exhibit
-        What the page's pictures are made of, or None.
+        The data of the page's pictures, or None.
     """
 
     name: str
@@ -111,13 +111,13 @@ class OutputReport:
 
     @property
     def title(self) -> str:
-        """What tables call it, among inputs."""
+        """Its name in tables of outputs and inputs."""
         return self.name
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
         if self.fix is not None:
-            lines.append(f"  fix: {self.fix!r}")
+            lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
             f = self.figures
             parts = [f"SNR {f.snr_db:.1f} dB", f"cosine {f.cosine:.7f}"]
@@ -131,11 +131,13 @@ class OutputReport:
             worst = self.channels[self.worst_channel]
             lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
         if self.dead:
-            lines.append(f"  {_channel_words(self.dead)} less than half a step: the device cannot show them")
-        for name, (asked, found, held) in self.tolerances.items():
-            lines.append(f"  {name}: asked {asked:g}, found {found:.6g}: {'held' if held else 'NOT held'}")
+            lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
+        for name, (asked, found, met) in self.tolerances.items():
+            found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
+            lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
         if self.passing:
-            lines.append("  would pass: " + ", ".join(f"{k}={exact(v)}" for k, v in self.passing.items()))
+            passing = ", ".join(f"{k}={exact(v)}" for k, v in self.passing.items())
+            lines.append(f"  tolerances that would pass: {passing}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,9 +184,9 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """What `validate` found.
+    """The result of `validate`.
 
-    True if every output matches, no recorded input is another than declared, and there was something to compare.
+    True if every output matches, every checked input is as declared, and there was something to compare.
 
     Attributes
     ----------
@@ -193,7 +195,7 @@ class Report:
     frames
         How many frames were compared.
     model, note
-        The model as it was given, and what else is to be known: outputs that were not recorded, nothing compared.
+        The model as messages call it, and what else to know: outputs that were not recorded, nothing compared.
     meta
         The recording's.
     inputs
@@ -218,10 +220,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One word for all: match, or the first other verdict.
-
-        Of the outputs in the recording's order, then of the inputs.
-        """
+        """One word for all: match, or the first other verdict, of the outputs in their order, then of the inputs."""
         if not self.frames or not self.outputs:
             return "mismatch"
         return next((found.verdict for found in self.findings if not found), "match")

@@ -1,4 +1,4 @@
-"""Tables of one output's figures, candidate explanations and channels, for the report's page.
+"""Make the tables of a report's page: an output's figures, candidate explanations and channels.
 
 An output is an OutputReport, whose module imports this one.
 """
@@ -18,7 +18,7 @@ _NONE = "\u2013"
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: int = 99, kind: str = "") -> Html:
-    """Return a table. The first cell of a row is its heading; from column `numbers` on they are set to the right."""
+    """Return a table. The first cell of a row is its heading; columns from `numbers` on are right-aligned."""
     right = ["right" if i >= numbers else None for i in range(len(head))]
     top = el("tr", *(el("th", h, scope="col", class_=c) for h, c in zip(head, right)))
     body = [
@@ -31,7 +31,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numb
 
 
 def figures(o: Any) -> Html:
-    """Return the figures over all channels, the tolerances that were asked for, and those that would just pass."""
+    """Return the figures over all channels, the tolerances that were given, and those that would just pass."""
     f = o.figures
     if f is None:
         return el("section", el("h3", "Figures"), el("p", "Nothing could be compared."))
@@ -47,11 +47,11 @@ def figures(o: Any) -> Html:
         rows.append(["Argmax agrees", f"{100 * f.argmax_agreement:.2f} %", _NONE])
     rows.append(["Range of the model", _range(f.low, f.high), _NONE])
     rows.append(["Range of the device", _range(f.device_low, f.device_high), _NONE])
-    caption = f"Read as declared: {f.values:,} values of all frames and channels"
+    caption = f"As declared: {f.values:,} values of all frames and channels"
     return el(
         "section",
         el("h3", "Figures"),
-        table(caption, ["Figure", "Found", "Asked for"], rows, kind="figures"),
+        table(caption, ["Figure", "Found", "Tolerance"], rows, kind="figures"),
         _dead(o.dead),
         _passing(o),
     )
@@ -60,12 +60,24 @@ def figures(o: Any) -> Html:
 def _asked(o: Any, name: str) -> Html | str:
     if name not in o.tolerances:
         return _NONE
-    asked, _, held = o.tolerances[name]
-    least = "at least" if name.startswith("min") else "at most"
+    asked, _, met = o.tolerances[name]
     return join(
-        f"{least} {asked:g}: ",
-        el("b", "\u2713 held" if held else "\u2717 not held", class_="good" if held else "bad"),
+        f"{_bound(name)} {asked:g}: ",
+        el("b", "\u2713 met" if met else "\u2717 not met", class_="good" if met else "bad"),
     )
+
+
+def tolerance(name: str, asked: float) -> str:
+    """Return a tolerance in words.
+
+    >>> tolerance("min_snr_db", 10)
+    'min_snr_db: at least 10'
+    """
+    return f"{name}: {_bound(name)} {asked:g}"
+
+
+def _bound(name: str) -> str:
+    return "at least" if name.startswith("min") else "at most"
 
 
 def _passing(o: Any) -> Html | None:
@@ -90,7 +102,7 @@ def _dead(channels: Sequence[int]) -> Html | None:
     if not channels:
         return None
     text = f"Dead channels ({len(channels)}): {listed(channels, 40)}. The model's values vary there by less than half "
-    return el("p", text + "a quantisation step, so that the device cannot show it.", class_="alarm")
+    return el("p", text + "a quantisation step, which the device cannot show.", class_="alarm")
 
 
 def explanations(o: Any) -> Html | None:
@@ -105,15 +117,16 @@ def explanations(o: Any) -> Html | None:
         bar = el("span", class_="meter", style=width) if width else None
         rows.append(["as declared" if e.cause == "match" else spoken(e.cause), e.text, join(decibels(e.score), bar)])
     caption = (
-        f"What each explains of what varies within the channels, {len(rows)} of {len(o.ranking)}. A cause is named "
-        f"from {LEAST:g} dB on, where it is {MARGIN:g} dB better than the declared reading and every other cause."
+        f"How well device and model agree with each explanation (SNR within the channels); {len(rows)} of "
+        f"{len(o.ranking)} are shown. A cause is named if it reaches {LEAST:g} dB and is {MARGIN:g} dB better than the "
+        f"declared reading and every other cause."
     )
-    head = ["Cause", "Explanation", "Explains"]
+    head = ["Cause", "Explanation", "Agreement"]
     return el("section", el("h3", "Explanations"), table(caption, head, rows, kind="ranking"))
 
 
 def channels(o: Any) -> Html | None:
-    """Return the table of the channels, worst first; those that do not vary in the model last."""
+    """Return the table of the channels, worst first; channels that do not vary in the model come last."""
     if len(o.channels) < 2:
         return None
     order = sorted(range(len(o.channels)), key=lambda c: (not _varies(o.channels[c]), o.channels[c].snr_db))
@@ -125,7 +138,7 @@ def channels(o: Any) -> Html | None:
     if len(rows) > _ROWS:
         left = f"The next {len(rows) - _ROWS} of {len(order)} channels"
         rest = el("details", el("summary", left), table(left, head, rows[_ROWS:], 1, "channels"))
-    first = table("Worst first, read as declared", head, rows[:_ROWS], 1, "channels")
+    first = table("Worst first, as declared", head, rows[:_ROWS], 1, "channels")
     return el("section", el("h3", f"The {len(o.channels)} channels"), first, rest)
 
 
@@ -151,7 +164,7 @@ def _range(low: float, high: float) -> str:
 
 
 def decibels(value: float) -> str:
-    """Return dB in words, with the unit; the ends of the scale as what they mean."""
+    """Return dB with the unit; words at the ends of the scale."""
     if abs(value) >= MOST_DB:
         return "equal" if value > 0 else "no signal"
     return f"{round(value, 1) + 0.0:.1f} dB"

@@ -7,7 +7,7 @@ from . import interpreter  # noqa: F401  (first: nothing else may load if it ref
 from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
 from .files import PathLike, whole, whole_folder
 from .late_names import late
-from .npy import npy_bytes, parse_npy, parsed, told_of
+from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
 from .version import __version__
 
@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "array_of",
     "counted",
+    "errors_named",
     "finite",
     "late",
     "npy_bytes",
@@ -24,7 +25,6 @@ __all__ = [
     "per_channel",
     "plain_array",
     "real_numbers",
-    "told_of",
     "track",
     "whole",
     "whole_folder",

@@ -33,7 +33,7 @@ def parse_npy(content: bytes, where: object) -> np.ndarray:
 
     RecordingError on objects, records, text, complex numbers, and a header that does not fit the bytes behind it.
     """
-    with told_of(where):
+    with errors_named(where):
         shape, columns_first, dtype, start = parsed(content, _header)
         if dtype.newbyteorder("=").name not in _NUMBERS:
             raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
@@ -70,7 +70,7 @@ def parsed(content: bytes, read: Callable[[io.BytesIO], Parsed]) -> Parsed:
 
 
 @contextmanager
-def told_of(where: object) -> Iterator[None]:
+def errors_named(where: object) -> Iterator[None]:
     """Turn whatever a parser raises on damaged bytes into a RecordingError that begins with `where`."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""The pass over a recording: the model runs on every frame, outputs are compared, some frames are kept."""
+"""Run the model on every frame of a recording, compare the outputs, and keep some frames for the diagnosis."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..support import track
 from .pairing import Output, Pairing
 from .tolerances import stepped
 
-_KEPT = 32  # frames that causes are looked for in, at most
+_KEPT = 32  # frames in which causes are looked for, at most
 _MEMORY = 256 << 20  # bytes that they may use
 _RUN = 4  # of them in a row, so that a shift can be seen
 
 
 class Kept(NamedTuple):
-    """A frame of the recording that causes are looked for in.
+    """A frame of the recording in which causes are looked for.
 
     Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, and the
     model's outputs by the model's.
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
 
 def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[Kept]]:
-    """Run the model on every frame of a recording that has some, and return its outputs compared, and what is kept."""
+    """Return the compared outputs of a recording and the kept frames; the recording has at least one frame."""
     count, feeds = len(recording.frames), Feeds(engine, recording)
     pairing: Pairing | None = None
     kept: list[Kept] = []
@@ -43,7 +43,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
         inputs = feeds(frame, i)
         references = engine.infer(inputs)
-        buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # its spec may be another one now
+        buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # the spec may have changed since
         if pairing is None:
             pairing = Pairing(recording, references)
             arrays = (*frame.inputs.values(), *frame.outputs.values(), *references.values())
@@ -84,7 +84,7 @@ def add(output: Output, number: int, buffer: Any, reference: np.ndarray) -> None
 
 
 def _comparison(output: Output, reference: np.ndarray) -> Comparison:
-    """Return one with the output's steps, and with the ends of what can be stored."""
+    """Return a Comparison with the output's steps, and the ends of what can be stored."""
     spec, channels = output.spec, output.channel_axis
     if not stepped(spec):
         return Comparison(channels)

@@ -1,4 +1,4 @@
-"""Whether a recording agrees with the model, and if not, why and how that is fixed."""
+"""Validate a recording against its model: whether they agree, and if not, why and how to fix it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .pairing import Output
 from .reruns import rerun
 from .tolerances import Tolerance
 
-_SHOWN = 3  # of the model's answers to other inputs, in the report
+_SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the report counts what is NaN or infinite
@@ -66,8 +66,8 @@ def validate(
     -------
     A Report, true if every output matches, and an input that was recorded with the camera's frame is what
     ``meta["preprocess"]`` makes of it; see OutputReport and InputReport for verdicts and fixes. An output's "match"
-    means that reading it as declared is the best explanation of its values, that none other is as good, that it
-    explains every channel, row, column and frame, and that the tolerances hold.
+    means that the declared reading explains its values best, that no other one is as good, that it explains every
+    channel, row, column and frame, and that the tolerances are met.
 
     Every frame is read once, and memory does not grow with their number; causes are looked for in up to 32 of them.
     If only rounding is left, the model runs once a frame; else up to six run again with inputs made in other ways.
@@ -137,28 +137,28 @@ def _situation(
 
 
 class _Examined(NamedTuple):
-    """An output, and what was found; without evidence if nothing could be compared."""
+    """An output with its judgement; without evidence if nothing could be compared."""
 
     output: Output
     judgement: Judgement
     evidence: Evidence | None = None
     ranking: Sequence[Candidate] = ()
-    held: Mapping[str, tuple[float, float, bool]] = {}
-    rows: Sequence[int] = ()  # of the kept frames that the model ran on again
+    met: Mapping[str, tuple[float, float, bool]] = {}
+    rows: Sequence[int] = ()  # of the kept frames on which the model ran again
 
 
 def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
     comparison = output.comparison
-    held = tolerances.held(output.name, asked, None if comparison is None else comparison.whole)
-    ranking, judgement = diagnose(evidence, situation, all(ok for _, _, ok in held.values()), comparison)
+    met = tolerances.met(output.name, asked, None if comparison is None else comparison.whole)
+    ranking, judgement = diagnose(evidence, situation, all(ok for _, _, ok in met.values()), comparison)
     rows = sorted({row for remade in situation.remade for row in remade.answers})
-    return _Examined(output, judgement, evidence, ranking, held, rows)
+    return _Examined(output, judgement, evidence, ranking, met, rows)
 
 
 def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
-    """Return them with the whole exchange as the fix of every output that takes part in one.
+    """Return the outputs, each exchanged one with the whole exchange as its fix.
 
-    With none if another name has the same tensor, so that one of the two was never recorded.
+    Without a fix if another name has the same tensor, because one of the two was never recorded.
     """
     names = {e.output.name: e.judgement.fix for e in examined if e.judgement.verdict == "output_order"}
     content = {e.output.name: names.get(e.output.name, e.output.model.name) for e in examined}
@@ -191,12 +191,12 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
         name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.channel_axis, figures, channels,
-        worst, dead, examined.held, tolerances.passing(figures), ranking, exhibit,
+        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
     )  # fmt: skip
 
 
 def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
-    """Return the kept frame whose reference varies most, of those that the model ran on again."""
+    """Return the exhibit of the kept frame whose reference varies most, of those on which the model ran again."""
     at = max(examined.rows or range(len(kept)), key=lambda i: float(finite(evidence.references[i]).var()))
     answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)
     shown = dict(islice(((trial, answer) for trial, answer in answers if answer is not None), _SHOWN))

@@ -1,4 +1,4 @@
-"""validate over trees of recordings: here, in processes, or wherever an executor sends it."""
+"""Validate trees of recordings: in this process, in others, or wherever an executor sends the work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tolerances import Tolerance
 
 Model = Union[str, bytes]
 
-_AT_ONCE = 256  # jobs that an executor has: enough for a cluster, not too many for constant memory
+_AT_ONCE = 256  # jobs given to an executor: enough for a cluster, few enough for constant memory
 
 
 def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
@@ -74,8 +74,8 @@ def validate_many(
     paths
         Folders of recordings, and folders in which there are some at any depth (see find_recordings).
     model
-        Path or bytes of the ONNX model. If the work is done elsewhere, the paths of recordings and model have to be
-        good there, too; bytes travel with every job.
+        Path or bytes of the ONNX model. If the work is done elsewhere, the paths of recordings and model have to
+        exist there too; bytes are sent with every job.
     executor
         Any concurrent.futures.Executor; also Dask's ``Client.get_executor()``. It is left running. What it loses with
         a worker runs once more at the end, by itself.
@@ -90,8 +90,8 @@ def validate_many(
     Returns
     -------
     Reports. A recording that cannot be judged, because it is damaged or does not fit the model, has the error's text.
-    So has one whose worker died: each of `workers` is a pool of its own, and only what it was at is lost. An executor
-    that breaks as a whole (ProcessPoolExecutor) loses everything that was under way; the texts state it.
+    So has one whose worker died: each of `workers` is a pool of its own, and only its current recording is lost. An
+    executor that breaks as a whole (ProcessPoolExecutor) loses everything that was running; the texts report it.
 
     Raises
     ------
@@ -145,13 +145,13 @@ class Job(NamedTuple):
 
 
 def judge(job: Job) -> Report | str:
-    """Return the Report of one recording, or why there is none: what a worker does."""
+    """Return the Report of one recording, or why there is none; workers call this."""
     try:
         engine = _engine(job.model, _stamp(job.model), job.threads)
         report = validate(Recording.load(job.path), engine, progress=False, **dict(job.tolerances))
     except NpuLayoutError as error:
         return str(error)
-    except Exception as error:  # even a defect of ours costs no other recording its verdict
+    except Exception as error:  # a defect of the library must not cost other recordings their verdicts
         return f"{type(error).__name__}: {error}"
     if job.pictures:
         return report
@@ -177,7 +177,7 @@ Judged = Generator["tuple[str, Report | str]", None, None]
 def _sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int) -> Judged:
     """Yield (path, result) of every job, as they come.
 
-    What was lost runs once more, by itself: an executor may report a worker's death for everything that waited for it.
+    Lost jobs run once more, one at a time: an executor may report a worker's death for all jobs that waited for it.
     """
     lost: list[Job] = []
     for job, result in _under_way(executor, run, jobs, at_once):
@@ -206,7 +206,7 @@ def _under_way(
             try:
                 running[executor.submit(run, job)] = job
             except (BrokenExecutor, RuntimeError) as error:
-                yield job, f"no verdict: the executor takes no more work ({error})"
+                yield job, f"no verdict: the executor accepts no more work ({error})"
     finally:
         for future in running:
             future.cancel()
@@ -217,8 +217,8 @@ def _result(future: Future[Report | str]) -> Report | str | Exception:
         return future.result()
     except BrokenExecutor as error:
         return (
-            f"no verdict: a worker of the executor died, and with it all that was under way ({error}); "
-            f"validate_many(workers=...) finds the recording that it died of"
+            f"no verdict: a worker of the executor died, and all running jobs were lost ({error}). "
+            f"Fix: validate_many(workers=...) finds the recording that causes it."
         )
     except Exception as error:  # whatever the executor raises for a worker that died
         return error

@@ -1,4 +1,4 @@
-"""Each recorded output with the model's output that it is compared with, resolved once."""
+"""Pair each recorded output with the model's output that it is compared with."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Pairing:
                 output.silent = _two_shapes(output.shape, reference.shape, number)
 
     def comparable(self, references: References) -> dict[str, np.ndarray]:
-        """Return them without the outputs that nothing can be compared with."""
+        """Return the references without those with which nothing can be compared."""
         return {name: reference for name, reference in references.items() if not self._model[name].silent}
 
     @property
@@ -86,8 +86,8 @@ def _output(name: str, recorded: TensorSpec, model: ModelOutput, reference: np.n
 def channels_of(spec: TensorSpec, reference: np.ndarray) -> int | None:
     """Return the channels' axis of the model's output.
 
-    If the spec of an output of the model's shape calls another axis C than the model does, that one; else C, or the
-    last one if its places have scales of their own.
+    If a spec of the model's shape names another axis C than the model does, that one; else C, or the last axis if its
+    indices have scales of their own.
     """
     spec, letters = completed(spec, reference.shape), Layout.of_rank(reference.ndim).axes
     order = order_in_model(spec, reference.shape)
@@ -105,9 +105,9 @@ def _model_output(name: str, shape: Shape) -> ModelOutput:
     if 0 not in shape:
         return ModelOutput(name, shape)
     why = f"The model's output has no values, its shape is {shape}: nothing was compared."
-    return ModelOutput(name, shape, f"{why} Record frames that give it some.")
+    return ModelOutput(name, shape, f"{why} Fix: record frames for which it has some.")
 
 
 def _two_shapes(first: Shape, shape: Shape, number: int) -> str:
     why = f"The model's output has shape {first} in frame 0 and {shape} in frame {number}: nothing was compared."
-    return f"{why} Record an output of one shape, such as what goes into NonMaxSuppression."
+    return f"{why} Fix: record an output with a constant shape, such as the input of NonMaxSuppression."

@@ -1,4 +1,4 @@
-"""Worker processes, each a pool of its own: one that dies loses what it was at, and nothing else."""
+"""Run worker processes, each a pool of its own: one that dies loses only its current job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import NpuLayoutError
 
 
 class ProcessDied(Exception):
-    """The process that was at a call is no more; the text is how it ended."""
+    """The process died during a call; the text is how it ended."""
 
 
 class Processes:
@@ -20,12 +20,12 @@ class Processes:
     Parameters
     ----------
     function
-        What is called there, with one argument; both, and its result, have to pickle, and it may not raise.
+        The function that the processes call, with one argument. It must not raise, and all of these are pickled.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
-        self._context = multiprocessing.get_context("spawn")  # a fork would copy locks of threads that it leaves behind
+        self._context = multiprocessing.get_context("spawn")  # a fork copies locks of threads, but not the threads
         self._own = threading.local()
         self._lock = threading.Lock()
         self._all: list[Any] = []
@@ -84,8 +84,8 @@ def _death(exitcode: int | None) -> str:
 
 
 def _serve(pipe: Any) -> None:
-    """Work until the other end is closed, or its owner is no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its owner's, who ends it
+    """Work until the other end is closed, or its owner has died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the owner, which ends this process
     while True:
         try:
             function, argument = pipe.recv()

@@ -1,4 +1,4 @@
-"""The model run again on inputs made in other ways than declared."""
+"""Run the model again on inputs made in other ways than declared."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..recordings import Recording
 from ..support import track
 from .comparing import Kept
 
-_RERUN = 6  # frames for the model's answers to inputs made in other ways
+_RERUN = 6  # frames whose inputs are made in other ways
 
 Answers = dict[str, list[Remade]]
 
 
 def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept], progress: bool | None) -> Answers:
-    """Return {model's output: what it is for each other way to make an input}.
+    """Return {model's output: its tensors for each other way to make an input}.
 
-    Without tensors of another shape than what the recorded input gives, and without ways that have one in fewer than
+    Tensors of another shape than for the recorded input are left out, and so are ways that have a tensor in fewer than
     half of the frames.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
@@ -48,7 +48,7 @@ def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
-    """With the target, if there is one, in the dtype of the recorded input."""
+    """Return the fix; its target, if there is one, has the dtype of the recorded input."""
     if spec is None or "target" not in fix:
         return fix
     target = fix["target"]

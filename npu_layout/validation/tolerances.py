@@ -1,4 +1,4 @@
-"""What is asked of an output's figures, and whether it holds."""
+"""Check an output's figures against tolerances."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..errors import NpuLayoutError
 from ..recordings import Recording
 
 Tolerance = Union[None, float, Mapping[str, float]]
-_DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # what holds for outputs that a tolerance does not name
+_DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
 
 
 def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
-    """Raise NpuLayoutError if a tolerance is no finite number, or not for an output that it names."""
+    """Raise NpuLayoutError if a tolerance is not a finite number, or names an output that does not have it."""
     for what, given in asked.items():
         values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
         for name, value in values.items():
@@ -42,8 +42,8 @@ def stepped(spec: TensorSpec | None) -> bool:
     return spec is not None and spec.element.unpacked.kind in "iu"
 
 
-def held(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
-    """Return {tolerance: (asked, found, held)}; what cannot be measured does not hold."""
+def met(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[str, tuple[float, float, bool]]:
+    """Return {tolerance: (asked, found, whether it is met)}; what cannot be measured is not met."""
     found = _found(f)
     kept = {}
     for what, given in asked.items():
@@ -64,7 +64,7 @@ def _found(f: Figures | None) -> dict[str, float]:
 
 
 def passing(f: Figures | None) -> dict[str, float]:
-    """Return {tolerance: value that just passes}, rounded to 6 digits towards the side that passes."""
+    """Return {tolerance: the value that just passes}, rounded to 6 digits towards the side that passes."""
     return {k: _rounded(v, ROUND_FLOOR if k.startswith("min") else ROUND_CEILING) for k, v in _found(f).items()}
 
 

@@ -29,7 +29,7 @@ def test_a_softmax_along_the_last_axis_is_named() -> None:
         frames.append(({"x": x}, {"y": np.exp(x) / np.exp(x).sum(2, keepdims=True)}))
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 60, 20))).outputs["y"]
     assert output.verdict == "mismatch" and output.channel_axis == 1
-    assert output.why.startswith("A softmax more than the model has, along axis 2 explains"), output.why
+    assert output.why.startswith("The device's model ends in another way: an extra softmax, along axis 2. "), output.why
 
 
 def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
@@ -41,7 +41,7 @@ def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
         frames.append(({"x": x}, {"y": (1 / (1 + np.exp(-x)) + rng.normal(0, 0.02, x.shape)).astype(np.float32)}))
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
     assert output.verdict == "mismatch", output.why
-    assert output.why.startswith("A sigmoid more than the model has explains"), output.why
+    assert output.why.startswith("The device's model ends in another way: an extra sigmoid. "), output.why
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -50,10 +50,12 @@ def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
     values = [(1 / (1 + np.exp(-a["maps"]))).astype(np.float32) for a in board.answers]
     spec = spec_as(board, dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
     output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
-    assert output.verdict == "mismatch" and output.why.startswith("A sigmoid more than the model has explains")
+    assert output.verdict == "mismatch" and output.why.startswith(
+        "The device's model ends in another way: an extra sigmoid. "
+    )
     cubes = [np.cbrt(a["maps"]).astype(np.float32) for a in board.answers]
     output = board.verdict(board.recording(spec, [{"maps": spec.pack(v / 4)} for v in cubes]))
-    assert output.verdict == "mismatch" and "what that leaves depends on the value" in output.why, output.why
+    assert output.verdict == "mismatch" and "the rest of the error depends on the value" in output.why, output.why
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -97,10 +99,12 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Pat
     assert healthy.verdict == "match" and healthy.channel_axis == (2 if last else 1)
     for change in (lambda y: rng.random(y.shape), lambda y: 0 * y):
         output = verdict(change)
-        assert output.verdict == "mismatch" and "are explained by nothing" in output.why
-    for change, text in ((lambda y: 1 / (1 + np.exp(-y)), "more"), (lambda y: np.log(y / (1 - y)), "less")):
+        assert output.verdict == "mismatch" and "do not follow the model" in output.why
+    for change, text in ((lambda y: 1 / (1 + np.exp(-y)), "an extra"), (lambda y: np.log(y / (1 - y)), "a missing")):
         output = verdict(change)
-        named = f"A sigmoid {text} than the model has, in 15 of 19 channels (4, 5, 6, 7, 8, 9, ...) explains"
+        named = (
+            f"The device's model ends in another way: {text} sigmoid, in 15 of 19 channels (4, 5, 6, 7, 8, 9, ...). "
+        )
         assert output.verdict == "mismatch" and output.why.startswith(named), output.why
     output = verdict(lambda y: np.roll(y, 1, 2))
     assert output.verdict == "channel_order" and output.fix == (0, 1, 2, 3, *range(5, 19), 4)

@@ -117,9 +117,9 @@ def test_few_values_fit_by_chance() -> None:
     for count in (2, 3, 4, 8, 16) * 10:
         found = nl.identify(rng.integers(-128, 128, 4 * count, np.int8), rng.standard_normal((1, count)))
         assert found.spec is None, found.why
-    assert "16 elements need 9 not to do so by chance" in found.why
+    assert "With 16 elements, less than 9 dB may be chance." in found.why
     two = nl.identify(np.float32([1, 2]), np.float64([[3, 7]]))
-    assert two.spec is None and two.why == "2 elements lie on a line in any order; give a longer reference"
+    assert two.spec is None and two.why == "2 elements fit a line in any order. Fix: give a longer reference."
     answer = rng.standard_normal((1, 10))
     spec = nl.TensorSpec(answer.shape, "NC16c", "int8", quantization=nl.Quantization(0.02))
     assert nl.identify(spec.pack(answer), answer).spec is not None
@@ -128,7 +128,7 @@ def test_few_values_fit_by_chance() -> None:
 def test_refusals() -> None:
     reference = blobs(SHAPE)
     for flat, given, arguments, says in (
-        (bytes(100), reference, {}, "cannot hold"),
+        (bytes(100), reference, {}, "is too small for a tensor"),
         (reference, np.array(["a"]), {}, "expected numbers"),
         (reference, reference[0, 0, 0, 0], {}, "a letter for each axis"),
         (reference, reference, {"axes": "NCH"}, "a letter for each axis"),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.cli.console import say_reports
+from npu_layout.cli.console import show_reports
 from npu_layout.diagnosis.input_check import recorded_inputs
 from npu_layout.pytest_plugin import assert_matches
 from npu_layout.reports.junit import write_junit
@@ -70,10 +70,10 @@ WRONG = {
     "stretch": (by(resize="stretch"), {"resize": "stretch"}, "resize='stretch'"),
     "crop": (by(resize="crop"), {"resize": "crop"}, "resize='crop'"),
     "nothing": (by(mean=0, std=1), {"mean": [0.0] * 3, "std": [1.0] * 3}, "mean=0, std=1 (mean and std forgotten)"),
-    "255 alone": (by(mean=0, std=255), {"std": [255.0] * 3}, "mean=0, std=255 (mean and std forgotten, divided"),
+    "255 alone": (by(mean=0, std=255), {"std": [255.0] * 3}, "mean=0, std=255 (mean and std forgotten, but divided"),
     "to -1": (by(mean=127.5, std=127.5), {"mean": [127.5] * 3, "std": [127.5] * 3}, "mean=127.5, std=127.5"),
-    "units": (scaled(M / 255, S / 255), {}, "(mean and std for 0 to 1 on pixels of 0 to 255)"),
-    "before": (scaled(M * 255, S * 255), {}, "(divided by 255 before mean and std, which are for 0 to 255)"),
+    "units": (scaled(M / 255, S / 255), {}, "(mean and std for 0 to 1 applied to pixels of 0 to 255)"),
+    "before": (scaled(M * 255, S * 255), {}, "(divided by 255 before mean and std for 0 to 255 are applied)"),
     "twice": (scaled(M + M * S, S * S), {}, "(mean and std applied twice)"),
     "no mean": (by(mean=0), {"mean": [0.0] * 3}, "(mean forgotten)"),
     "no std": (by(std=1), {"std": [1.0] * 3}, "(std forgotten)"),
@@ -134,9 +134,9 @@ def test_another_code_for_the_same() -> None:
     assert exact and "formula" not in exact.why, str(exact)
     assert judged(own(lambda frame: np.rint(floats(frame))))
     other = judged(own(smooth))
-    assert other and "but for the formula that resizes: it differs by 8." in other.why, str(other)
+    assert other and "except for the resize formula: it differs by 8." in other.why, str(other)
     wrong = judged(own(lambda frame: smooth(frame)[..., ::-1]))
-    assert wrong.fix == {**HOW, "color": "BGR"} and "it is what color='BGR' makes (8." in wrong.why, str(wrong)
+    assert wrong.fix == {**HOW, "color": "BGR"} and "it is what color='BGR' makes (within 8." in wrong.why, str(wrong)
 
 
 def test_what_no_single_change_explains() -> None:
@@ -215,7 +215,7 @@ def test_the_report_is_false_and_says_so_everywhere(
     failure = suite.find("testcase[@name='input image']/failure")
     assert [suite.get(k) for k in ("tests", "failures", "errors")] == ["2", "1", "0"]
     assert failure is not None and says in str(failure.get("message"))
-    say_reports(reports)
+    show_reports(reports)
     assert "input image" in (out := capsys.readouterr().out) and says in out
 
 
@@ -230,6 +230,6 @@ def test_an_antialiased_resize_of_smooth_frames_is_one_of_ones_own() -> None:
     smooth = [cv2.GaussianBlur(frame, (0, 0), 9) for frame in FRAMES]
     small = own(lambda x: cv2.resize(cv2.GaussianBlur(x, (0, 0), 5), (48, 36), interpolation=cv2.INTER_LINEAR))
     found = judged(small, frames=smooth)
-    assert found.verdict == "match" and "but for the formula that resizes" in found.why, found
+    assert found.verdict == "match" and "except for the resize formula" in found.why, found
     area = judged(by(interpolation="area"), frames=smooth)
     assert area.fix is not None and area.fix["interpolation"] == "area", area

@@ -52,9 +52,9 @@ def test_input_bytes_in_another_layout(board: Board) -> None:
 @pytest.mark.parametrize(
     ("done", "says"),
     [
-        ({"resize": "stretch"}, "Stretch instead of letterbox"),
-        ({"resize": "letterbox_top_left"}, "Letterbox_top_left instead of letterbox"),
-        ({"pad_value": 0}, "A border of 0 instead of 114"),
+        ({"resize": "stretch"}, ": stretch instead of letterbox"),
+        ({"resize": "letterbox_top_left"}, ": letterbox_top_left instead of letterbox"),
+        ({"pad_value": 0}, ": a border of 0 instead of 114"),
     ],
 )
 def test_the_way_the_frame_was_fitted(board: Board, done: dict[str, Any], says: str) -> None:

@@ -56,6 +56,6 @@ def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
         return np.where(np.arange(CHANNELS)[None, :, None, None] == 5, y[:, 6:7], y)
 
     output = board.verdict(board.recording(None, board.changed(copied)))
-    assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 is explained by nothing."), (
+    assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 does not follow the model."), (
         output.why
     )

@@ -21,8 +21,8 @@ def test_saturation_is_named(board: Board) -> None:
     assert q is not None
     narrow = spec_as(board, "NCHW", quantization=nl.Quantization(float(q.scale) / 4, q.zero_point))
     output = board.verdict(board.recording(narrow, board.packed(narrow)))
-    assert "% of the model's values are cut off by the range of the dtype" in output.why, output.why
-    assert "cut off" not in board.verdict(board.recording()).why
+    assert "% of the model's values are clamped, because the dtype cannot store them" in output.why, output.why
+    assert "clamped" not in board.verdict(board.recording()).why
 
 
 def test_every_verdict_has_its_words() -> None:
@@ -32,6 +32,7 @@ def test_every_verdict_has_its_words() -> None:
     causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
     assert set(wording.RECORD) == causes | {"mismatch"}, "wording.RECORD: what to record where this cannot be told"
     assert set(wording.ADVICE) == causes | {"mismatch"}, "wording.ADVICE: what to do"
+    assert set(wording.WRONG) == causes | {"mismatch"}, "wording.WRONG: what is wrong"
     assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
     assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
 
@@ -40,11 +41,13 @@ def test_parts_are_named() -> None:
     def parts(axis: int | None, *at: int, why: str = "") -> list[Part]:
         return [Part(axis, i, 40, 1.5, why) for i in at]
 
-    assert wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 is explained by nothing."
-    assert wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 is explained by nothing."
+    assert wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 does not follow the model."
+    assert wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 does not follow the model."
     both = wording.unexplained([*parts(1, 1, 2, why="it is 0"), *parts(None, 7)], 1)
-    assert both.startswith("2 of 40 channels (1, 2) are explained by nothing: it is 0. Frame 7 of 40 is")
-    assert wording.worst(parts(None, *range(9))).startswith("9 of 40 frames (0, 1, 2, 3, 4, 5, ...) are far worse")
+    assert both.startswith("2 of 40 channels (1, 2) do not follow the model: it is 0. Frame 7 of 40 does")
+    assert wording.worst(parts(None, *range(9))).startswith(
+        "9 of 40 frames (0, 1, 2, 3, 4, 5, ...) have far larger errors"
+    )
     assert "vary by up to 1.5 there" in wording.lost(parts(1, 4), 1)
 
 
@@ -59,7 +62,7 @@ def test_whose_values_do_not_vary() -> None:
 
 def test_advice_depends_on_the_fix() -> None:
     late = Candidate("wrong_input", "", 20, 20, -2)
-    assert "2 frame(s) late" in wording.ADVICE["wrong_input"](late)
+    assert "2 frames late" in wording.ADVICE["wrong_input"](late)
     assert "no constant order" in wording.ADVICE["wrong_input"](late._replace(fix=None))
     assert "No TensorSpec" in wording.ADVICE["quantization"](late._replace(fix=None))
     made = late._replace(cause="preprocessing", fix={"color": "BGR"})

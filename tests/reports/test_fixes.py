@@ -42,4 +42,4 @@ def test_what_the_fixes_do(board: Board, tmp_path: Path) -> None:
     page = read(report, tmp_path)
     exec(page.codes[0], names)
     assert report.verdict == "wrong_input" and names["pairs"][:2] == [(0, "b"), (1, "c")]
-    assert any("The model's answer" in alt and "1 before" in alt for alt in page.sheet())
+    assert any("The model's answer" in alt and "1 frame earlier" in alt for alt in page.sheet())

@@ -36,7 +36,7 @@ def test_a_layout_fault(board: Board, tmp_path: Path) -> None:
     exec(page.codes[0], names)
     assert names["spec"] == output.fix and np.abs(names["tensor"] - output.exhibit.reference).max() < 0.1
     assert f"validate(recording, model, min_snr_db={output.passing['min_snr_db']:.6g}" in page.codes[1]
-    assert "at least 10: \u2717 not held" in page.text and "The next 7 of 19 channels" in page.text
+    assert "at least 10: \u2717 not met" in page.text and "The next 7 of 19 channels" in page.text
 
     sheet = page.sheet()
     assert len(sheet) == 5

@@ -11,7 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.support import npy_bytes, parse_npy
-from npu_layout.support.npy import parsed, told_of
+from npu_layout.support.npy import errors_named, parsed
 
 
 def saved(array: np.ndarray, **how: Any) -> bytes:
@@ -104,11 +104,11 @@ def test_a_parser_that_several_threads_run() -> None:
     ],
 )
 def test_every_error_names_the_file(error: Exception, text: str) -> None:
-    with pytest.raises(nl.RecordingError) as found, told_of("f"):
+    with pytest.raises(nl.RecordingError) as found, errors_named("f"):
         raise error
     assert str(found.value) == text
 
 
 def test_what_is_no_error_passes() -> None:
-    with pytest.raises(KeyboardInterrupt), told_of("f"):
+    with pytest.raises(KeyboardInterrupt), errors_named("f"):
         raise KeyboardInterrupt

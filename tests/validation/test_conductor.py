@@ -33,7 +33,7 @@ def test_match(board: Board) -> None:
     assert passing, str(passing)
     strict = {"max_abs": {"maps": output.figures.max_abs * 0.99}}
     failing = nl.validate(board.recording(), board.engine, **strict)
-    assert failing.outputs["maps"].verdict == "mismatch" and "NOT held" in str(failing)
+    assert failing.outputs["maps"].verdict == "mismatch" and "NOT met" in str(failing)
     assert json.loads(report.to_json())["outputs"]["maps"]["verdict"] == "match"
 
 
@@ -119,7 +119,7 @@ def test_a_name_that_holds_another_output() -> None:
     twice = [{"a": two.spec.pack(x["b"]), "b": two.spec.pack(x["b"])} for x in two.answers]
     report = nl.validate(two.recording(None, twice), two.engine)
     a, b = report.outputs["a"], report.outputs["b"]
-    assert a.verdict == "output_order" and a.fix is None and "'a' and 'b' hold the same tensor" in a.why, str(a)
+    assert a.verdict == "output_order" and a.fix is None and "'a' and 'b' contain the same tensor" in a.why, str(a)
     assert b.verdict == "match" and "fix" not in str(a)
     alone = [{"a": o["a"]} for o in twice]
     report = nl.validate(two.recording({"a": two.spec}, alone), two.engine)

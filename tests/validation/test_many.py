@@ -190,7 +190,7 @@ def test_an_executor_that_was_shut_down(tree: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     reports = nl.validate_many(tree, network(), executor=executor)
-    assert len(reports) == 4 and all("takes no more work" in str(text) for text in reports.values())
+    assert len(reports) == 4 and all("accepts no more work" in str(text) for text in reports.values())
 
 
 def test_bad_input(tree: Path, tmp_path: Path, board: Board) -> None:

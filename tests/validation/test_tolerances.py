@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import npu_layout as nl
 from npu_layout.comparison import Figures
 from npu_layout.reports import tables
-from npu_layout.validation.tolerances import held, passing
+from npu_layout.validation.tolerances import met, passing
 from tests.support.boards import SHAPE, Board
 
 
@@ -29,7 +29,7 @@ def test_a_tolerance_of_one_output_leaves_the_others_theirs() -> None:
 
 def test_what_cannot_be_measured_does_not_hold() -> None:
     asked: dict[str, Any] = {"min_snr_db": 10, "max_abs": 1, "max_steps": None, "min_cosine": {"other": 0.9}}
-    assert held("y", asked, None) == {"min_snr_db": (10.0, -np.inf, False), "max_abs": (1.0, np.inf, False)}
+    assert met("y", asked, None) == {"min_snr_db": (10.0, -np.inf, False), "max_abs": (1.0, np.inf, False)}
     assert passing(None) == {}
 
 
@@ -51,5 +51,5 @@ def test_the_page_and_the_text_show_what_passes(
     assert just.keys() == {"min_snr_db", "min_cosine", "max_abs"} | ({"max_steps"} if steps is not None else set())
     printed = re.findall(r"(\w+)=([-+.e0-9]+)", str(output).partition("would pass: ")[2])
     assert {name: float(text) for name, text in printed} == just
-    assert all(ok for *_, ok in held("y", just, figures).values()), (just, figures)
-    assert all(abs(just[k] - v) <= 1.1e-5 * abs(v) for k, (_, v, _) in held("y", just, figures).items())
+    assert all(ok for *_, ok in met("y", just, figures).values()), (just, figures)
+    assert all(abs(just[k] - v) <= 1.1e-5 * abs(v) for k, (_, v, _) in met("y", just, figures).items())
