@@ -1,8 +1,11 @@
+import os
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 CSRC = "npu_layout/kernels/csrc"
 SOURCES = sorted(glob(f"{CSRC}/**/*.c", recursive=True))
@@ -14,7 +17,28 @@ FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops th
 LOCKED = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = LOCKED and sys.version_info >= (3, 11)
 
+
+class BuildInParallel(build_ext):
+    """Compile the files of an extension side by side: each instruction set is one that takes ten seconds or more."""
+
+    def build_extension(self, ext):
+        compile_all = self.compiler.compile
+
+        def compile_each(sources, *arguments, **options):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                order = sorted(sources, key=lambda source: "/simd/" not in source)  # the longest first
+                running = {source: pool.submit(compile_all, [source], *arguments, **options) for source in order}
+                return [name for source in sources for name in running[source].result()]
+
+        self.compiler.compile = compile_each
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler.compile = compile_all
+
+
 setup(
+    cmdclass={"build_ext": BuildInParallel},
     ext_modules=[
         Extension(
             "npu_layout.kernels._native",

@@ -38,8 +38,10 @@ def digest(paths: list[Path]) -> str:
     return total.hexdigest()
 
 
-def pip(python: Path, *arguments: str) -> bool:
-    command = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+def install(python: Path, *arguments: str) -> bool:
+    # Bytecode is written at the first import: of sympy, which onnxruntime brings, most is never imported.
+    quietly = ["--quiet", "--disable-pip-version-check"]
+    command = [str(python), "-m", "pip", *quietly, "install", "--no-compile", *arguments]
     return subprocess.run(command, check=False).returncode == 0
 
 
@@ -72,7 +74,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
             stale.unlink()
         if subprocess.run([interpreter, "-m", "venv", str(folder)], check=False).returncode:
             die("Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv")
-        done = pip(python, "install", "pip>=21.3")  # the first with PEP 660
+        done = install(python, "pip>=21.3")  # the first with PEP 660
         ready = {}
     elif extras <= set(ready["extras"]) and ready["sources"] == sources:
         return
@@ -83,7 +85,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
         stamp.unlink()
     only = ["--no-deps"] if ready and extras == set(ready["extras"]) else []
     target = f"{ROOT}[{','.join(sorted(extras))}]" if extras else str(ROOT)
-    if not (done and pip(python, "install", *only, "-e", target)):
+    if not (done and install(python, *only, "-e", target)):
         die("pip could not install npu_layout and what it needs; see above")
     check_cv2(python)
     stamp.write_text(json.dumps({**wanted, "sources": sources, "extras": sorted(extras)}))

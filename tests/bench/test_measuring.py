@@ -12,6 +12,7 @@ from npu_layout.bench import contenders, measuring, peers
 from npu_layout.bench.cases import Case, cases
 
 
+@pytest.mark.alone
 def test_clock_calls_everything_by_turns() -> None:
     counts = {"quick": 0, "slow": 0}
 

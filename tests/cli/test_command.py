@@ -53,6 +53,7 @@ def test_a_verbs_help_loads_that_verb() -> None:
         assert loaded(verb, "--help") & modules == {f"npu_layout.cli.{verb}"}
 
 
+@pytest.mark.alone
 def test_help_costs_little_more_than_the_import() -> None:
     def seconds(code: str) -> float:
         start = time.perf_counter()
@@ -243,6 +244,7 @@ def test_a_reader_who_has_seen_enough(here: Path) -> None:
     assert process.returncode == 141 and err == "npu-layout inspect good\n"
 
 
+@pytest.mark.alone
 def test_ctrl_c(here: Path, board: Board) -> None:
     for i in range(40):
         board.recording().save(f"many/{i}")

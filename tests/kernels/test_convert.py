@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout import kernels
-from npu_layout.kernels import Box
+from npu_layout.kernels import Arithmetic, Box
 from npu_layout.layouts import Affine, Plan
 from npu_layout.layouts.storage import Storage
 from tests.support import oracle
@@ -26,6 +27,7 @@ from tests.support.kernel_walks import (
     converted,
     filling,
     numbers,
+    pad_places,
     same,
     walked,
 )
@@ -95,15 +97,15 @@ def test_conversions_past_the_caches(backend: str) -> None:
                 assert same(got.view(np.float32), expected, "float32")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("source", DTYPES)
-def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    rng = np.random.default_rng(7)
+@lru_cache(maxsize=1)  # each backend runs on the same numbers, one after the other
+def pairs_of_dtypes(source: str) -> list[tuple[str, int, Arithmetic, Box, np.ndarray, np.ndarray]]:
+    """(target, width, arithmetic, box, elements, what numpy makes of them)."""
+    rng, cases = np.random.default_rng(7), []
     for target in DTYPES:
+        stored = "uint16" if target == "bfloat16" else target
         widths = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 131, 1025)
         for channels, n in itertools.product((1, 5), widths):
             for arithmetic in arithmetics(source, target, channels):
-                dst_item = arithmetic.itemsizes[1]
                 x = numbers(rng, source, n * channels)
                 for loops, channel in (
                     (((channels, n, n, 1), (n, 1, 1, 0)), np.repeat(np.arange(channels), n)),
@@ -112,14 +114,20 @@ def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, F
                     if all(p is None for p in arithmetic.affine.values):
                         loops = tuple((*loop[:3], 0) for loop in loops)  # there are no parameters to walk
                     box = Box(tuple(loop for loop in loops if loop[0] > 1), 0, 0, 0)
-                    given, got = fences[0].last(x.nbytes), fences[1].last(x.size * dst_item)
-                    given[:], got[:] = x.view(np.uint8), 0x77
-                    program = kernels.program(x.size, x.size, (), (box,), arithmetic, backend)
-                    stored = "uint16" if target == "bfloat16" else target
-                    program.run(given.view(x.dtype), got.view(stored))
-                    expected = converted(x, arithmetic, channel)
-                    message = f"{backend} {arithmetic} {n}"
-                    assert same(got.view(stored), expected.astype(stored), target), message
+                    expected = converted(x, arithmetic, channel).astype(stored)
+                    cases.append((target, n, arithmetic, box, x, expected))
+    return cases
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("source", DTYPES)
+def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    for target, n, arithmetic, box, x, expected in pairs_of_dtypes(source):
+        given, got = fences[0].last(x.nbytes), fences[1].last(expected.nbytes)
+        given[:], got[:] = x.view(np.uint8), 0x77
+        program = kernels.program(x.size, x.size, (), (box,), arithmetic, backend)
+        program.run(given.view(x.dtype), got.view(expected.dtype))
+        assert same(got.view(expected.dtype), expected, target), f"{backend} {arithmetic} {n}"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -185,8 +193,7 @@ def test_every_tile_between_fences(source: str, target: str, backend: str) -> No
             expected = got.copy().view(stored)
             places, to, channel = (walked(many, *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
             expected[to] = converted(x[places], a, channel).astype(stored)
-            for k in range(pads):
-                expected[walked(many[:-1], 1, box.dst) + many[-1][0] + k] = 0
+            expected[pad_places(many, box.dst, pads)] = 0
             program = kernels.program(src_size, dst_size, filling(many, pads), (box,), a, backend)
             program.run(given.view(x.dtype), got.view(stored))
             assert same(got.view(stored), expected, target), f"{backend} {a} {many} {pads}"

@@ -92,6 +92,7 @@ def test_threads_share_plans_and_the_pool(four_threads: None) -> None:
     assert not wrong
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own(four_threads: None) -> None:

@@ -234,29 +234,31 @@ def test_threads_and_large_results(backend: str) -> None:
         orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
         # Planes and pixels that begin at cache lines, and others.
         shapes = ((2, 277, 285, 21), (1, 901, 880, 4), (1, 797, 797, 5), (1, 284, 176, 64), (1, 201, 201, 79))
-        for (order, other), shape in itertools.product(orders, shapes):
-            view, soft = (
-                np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
-                for o in (order, other)
-            )
-            where = np.empty(view.shape[:3], np.int64)
-            view[...] = rng.standard_normal(view.shape) * 9
-            kernels.argmax(view, where, backend=backend)
-            # So that results go past the caches of four threads (core.c).
-            assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
-            kernels.softmax(view, soft, backend=backend)
-            np.testing.assert_array_equal(where, view.argmax(-1))
-            twin = np.empty(view.shape, np.float32)
-            kernels.softmax(view, twin, backend="numpy")
-            np.testing.assert_allclose(soft, twin, rtol=1e-5, atol=1e-37)
-            curve = np.empty_like(soft)
-            kernels.sigmoid(view, curve, backend=backend)
-            np.testing.assert_allclose(curve, 1 / (1 + np.exp(-view.astype(np.float64))), rtol=5e-7)
-            k = min(5, view.shape[3])
-            held, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
-            kernels.top_k(view, held, which, backend=backend)
-            np.testing.assert_array_equal(which, (-view).argsort(-1, kind="stable")[..., :k])
-            work.append((view, where, soft, curve, held, which))
+        for shape in shapes:
+            x = (rng.standard_normal(shape) * 9).astype(np.float32)
+            largest, ranks, k = x.argmax(-1), (-x).argsort(-1, kind="stable"), min(5, shape[3])
+            kernels.softmax(x, twin := np.empty(shape, np.float32), backend="numpy")
+            sigmoids = 1 / (1 + np.exp(-x.astype(np.float64)))
+            for order, other in orders:
+                view, soft = (
+                    np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
+                    for o in (order, other)
+                )
+                where = np.empty(view.shape[:3], np.int64)
+                view[...] = x
+                kernels.argmax(view, where, backend=backend)
+                # So that results go past the caches of four threads (core.c).
+                assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
+                kernels.softmax(view, soft, backend=backend)
+                np.testing.assert_array_equal(where, largest)
+                np.testing.assert_allclose(soft, twin, rtol=1e-5, atol=1e-37)
+                curve = np.empty_like(soft)
+                kernels.sigmoid(view, curve, backend=backend)
+                np.testing.assert_allclose(curve, sigmoids, rtol=5e-7)
+                held, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
+                kernels.top_k(view, held, which, backend=backend)
+                np.testing.assert_array_equal(which, ranks[..., :k])
+                work.append((view, where, soft, curve, held, which))
         kernels.set_num_threads(4)
 
         def many() -> None:

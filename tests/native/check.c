@@ -376,9 +376,9 @@ int main(int count, char **arguments) {
         if (below(2)) divisor = ldexpf((float)(1 + below(1 << 24)), (int)(below(3) ? -20 : below(140) - 90));
         if (!a.divides) divisor = 1;
         const float least[] = {-128, 0, -32768, 0}, most[] = {127, 255, 32767, 65535};
-        a.brief = a.from <= U8 && (a.to == I8 || a.to == U8) && below(2);
-        a.bits = a.brief && below(2) ? 1 + (int)below(8) : 0;
-        if (a.brief) shift = 0, divisor = 1, a.divides = 0, after = 0, before = (float)below(4000) / 16;
+        a.one_step = a.from <= U8 && (a.to == I8 || a.to == U8) && below(2);
+        a.bits = a.one_step && below(2) ? 1 + (int)below(8) : 0;
+        if (a.one_step) shift = 0, divisor = 1, a.divides = 0, after = 0, before = (float)below(4000) / 16;
         if (a.to < I32) low = least[a.to] - (float)after, high = most[a.to] - (float)after; else low = high = 0, after = 0;
         Product product;
         if (products_of(&a, &product) && below(8)) a.products = &product;

@@ -217,7 +217,7 @@ static void expect_converted(void *context, int64_t s, int64_t d, int64_t p) {
         return;
     }
     volatile float y = value(a->from, w->src + s); /* volatile: one operation after the other */
-    if (!a->brief) {
+    if (!a->one_step) {
         y = y - a->shift[p];
         y = y * a->scale[p];
         if (a->divides) y = y / a->divisor[p];
@@ -243,7 +243,7 @@ static void expect_converted(void *context, int64_t s, int64_t d, int64_t p) {
     }
     y = y + a->before[p];
     const double limits[5][2] = {{-128, 127}, {0, 255}, {-32768, 32767}, {0, 65535}, {-2147483648.0, 2147483647.0}};
-    double q = rint((double)y) + (a->brief ? 0 : a->after[p]);
+    double q = rint((double)y) + (a->one_step ? 0 : a->after[p]);
     if (!(q > limits[a->to][0])) q = limits[a->to][0];
     if (q > limits[a->to][1]) q = limits[a->to][1];
     int32_t g32 = 0;
@@ -342,8 +342,8 @@ static void one_conversion(int planned) {
     const int64_t parts = below(4) ? 1 : 1 + below(9);
     const int shaped = (int)below(2), shift_src = (int)below(17), shift_dst = (int)below(17), whole_shift = (int)below(2);
     a.past = !below(6), a.divides = below(2) != 0, a.steps = a.divides || below(3);
-    a.brief = a.from <= U8 && a.to <= U8 && below(2);
-    if (a.brief) a.divides = 0, a.bits = below(2) ? 1 + (int)below(8) : 0;
+    a.one_step = a.from <= U8 && a.to <= U8 && below(2);
+    if (a.one_step) a.divides = 0, a.bits = below(2) ? 1 + (int)below(8) : 0;
     Box box;
     int64_t reach[2];
     const int from = dtype_size[a.from], to = dtype_size[a.to];
@@ -381,7 +381,7 @@ static void one_conversion(int planned) {
         after[c] = floating || a.to >= F16 ? 0 : a.to == I32 ? zero * 1000 : below(8) ? zero % (most + 1) : zero * 100;
         f[3][c] = floating && a.to < F16 ? (float)zero / 16 : 0;
         f[4][c] = a.to < F16 ? (float)(limit[0] - after[c]) : 0, f[5][c] = a.to < F16 ? (float)(limit[1] - after[c]) : 0;
-        if (a.brief) f[0][c] = 0, f[1][c] = ldexpf((float)(int16_t)take(2), -14), f[2][c] = 1, f[3][c] = (float)(int16_t)take(2) / 64, after[c] = 0;
+        if (a.one_step) f[0][c] = 0, f[1][c] = ldexpf((float)(int16_t)take(2), -14), f[2][c] = 1, f[3][c] = (float)(int16_t)take(2) / 64, after[c] = 0;
         factor[c] = a.bits ? (uint16_t)take(2) : 0, summand[c] = a.bits ? (int16_t)take(2) : 0;
     }
     a.shift = f[0], a.scale = f[1], a.divisor = f[2], a.before = f[3], a.low = f[4], a.high = f[5], a.after = after;

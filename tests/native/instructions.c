@@ -34,7 +34,7 @@ static void padded(Box box, int size, int64_t pad) {
 static void convert_box(Dtype from, Dtype to, int steps, int bits, Box box) {
     const float lowest[] = {-128, 0, -32768, 0}, highest[] = {127, 255, 32767, 65535};
     if (to < I32) low = lowest[to] - (float)after, high = highest[to] - (float)after;
-    const Arithmetic a = {.from = from, .to = to, .steps = steps, .brief = bits >= 0, .bits = bits > 0 ? bits : 0, .channels = 1, .shift = &shift,
+    const Arithmetic a = {.from = from, .to = to, .steps = steps, .one_step = bits >= 0, .bits = bits > 0 ? bits : 0, .channels = 1, .shift = &shift,
                           .scale = &scale, .divisor = &divisor, .before = &before, .low = &low, .high = &high, .after = &after,
                           .factor = &factor, .summand = &summand};
     Convert c;

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LOADED = """
 import sys, sysconfig
 before = set(sys.modules)
@@ -35,6 +37,7 @@ def test_numpy_alone_is_loaded() -> None:
     assert run(LOADED) == "numpy"
 
 
+@pytest.mark.alone
 def test_import_adds_less_than_half_of_numpys(tmp_path: Path) -> None:
     """As a user has it: compiled once, then read from the cache. Some 20 ms to numpy's 80."""
     assert min(float(run(COST, PYTHONPYCACHEPREFIX=str(tmp_path))) for _ in range(7)) < 0.5

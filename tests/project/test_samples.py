@@ -84,6 +84,7 @@ def test_webcam_on_the_embedded_clip(tmp_path, frames):
     assert "3/3 frames" in done.stderr and "\r" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_a_run_with_its_results(tmp_path):
     """As a camera's run ends."""
     command = [sys.executable, str(SAMPLES / "webcam.py"), "--output", str(tmp_path)]

@@ -116,17 +116,17 @@ CONVERSIONS = {
         for made in (plain(target), pixel("float32", target, 1))
         for loops in (one, exchanged)
     ],
-    "brief": [
+    "affine bytes": [
         (pixel(source, target, channels, -1), loops)
         for source, target in itertools.product(BYTES, BYTES)
         for channels, loops in ((1, one), (5, five), (1, exchanged))
     ],
-    "short": [
+    "fixed point": [
         (pixel(source, target, channels), loops)
         for source, target in itertools.product(BYTES, BYTES)
         for channels, loops in ((1, one), (5, five), (1, exchanged))
     ],
-    "short pixels": [
+    "fixed point pixels": [
         (pixel(source, target, d), lambda n, s=s, d=d, step=step: [(n, s, d, 0), (d, step, 1, 1)])
         for source, target in itertools.permutations(BYTES)
         for s, d, step in PIXELS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,21 @@ def boxed(loops: Loops) -> tuple[Box, int, int]:
 
 def walked(loops: Loops, side: int, start: int) -> np.ndarray:
     """The elements that nested loops visit, in order."""
+    return _walked(tuple(loops), side, start)
+
+
+@lru_cache(maxsize=16)  # the same loops are walked on each side of a fence, and for other bytes around them
+def _walked(loops: tuple[tuple[int, ...], ...], side: int, start: int) -> np.ndarray:
     visited = np.array([start])
     for n, *steps in loops:
         visited = (visited[:, None] + np.arange(n) * steps[side]).ravel()
+    visited.setflags(write=False)
     return visited
+
+
+def pad_places(loops: Loops, start: int, pads: int) -> np.ndarray:
+    """The elements of the destination behind each run of the last loop."""
+    return (walked(loops[:-1], 1, start)[:, None] + loops[-1][0] + np.arange(pads)).ravel()
 
 
 def filling(loops: Loops, pads: int) -> list[Box]:

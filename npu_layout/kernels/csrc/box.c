@@ -24,12 +24,6 @@ void box_add(Box *box, Loop k) {
     box->loops[at] = k;
 }
 
-int box_find(const Box *box, int64_t s, int64_t d) {
-    for (int i = box->count - 1; i >= 0; --i)
-        if ((!s || box->loops[i].s == s) && (!d || box->loops[i].d == d)) return i;
-    return -1;
-}
-
 enum { LINE = 64, HUGE_PAGE = 2 << 20, MANY_PAGES = 64 * HUGE_PAGE };
 
 /* Elements that a cut leaves together: neighbours on either side that share a cache line. */

@@ -3,6 +3,7 @@
 #define NPU_LAYOUT_BOX_H
 
 #include <stdint.h>
+#include <string.h>
 
 enum { MAX_LOOPS = 16 };
 
@@ -34,7 +35,17 @@ static inline int64_t in_one_set(int64_t rows, int64_t distance) {
 /* Put a loop of more than one element where its step in the destination belongs, the largest first. */
 void box_add(Box *box, Loop k);
 /* The last loop of these steps (0: any step), or -1. */
-int box_find(const Box *box, int64_t s, int64_t d);
+static inline int box_find(const Box *box, int64_t s, int64_t d) {
+    for (int i = box->count - 1; i >= 0; --i)
+        if ((!s || box->loops[i].s == s) && (!d || box->loops[i].d == d)) return i;
+    return -1;
+}
+/* Small calls plan each time: a box that is made empty or copied leaves the loops that it does not have as they are. */
+static inline void box_clear(Box *box) { box->count = 0, box->src = box->dst = box->param = 0; }
+static inline void box_copy(Box *to, const Box *from) {
+    to->count = from->count, to->src = from->src, to->dst = from->dst, to->param = from->param;
+    memcpy(to->loops, from->loops, (size_t)from->count * sizeof *to->loops);
+}
 /* Let a loop begin at its end. */
 void box_flip(Box *box, Loop *k);
 /* Put loop i at the end, the rest in their order; the end. */

@@ -8,18 +8,18 @@
  * clamped to low..high, plus after. */
 typedef struct {
     Dtype from, to;
-    int divides; /* there is a divisor */
-    int steps;   /* there is any of shift, scale, divisor */
-    int past;    /* see past_caches */
-    int brief;   /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
-    int bits;    /* not 0: the same in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
+    int divides;  /* there is a divisor */
+    int steps;    /* there is any of shift, scale, divisor */
+    int past;     /* see past_caches */
+    int one_step; /* bytes to bytes by rint(x * scale + before), saturated: whoever plans has tried every x */
+    int bits;     /* not 0: the same in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
     int64_t channels;
     const float *shift, *scale, *divisor; /* `channels` values each */
     const float *before, *low, *high;     /* integers only; low and high have `after` taken off */
     const int32_t *after;
     const uint16_t *factor;
     const int16_t *summand;
-    const Product *products; /* as products_of has found them; or NULL */
+    const Product *products; /* as products_of returns them; or NULL */
 } Arithmetic;
 
 /* How a conversion is done: tile by tile. DIRECT: what is converted is in the same order on both sides. GATHER: it is

@@ -126,14 +126,12 @@ static void plan_detour(Move *m) {
     }
 }
 
-/* What is planned: a move, the loop of its neighbours on both sides (or -1), and whether it may go by way of a detour. */
+/* What is planned, and the loops that the rows of the table ask for, or -1: of neighbours on both sides; see find_reverse;
+ * of neighbours in the destination, of elements that a register holds. Found once: small calls plan each time. */
 typedef struct {
     Move *m;
-    int run, may_detour;
+    int may_detour, run, reverse, inner;
 } Plan;
-
-/* The loop of neighbours in the destination, of elements that a register holds; or -1. */
-static int destination_run(const Move *m) { return power_of_two(m->size) && m->size <= 16 ? box_find(&m->box, 0, m->size) : -1; }
 
 /* The loop on which neighbours in the source go on: forwards or, where there is none, backwards. */
 static int source_run(const Move *m) {
@@ -192,9 +190,9 @@ static void plan_run(Plan *p) {
     plan_rows(p->m, bytes);
 }
 
-static int is_reversed(const Plan *p) { return find_reverse(&p->m->box, p->m->size) >= 0; }
+static int is_reversed(const Plan *p) { return p->reverse >= 0; }
 static void plan_reversed(Plan *p) {
-    box_last(&p->m->box, find_reverse(&p->m->box, p->m->size));
+    box_last(&p->m->box, p->reverse);
     at_least_two(&p->m->box);
     p->m->path = PATH_REVERSE;
 }
@@ -202,28 +200,29 @@ static void plan_reversed(Plan *p) {
 /* Pixels of bytes whose channels are read from the last to the first. */
 static int is_swapped_pixels(const Plan *p) {
     const Box *box = &p->m->box;
-    const int channel = destination_run(p->m);
+    const int channel = p->inner;
     if (channel < 0 || p->m->size != 1 || box->loops[channel].s != -1 || box->loops[channel].n > 4) return 0;
     const int pixel = box_find(box, 0, box->loops[channel].n);
     return pixel >= 0 && pixel != channel;
 }
 static void plan_swapped_pixels(Plan *p) {
     Box *box = &p->m->box;
-    box_last(box, box_find(box, 0, box->loops[destination_run(p->m)].n));
+    box_last(box, box_find(box, 0, box->loops[p->inner].n));
     box_last(box, box_find(box, -1, 1));
     p->m->path = PATH_PIXELS;
 }
 
 static int is_transpose(const Plan *p) {
-    const int a = destination_run(p->m), b = source_run(p->m);
-    return a >= 0 && b >= 0 && b != a && p->m->box.loops[a].s != p->m->size;
+    if (p->inner < 0 || p->m->box.loops[p->inner].s == p->m->size) return 0;
+    const int b = source_run(p->m);
+    return b >= 0 && b != p->inner;
 }
 static void plan_transpose(Plan *p) {
     enum { LEFT_ROWS = 16 }; /* that loops for less than 16 bytes of each (narrow.inl.h) may have to leave to others */
     Move *m = p->m;
     Box *box = &m->box;
     const int size = m->size;
-    box_last(box, destination_run(m));
+    box_last(box, p->inner);
     const int b = source_run(m);
     if (box->loops[b].s < 0) box_flip(box, box->loops + b);
     const Loop inner = box->loops[box->count - 1], outer = box->loops[b];
@@ -249,7 +248,7 @@ static void plan_wide(Plan *p) {
 static int is_any(const Plan *p) { return p != NULL; }
 static void plan_strided(Plan *p) {
     Box *box = &p->m->box;
-    const int a = destination_run(p->m), last = a < 0 ? -1 : box_last(box, a);
+    const int last = p->inner < 0 ? -1 : box_last(box, p->inner);
     if (last >= 0 && box->loops[last].s == -p->m->size) box_flip(box, box->loops + last); /* the source is read forwards */
     at_least_two(box);
     int near_source = 0;
@@ -277,14 +276,17 @@ static const struct {
 };
 
 static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
-    *m = (Move){.size = size, .pad = pad, .row = INT64_MAX, .box = *asked};
     Box *box = &m->box;
+    m->size = size, m->past = 0, m->pad = pad, m->row = INT64_MAX;
+    box_copy(box, asked);
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].d < 0) box_flip(box, box->loops + i);
-    Plan p = {m, -1, may_detour};
+    Plan p = {m, may_detour, -1, -1, -1};
     if (!pad) {
         if (!box->count) box->loops[box->count++] = (Loop){1, size, size, 0};
         widen(&p);
+        p.reverse = find_reverse(box, m->size);
+        if (power_of_two(m->size) && m->size <= 16) p.inner = box_find(box, 0, m->size);
     }
     int i = 0;
     while (!rows[i].applies(&p)) ++i;
@@ -306,7 +308,8 @@ static void run_detour(const Level *level, const Move *m, const uint8_t *src, ui
     const Loop other = m->box.loops[outer], next = m->box.loops[outer + 1], tiny = m->box.loops[outer + 2];
     const int64_t size = m->size, nexts = alike(next.n, NEXT), others = alike(other.n, MAX_TILE / (size * tiny.n * nexts));
     const int64_t row = nexts * size, plane = others * row;
-    Box to = {.count = 0}, from = {.count = 0};
+    Box to, from;
+    box_clear(&to), box_clear(&from);
     box_add(&to, (Loop){tiny.n, tiny.s, plane, 0}), box_add(&from, (Loop){tiny.n, plane, tiny.d, 0});
     box_add(&to, (Loop){others, other.s, row, 0}), box_add(&from, (Loop){others, row, other.d, 0});
     box_add(&to, (Loop){nexts, next.s, size, 0}), box_add(&from, (Loop){nexts, size, next.d, 0});

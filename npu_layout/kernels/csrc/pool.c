@@ -134,7 +134,7 @@ static void *worker(void *number) {
     return NULL;
 }
 
-/* In the child of a fork there is no worker, and whoever held a lock is gone. */
+/* In the child of a fork there is no worker, and the thread that had a lock is gone. */
 static void forked(void) {
     pthread_mutex_init(&in_use, NULL);
     pthread_mutex_init(&sleep_lock, NULL);
@@ -205,7 +205,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     atomic_fetch_add(&tickets.count, 1);
     if (atomic_load(&sleepers)) wake(&awake);
     work(0, &asking);
-    if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or holds the lock */
+    if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or has the lock */
         return asking.stopped || run_here(do_part, its_context, slices, &asking);
     if (asking.stopped) {
         for (int i = 0; i < sharing; ++i) {

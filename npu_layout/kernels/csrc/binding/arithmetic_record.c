@@ -14,7 +14,7 @@ static const struct {
 } numbers[] = {
     {"steps", offsetof(Arithmetic, steps), 1},
     {"divides", offsetof(Arithmetic, divides), 1},
-    {"one_step", offsetof(Arithmetic, brief), 1},
+    {"one_step", offsetof(Arithmetic, one_step), 1},
     {"bits", offsetof(Arithmetic, bits), 8},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
@@ -89,11 +89,11 @@ int arithmetic_read(PyObject *record, Arithmetic *a, void **memory) {
     if (!read_dtype(record, "src_dtype", &a->from) || !read_dtype(record, "dst_dtype", &a->to)) return 0;
     for (int i = 0; i < NUMBERS; ++i)
         if (!read_number(record, numbers[i].name, numbers[i].most, (int *)(void *)((char *)a + numbers[i].at))) return 0;
-    if (a->brief && (a->from > U8 || a->to > U8)) {
+    if (a->one_step && (a->from > U8 || a->to > U8)) {
         PyErr_SetString(PyExc_ValueError, "arithmetic.one_step: only from bytes to bytes");
         return 0;
     }
-    if (a->bits && !a->brief) {
+    if (a->bits && !a->one_step) {
         PyErr_SetString(PyExc_ValueError, "arithmetic.bits: only if arithmetic.one_step is set");
         return 0;
     }

@@ -280,7 +280,7 @@ static PyMethodDef program_methods[] = {
      "run(source, destination[, part, parts]): without parts on as many threads as pay; part 0 has to be the first"},
     {"attempt", (PyCFunction)(void (*)(void))program_attempt, METH_FASTCALL,
      "attempt(source, destination): run, and True; False if buffers do not fit: then nothing was written"},
-    {"paths", program_paths, METH_NOARGS, "the fast paths taken"},
+    {"paths", program_paths, METH_NOARGS, "the fast paths used"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot program_slots[] = {

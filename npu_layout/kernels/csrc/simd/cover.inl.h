@@ -17,7 +17,10 @@ INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int
     const uint8_t *from = src + place(along, l0) * along->s;
     uint8_t *to = dst + place(along, l0) * along->d;
     for (int64_t l = l0;;) {
-        for (int64_t r = 0; past && r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+        if (past) { /* not unrolled: the addresses of 16 rows more would be spilled, 1.05 of the time */
+#pragma GCC unroll 1
+            for (int64_t r = 0; r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
+        }
         tile(from, s, to, d, past);
         const int64_t before = l;
         l += step, from += from_step, to += to_step;

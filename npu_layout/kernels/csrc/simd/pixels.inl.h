@@ -8,7 +8,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     const int64_t longest = step > pixel.d ? step : pixel.d, each = 16 / longest;
     const int64_t start = pixel.s < 0 ? lowest + channel.n - 16 : lowest;
-    uint8_t order[16], at[16]; /* of the pixels that a lane holds whole; of any */
+    uint8_t order[16], at[16]; /* of the pixels that are in a lane as a whole; of any */
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
     for (int64_t k = 0, p = 0; k < 16; ++p)

@@ -1,0 +1,19 @@
+/* The tiles of a conversion, for its planning and for its walk. */
+#ifndef NPU_LAYOUT_CONVERT_TILES_H
+#define NPU_LAYOUT_CONVERT_TILES_H
+
+#include "convert.h"
+
+/* Elements of a vector of any level: bytes, or floats. */
+static inline int vector_of(const Arithmetic *a) { return a->one_step ? 64 : 16; }
+
+/* Elements of loop i of a tile of so many rows, and of so many elements of the first loop of a row. */
+static inline int64_t tile_extent(const Convert *c, int i, int64_t rows_n, int64_t row_n) {
+    const int first = c->box.count - c->dense;
+    return i < first ? rows_n : i == first ? row_n : c->box.loops[i].n;
+}
+
+/* The moves of such a tile between the benches and where it comes from or goes to: those that its way has. */
+void convert_tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, Move *gather, Move *scatter);
+
+#endif

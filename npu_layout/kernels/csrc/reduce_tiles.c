@@ -1,0 +1,94 @@
+#include "reduce_tiles.h"
+
+static int merges(const Loop *outer, const Loop *inner) {
+    return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d && outer->p == inner->n * inner->p;
+}
+
+/* Merge what is one walk; loops of one step go. */
+static int merged(Loop *loops, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+        if (loops[i].n == 1) continue;
+        if (kept && merges(loops + kept - 1, loops + i)) {
+            loops[i].n *= loops[kept - 1].n;
+            --kept;
+        }
+        loops[kept++] = loops[i];
+    }
+    return kept;
+}
+
+void reduction_plan(Reduction *r) {
+    Box *box = &r->positions;
+    for (int i = 0; i < box->count; ++i) {
+        Loop *k = box->loops + i;
+        if (k->s < 0) box_flip(box, k);
+        for (int j = i; j > 0 && box->loops[j - 1].s < box->loops[j].s; --j) {
+            const Loop moved = box->loops[j];
+            box->loops[j] = box->loops[j - 1], box->loops[j - 1] = moved;
+        }
+    }
+    box->count = merged(box->loops, box->count);
+    if (!box->count) box->loops[box->count++] = (Loop){1, dtype_size[r->type], 0, 0};
+    Digits *sides[2] = {&r->from, &r->to};
+    for (int i = 0; i < 2; ++i) {
+        sides[i]->count = merged(sides[i]->loops, sides[i]->count);
+        if (!sides[i]->count) sides[i]->loops[sides[i]->count++] = (Loop){1, 0, 0, 0};
+    }
+}
+
+int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
+    const Loop *inner = digits->loops + digits->count - 1;
+    int64_t at = 0;
+    *run = inner->n - c % inner->n;
+    if (digits->count == 1) return c * inner->s;
+    for (const Loop *k = inner; k >= digits->loops; c /= k->n, --k) at += (k == digits->loops ? c : c % k->n) * k->s;
+    return at;
+}
+
+Tiling reduction_tiling(const Box *box, int one_row, int64_t positions) {
+    Tiling t = {box->loops[box->count - 1], {1, 0, 0, 0}, 0, 1, box->count - 1};
+    t.row_n = at_most(t.row.n, positions);
+    if (one_row || !t.count || t.row_n < t.row.n) return t;
+    t.rows = box->loops[--t.count];
+    t.rows_n = at_most(t.rows.n, positions / t.row_n);
+    return t;
+}
+
+void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
+                      int64_t channels, const Tiling *t, int64_t rows, int64_t row) {
+    const int64_t key[4] = {in + 2 * channels, rows, row, pitch};
+    int slot = 0;
+    while (slot < 4 && slot < m->planned && memcmp(m->key[slot], key, sizeof key)) ++slot;
+    if (slot == 4 || slot == m->planned) {
+        slot = m->planned++ % 4;
+        if (m->planned > 4) m->planned = 4 + m->planned % 4;
+        memcpy(m->key[slot], key, sizeof key);
+        Box box;
+        box_clear(&box);
+        const Loop loops[3] = {{channels, step, pitch, 0},
+                               {rows, in ? t->rows.s : t->rows.d, row * size, 0},
+                               {row, in ? t->row.s : t->row.d, size, 0}};
+        for (int i = 0; i < 3; ++i) {
+            Loop k = loops[i];
+            if (!in) k.s = loops[i].d, k.d = loops[i].s;
+            box_add(&box, k);
+        }
+        box.count = merged(box.loops, box.count);
+        move_plan(m->move + slot, &box, size, 0);
+    }
+    if (in)
+        move_run(m->level, m->move + slot, memory, tile);
+    else
+        move_run(m->level, m->move + slot, tile, memory);
+}
+
+void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
+                   int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
+    for (int64_t i = 0, n; i < channels; i += n) {
+        const int64_t at = channel_at(&r->from, c + i, &n);
+        n = at_most(n, channels - i);
+        reduction_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at,
+                  r->from.loops[r->from.count - 1].s, n, t, rows, row);
+    }
+}

@@ -1,0 +1,68 @@
+/* The tiles of argmax, top_k and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
+ * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that are in the source
+ * already are read there by argmax, and by softmax of up to 8 channels, which writes planes where they belong too. Many
+ * neighbouring channels stay as they are. The arithmetic of all is the same. */
+#ifndef NPU_LAYOUT_REDUCE_TILES_H
+#define NPU_LAYOUT_REDUCE_TILES_H
+
+#include "move.h"
+#include "reduce.h"
+
+enum { LINE = 64 }; /* bytes of a cache line */
+
+static inline int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+/* Where channel c is, and how many from it on are in equal steps. */
+int64_t channel_at(const Digits *digits, int64_t c, int64_t *run);
+
+/* Whether channels are neighbours in the source. */
+static inline int neighbours(const Reduction *r) { return r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type]; }
+
+/* Which positions a tile has: `rows` times `row`. */
+typedef struct {
+    Loop row, rows;
+    int64_t row_n, rows_n; /* in a whole tile */
+    int count;             /* loops around them */
+} Tiling;
+
+Tiling reduction_tiling(const Box *box, int one_row, int64_t positions);
+
+/* Positions of `bytes` bytes for each channel, whole cache lines of planes. */
+static inline int64_t positions_of(int64_t channels, int64_t size, int64_t bytes) {
+    const int64_t line = LINE / size, n = bytes / (channels * size) / line * line;
+    return n < line ? line : at_most(n, STRIP);
+}
+
+/* The next `most` of what is left, or half where less than a vector would remain. */
+static inline int64_t next(int64_t left, int64_t most, int64_t least) {
+    return left > most && left < most + least ? most / 2 : at_most(left, most);
+}
+
+/* Tile after tile: `tile_rows` rows of `tile_row` positions, from the offsets tile_src and tile_dst on. */
+#define TILES(tiling, tile_row, tile_rows, least, ...)                                                              \
+    for (int64_t i_ = 0, tile_row; i_ < (tiling).row.n; i_ += tile_row) {                                           \
+        tile_row = next((tiling).row.n - i_, (tiling).row_n, least);                                                \
+        for (int64_t j_ = 0; j_ < (tiling).rows.n; j_ += (tiling).rows_n) {                                         \
+            const int64_t tile_rows = at_most((tiling).rows.n - j_, (tiling).rows_n);                               \
+            const int64_t tile_src = i_ * (tiling).row.s + j_ * (tiling).rows.s;                                    \
+            const int64_t tile_dst = i_ * (tiling).row.d + j_ * (tiling).rows.d;                                    \
+            __VA_ARGS__                                                                                             \
+        }                                                                                                           \
+    }
+
+/* Moves between a tile and memory, planned for the last few extents. */
+typedef struct {
+    const Level *level;
+    int planned;
+    int64_t key[4][4];
+    Move move[4];
+} Movers;
+
+/* `channels` planes of rows x row elements, `pitch` bytes apart in the tile and `step` in memory; `in`: to the tile. */
+void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
+                      int64_t channels, const Tiling *t, int64_t rows, int64_t row);
+/* Channels from c on to planes in a tile. */
+void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
+                   int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);
+
+#endif
