@@ -21,6 +21,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent import futures
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -32,13 +33,12 @@ from verdicts.cases import Case
 from verdicts.judge import Outcome
 
 FLOATS = ("float32", "int8", "float32", "float16")  # how float outputs are recorded, in turn
-COMPILING = 600  # seconds for a network
 Alternatives = list[Case]
 
 
 def dtype_of(model: models.Model, fault: faults.Fault, turn: int) -> str:
-    """The dtype that a case is recorded in: 8 bits where the runtime has them (uint8 becomes int8, all values less 128)."""
-    wanted = ["int8"] if model.codes else FLOATS
+    """The dtype that a case is recorded in: that of the runtime where it hands out integers."""
+    wanted = sorted(set(model.codes.values())) if model.codes else FLOATS
     wanted = [dtype for dtype in wanted if dtype in fault.dtypes] or fault.dtypes
     return wanted[turn % len(wanted)]
 
@@ -115,11 +115,11 @@ def available(wanted: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str
             if name in glue.without:
                 yield full, glue.without[name]
                 continue
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
+            with futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
                 try:
-                    yield full, pool.apply_async(_compile, (full,)).get(COMPILING)
-                except multiprocessing.TimeoutError:
-                    yield full, f"not compiled in {COMPILING} seconds, or the converter crashed"
+                    yield full, pool.submit(_compile, full).result()
+                except futures.process.BrokenProcessPool:
+                    yield full, "its converter crashed"
 
 
 def by_runtime(outcomes: Sequence[Outcome]) -> str:

@@ -55,7 +55,7 @@ class Model(NamedTuple):
     `ranges`: for each output, lowest and highest value of each channel that the quantised twin gives on the
     calibration frames. `folded`: the accelerator takes uint8 NHWC, mean and deviation are compiled into its model.
     On a real runtime (``load("yolo8@qnn-htp")``) that is the quantised network: `fed` is the spec of its input if that
-    has integers, `codes` names the outputs for which it returns some.
+    has integers, `codes` the dtype of the outputs that have.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Model(NamedTuple):
     outputs: dict[str, tuple[int, ...]]
     ranges: dict[str, tuple[np.ndarray, np.ndarray]]
     fed: nl.TensorSpec | None = None
-    codes: tuple[str, ...] = ()
+    codes: dict[str, str] | None = None
 
     @property
     def input_spec(self) -> nl.TensorSpec:

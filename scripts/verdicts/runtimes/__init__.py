@@ -27,7 +27,7 @@ import npu_layout as nl
 
 Arrays = dict[str, np.ndarray]
 PREFIX = "runtime:"
-MODULES = ("on_openvino", "on_qnn", "on_ncnn")
+MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm")
 
 
 class Device(NamedTuple):
@@ -38,7 +38,7 @@ class Device(NamedTuple):
     """
 
     infer: Callable[[np.ndarray], Arrays]
-    codes: Mapping[str, nl.TensorSpec] = {}  # noqa: RUF012
+    codes: Mapping[str, nl.TensorSpec] = {}
     fed: nl.TensorSpec | None = None
 
 
@@ -48,7 +48,7 @@ class Runtime(NamedTuple):
     packages: Mapping[str, str]
     compiled: Callable[[Any, Sequence[np.ndarray], Path], None]
     opened: Callable[[Path], Device]
-    without: Mapping[str, str] = {}  # noqa: RUF012
+    without: Mapping[str, str] = {}
 
     @property
     def missing(self) -> list[str]:
@@ -76,7 +76,8 @@ def compile_(model: Any, name: str, inputs: Sequence[np.ndarray]) -> Path:
             device = known()[name].opened(partial)
             answers = [device.infer(x) for x in inputs]
             ranges = {output: _range(device, output, [a[output] for a in answers]) for output in model.outputs}
-            about = {"ranges": ranges, "fed": device.fed and device.fed.to_dict(), "codes": sorted(device.codes)}
+            about = {"ranges": ranges, "fed": device.fed and device.fed.to_dict()}
+            about["codes"] = {output: str(spec.dtype) for output, spec in device.codes.items()}
             (partial / "about.json").write_text(json.dumps(about))
             with suppress(OSError):  # another process was first
                 partial.rename(folder)
@@ -104,7 +105,7 @@ def on(model: Any, name: str, inputs: Callable[[], Sequence[np.ndarray]]) -> Any
         quantised=f"{PREFIX}{folder}",
         ranges={output: (np.array(low), np.array(high)) for output, (low, high) in about["ranges"].items()},
         fed=about["fed"] and nl.TensorSpec.from_dict(about["fed"]),
-        codes=tuple(about["codes"]),
+        codes=about["codes"],
     )
 
 

@@ -4,7 +4,7 @@ at its input and outputs. What the HTP cannot do runs on the CPU provider, as on
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ def _spec(node: Any, weights: dict[str, np.ndarray], value: Any) -> nl.TensorSpe
     scale, zero = (weights[name] for name in node.input[1:3])
     value.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(zero.dtype)
     shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
-    return nl.TensorSpec.plain(
-        shape, str(zero.dtype), quantization=nl.Quantization(float(scale), int(zero)), name=value.name
-    )
+    layout = {4: "NCHW", 3: "NCW", 2: "NC"}[len(shape)]
+    quantization = nl.Quantization(float(scale), int(zero))
+    return nl.TensorSpec(shape, layout, str(zero.dtype), quantization=quantization, name=value.name)
 
 
 def _renamed(graph: Any, old: str, new: str) -> None:
@@ -61,7 +61,8 @@ def compiled(model: Any, inputs: Sequence[np.ndarray], folder: Path) -> None:
     network = onnx.load(model.quantised)
     found = bare(network)
     onnx.save(network, str(folder / "model.onnx"))
-    (folder / "quantised.json").write_text(json.dumps(found))
+    outputs = [output.name for output in network.graph.output]
+    (folder / "quantised.json").write_text(json.dumps({**found, "outputs": outputs}))
 
 
 def _session(path: Path) -> Any:
@@ -79,13 +80,18 @@ def _session(path: Path) -> Any:
 
 def opened(folder: Path) -> Device:
     session = _session(folder / "model.onnx")
+    name = session.get_inputs()[0].name
+    return on_integers(lambda x: session.run(None, {name: x}), folder)
+
+
+def on_integers(run: Callable[[np.ndarray], Sequence[np.ndarray]], folder: Path) -> Device:
+    """A device of a function whose input and outputs are those that quantised.json describes."""
     about = json.loads((folder / "quantised.json").read_text())
     fed = about["fed"] and nl.TensorSpec.from_dict(about["fed"])
     codes = {name: nl.TensorSpec.from_dict(spec) for name, spec in about["codes"].items()}
-    name, outputs = session.get_inputs()[0].name, [output.name for output in session.get_outputs()]
 
     def infer(x: np.ndarray) -> dict[str, np.ndarray]:
-        answers = dict(zip(outputs, session.run(None, {name: integers(x, fed) if fed else x})))
+        answers = dict(zip(about["outputs"], run(integers(x, fed) if fed else x)))
         return {
             k: reals(a, codes[k].quantization) if k in codes else np.asarray(a, np.float32) for k, a in answers.items()
         }
