@@ -27,7 +27,7 @@ import npu_layout as nl
 
 Arrays = dict[str, np.ndarray]
 PREFIX = "runtime:"
-MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm")
+MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm", "on_litert")
 
 
 class Device(NamedTuple):
