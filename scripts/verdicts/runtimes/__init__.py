@@ -27,7 +27,8 @@ import npu_layout as nl
 
 Arrays = dict[str, np.ndarray]
 PREFIX = "runtime:"
-MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm", "on_litert")
+WORST = 8.0  # dB; below that, nobody could find a fault
+MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm", "on_litert", "on_rknn")
 
 
 class Device(NamedTuple):
@@ -77,6 +78,7 @@ def compile_(model: Any, name: str, inputs: Sequence[np.ndarray]) -> Path:
             answers = [device.infer(x) for x in inputs]
             ranges = {output: _range(device, output, [a[output] for a in answers]) for output in model.outputs}
             about = {"ranges": ranges, "fed": device.fed and device.fed.to_dict()}
+            about["db"] = _explained(model, inputs, answers)
             about["codes"] = {output: str(spec.dtype) for output, spec in device.codes.items()}
             (partial / "about.json").write_text(json.dumps(about))
             with suppress(OSError):  # another process was first
@@ -97,10 +99,20 @@ def _range(device: Device, output: str, answers: Sequence[np.ndarray]) -> list[l
     return [[float(end)] * len(flat) for end in ends]
 
 
+def _explained(model: Any, inputs: Sequence[np.ndarray], answers: Sequence[Arrays]) -> float:
+    """How much of the float network's outputs the answers explain, in dB; of the worst output."""
+    from .. import cases, models
+
+    wanted = [models.engine(model.path).infer(x) for x in inputs]
+    return min(cases.score([a[o] for a in answers], [w[o] for w in wanted]) for o in model.outputs)
+
+
 def on(model: Any, name: str, inputs: Callable[[], Sequence[np.ndarray]]) -> Any:
     """The zoo's model, its quantised version that of a runtime."""
     folder = compile_(model, name, inputs())
     about = json.loads((folder / "about.json").read_text())
+    if about["db"] < WORST:
+        raise ValueError(f"its arithmetic explains {about['db']:.1f} dB of the network's outputs")
     return model._replace(
         quantised=f"{PREFIX}{folder}",
         ranges={output: (np.array(low), np.array(high)) for output, (low, high) in about["ranges"].items()},

@@ -58,7 +58,11 @@ class Writer:
         at = next((i for i, c in enumerate(codes) if c.builtinCode == code), len(codes))
         if at == len(codes):
             codes.append(self.s.OperatorCodeT())
-            codes[at].builtinCode, codes[at].deprecatedBuiltinCode, codes[at].version = code, min(code, 127), 3
+            codes[at].builtinCode, codes[at].deprecatedBuiltinCode, codes[at].version = (
+                code,
+                min(code, 127),
+                1 if kind == "RESHAPE" else 3,
+            )
         operator = self.s.OperatorT()
         operator.opcodeIndex, operator.inputs, operator.outputs = at, list(inputs), [output]
         if options:
@@ -102,6 +106,9 @@ class Writer:
     def conv(self, x: int, node: Any, weights: dict[str, np.ndarray], attributes: dict[str, Any], relu: str) -> int:
         x = self.last(x)
         kernel, stride, pad = attributes["kernel_shape"], attributes["strides"], attributes["pads"]
+        apart = attributes.get("dilations", [1, 1])
+        if attributes.get("group", 1) != 1:
+            raise NotImplementedError("a convolution of groups")
         shape = self.shape(x)
         if any(pad):
             pads = np.array([[0, 0], [pad[0], pad[2]], [pad[1], pad[3]], [0, 0]], np.int32)
@@ -115,10 +122,10 @@ class Writer:
         both = scales * self.of(x)[0][0]
         bias = weights[node.input[2]] if len(node.input) > 2 else np.zeros(len(w))
         b_t = self.tensor([len(w)], "int32", (both.tolist(), [0] * len(w), 0), np.rint(bias / both).astype(np.int32))
-        size = [(n - k) // s + 1 for n, k, s in zip(shape[1:3], kernel, stride)]
+        size = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(shape[1:3], kernel, stride, apart)]
         result = self.tensor([1, *size, len(w)], "int8", self.grid(relu or node.output[0]))
         return self.op("CONV_2D", [x, w_t, b_t], result, "Conv2DOptions", padding=1, strideH=stride[0],
-                       strideW=stride[1], dilationHFactor=1, dilationWFactor=1,
+                       strideW=stride[1], dilationHFactor=apart[0], dilationWFactor=apart[1],
                        fusedActivationFunction=1 if relu else 0)  # fmt: skip
 
     def float_(self, t: int) -> int:
