@@ -18,6 +18,7 @@ import collections
 import json
 import multiprocessing
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def dtype_of(model: models.Model, fault: faults.Fault, turn: int) -> str:
 def planted(runtime: str, names: Sequence[str], each: int, seed: int) -> Iterator[Alternatives]:
     """`each` cases of each fault, in networks in turn; in the next one where a fault cannot be planted."""
     for f, fault in enumerate(faults.FAULTS):
-        options = [name for name in fault.models or names if f"{name}@{runtime}" in AVAILABLE]
+        options = [name for name in fault.models or names if name in names]
         for k in range(each if options else 0):
             turn = seed + k + f
             at = (3 * f + (k * len(options)) // each + seed) % len(options)
@@ -55,7 +56,7 @@ def planted(runtime: str, names: Sequence[str], each: int, seed: int) -> Iterato
 
 
 def faultless(runtime: str, names: Sequence[str], count: int, seed: int) -> Iterator[Alternatives]:
-    usable = [f"{name}@{runtime}" for name in names if f"{name}@{runtime}" in AVAILABLE]
+    usable = [f"{name}@{runtime}" for name in names]
     for k in range(count if usable else 0):
         kinds = [faults.FAULTLESS, *(h for h in faults.HARD if h.models is None and not h.noises)]
         fault = kinds[0] if k % 2 else kinds[(k // 2) % len(kinds)]
@@ -63,15 +64,11 @@ def faultless(runtime: str, names: Sequence[str], count: int, seed: int) -> Iter
         yield [Case(fault.name, name, dtype_of(models.load(name), fault, k // len(usable)), "qdq", seed + k)]
 
 
-AVAILABLE: set[str] = set()
-
-
-def run(alternatives: Alternatives) -> tuple[list[Outcome], float]:
+def run(alternatives: Alternatives) -> list[Outcome]:
     """The outcomes of the first case whose fault can be planted, those of its inputs among them."""
     import npu_layout as nl
 
     nl.set_num_threads(1)
-    began = time.monotonic()
     for case in alternatives:
         try:
             one = cases.build(case)
@@ -79,10 +76,10 @@ def run(alternatives: Alternatives) -> tuple[list[Outcome], float]:
             continue
         try:
             report = nl.validate(one.recording, models.engine(one.model.path))
-            return [*judge.judged(one, report), *inputs(one, report)], time.monotonic() - began
+            return [*judge.judged(one, report), *inputs(one, report)]
         except Exception as error:  # a case that fails is an outcome, not the end
-            return judge.crashed(one, error), time.monotonic() - began
-    return [], time.monotonic() - began
+            return judge.crashed(one, error)
+    return []
 
 
 def inputs(one: cases.Planted, report: object) -> Iterator[Outcome]:
@@ -103,23 +100,47 @@ def _compile(name: str) -> str:
     return ""
 
 
-def available(wanted: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(NAME@RUNTIME, why it is not run or ""), each compiled in a process of its own: a converter may crash."""
-    for runtime in wanted:
-        glue = runtimes.known()[runtime]
-        if glue.missing:
-            yield runtime, f"not installed: pip install {' '.join(glue.missing)}"
+def available(runtime: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(NAME@RUNTIME, why it is not run or ""), compiled in another process: a converter may crash."""
+    glue, pool = runtimes.known()[runtime], None
+    if glue.missing:
+        yield runtime, f"not installed: pip install {' '.join(glue.missing)}"
+        return
+    for name in names:
+        full = f"{name}@{runtime}"
+        if name in glue.without:
+            yield full, glue.without[name]
             continue
-        for name in names:
-            full = f"{name}@{runtime}"
-            if name in glue.without:
-                yield full, glue.without[name]
-                continue
-            with futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-                try:
-                    yield full, pool.submit(_compile, full).result()
-                except futures.process.BrokenProcessPool:
-                    yield full, "its converter crashed"
+        pool = pool or futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        try:
+            yield full, pool.submit(_compile, full).result()
+        except futures.process.BrokenProcessPool:
+            pool = None
+            yield full, "its converter crashed"
+    if pool is not None:
+        pool.shutdown()
+
+
+def measured(work: Sequence[Alternatives], workers: int, seconds: float) -> list[Outcome]:
+    """The outcomes of one runtime's cases, of as many as `seconds` allow. A runtime that crashes ends with them."""
+    outcomes: list[Outcome] = []
+    until = time.monotonic() + seconds
+    with futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        tasks = [pool.submit(run, alternatives) for alternatives in work]
+
+        def results() -> Iterator[list[Outcome]]:
+            for task in futures.as_completed(tasks):
+                if time.monotonic() > until:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                if not task.cancelled():
+                    yield task.result()
+
+        try:
+            for result in matrix.progress(results(), len(tasks)):
+                outcomes += result
+        except futures.process.BrokenProcessPool as error:
+            print(f"a runtime crashed, and what was left is not run: {error}", file=sys.stderr)
+    return outcomes
 
 
 def by_runtime(outcomes: Sequence[Outcome]) -> str:
@@ -146,38 +167,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--faultless", type=int, default=60, metavar="N", help="faultless recordings a runtime (60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="for each runtime; then the next one's turn"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/MODEL@RUNTIME", help="pattern; repeat")
     parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
     given = parser.parse_args(arguments)
     names, wanted = given.network or models.NAMES, given.runtime or list(runtimes.known())
     exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
-    not_run = []
+    not_run, outcomes, start = [], [], time.monotonic()
     if exact:
-        work = [[case] for case in exact]
-    else:
-        for name in names:
-            models.load(name)
-        for name, why in available(wanted, names):
-            if why:
-                not_run.append(f"not run: {name}: {why}")
-                print(not_run[-1], flush=True)
-            elif "@" in name:
-                AVAILABLE.add(name)
+        outcomes += measured([[case] for case in exact], given.workers, given.seconds)
+        wanted = []
+    for name in names if wanted else ():
+        models.load(name)  # once, before the workers would all build it
+    for runtime in wanted:
+        print(f"{runtime} ...", file=sys.stderr, flush=True)
+        usable = []
+        for name, why in available(runtime, names):
+            not_run += [f"not run: {name}: {why}"] if why else []
+            usable += [] if why else [name.partition("@")[0]]
         work = [
-            alternatives
-            for runtime in wanted
-            for alternatives in (
-                *planted(runtime, names, given.each, given.seed),
-                *faultless(runtime, names, given.faultless, given.seed),
-            )
+            *planted(runtime, usable, given.each, given.seed),
+            *faultless(runtime, usable, given.faultless, given.seed),
         ]
-        kept = {case for case in matrix.chosen([c for a in work for c in a], given.only)}
+        kept = set(matrix.chosen([case for a in work for case in a], given.only))
         work = [found for a in work if (found := [case for case in a if case in kept])]
-    start, outcomes = time.monotonic(), []
-    with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
-        for result, _ in matrix.progress(pool.imap_unordered(run, work, chunksize=2), len(work)):
-            outcomes += result
+        random.Random(given.seed).shuffle(work)  # what --seconds cuts off is like the rest
+        outcomes += measured(work, given.workers, given.seconds)
     outcomes.sort()
     matrix.show(outcomes, given.most)
     figures = matrix.summary(outcomes)

@@ -11,6 +11,7 @@ zoo's name for a network on a runtime is "yolo8@openvino-int8". Glue is two func
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -28,7 +29,7 @@ import npu_layout as nl
 Arrays = dict[str, np.ndarray]
 PREFIX = "runtime:"
 WORST = 8.0  # dB; below that, nobody could find a fault
-MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm", "on_litert", "on_rknn")
+MODULES = ("on_openvino", "on_qnn", "on_ncnn", "on_mnn", "on_tvm", "on_litert", "on_rknn", "on_executorch")
 
 
 class Device(NamedTuple):
@@ -68,10 +69,12 @@ def known() -> dict[str, Runtime]:
 
 def compile_(model: Any, name: str, inputs: Sequence[np.ndarray]) -> Path:
     """The folder of a network on a runtime, beside the network's files; compiled if it is not there yet."""
-    folder = Path(model.path).parent / name
+    module = importlib.import_module(getattr(known()[name].compiled, "func", known()[name].compiled).__module__)
+    key = hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:8]
+    folder = Path(model.path).parent / f"{name}-{key}"
     if not (folder / "about.json").exists():
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as parent:
-            partial = Path(parent) / name
+            partial = Path(parent) / folder.name
             partial.mkdir()
             known()[name].compiled(model, inputs, partial)
             device = known()[name].opened(partial)
@@ -125,7 +128,7 @@ def on(model: Any, name: str, inputs: Callable[[], Sequence[np.ndarray]]) -> Any
 def opened(path: str) -> Device:
     """One device for each compiled network and process."""
     folder = Path(path[len(PREFIX) :])
-    return known()[folder.name].opened(folder)
+    return known()[folder.name.rpartition("-")[0]].opened(folder)
 
 
 def integers(values: np.ndarray, spec: nl.TensorSpec) -> np.ndarray:
