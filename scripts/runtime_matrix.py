@@ -162,6 +162,7 @@ def by_runtime(outcomes: Sequence[Outcome]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", action="append", choices=sorted(runtimes.known()), help="one of them; repeat")
+    parser.add_argument("--group", choices=("all", "rknn"), help="rknn: that one; all: all others (noxfile.py)")
     parser.add_argument("--network", action="append", choices=models.NAMES, help="one of them; repeat")
     parser.add_argument("--each", type=int, default=1, help="cases of each fault and runtime (1)")
     parser.add_argument("--faultless", type=int, default=60, metavar="N", help="faultless recordings a runtime (60)")
@@ -175,6 +176,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
     given = parser.parse_args(arguments)
     names, wanted = given.network or models.NAMES, given.runtime or list(runtimes.known())
+    if given.group:
+        wanted = [name for name in wanted if name.startswith("rknn") == (given.group == "rknn")]
     exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
     not_run, outcomes, start = [], [], time.monotonic()
     if exact:
