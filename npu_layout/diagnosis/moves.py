@@ -110,9 +110,7 @@ def fills(move: Move, shape: tuple[int, ...], axes: Axes, index: Sequence[np.nda
     return ("edge", "wrapped", "zero", "next row") if outside else ("edge",)
 
 
-def values_at(
-    reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str
-) -> np.ndarray:
+def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str) -> np.ndarray:
     """Return the model's values at the sources of the places `index`, as float64; between places, interpolated."""
     down, across = axes
     width, height = reference.shape[across], 1 if down is None else reference.shape[down]

@@ -58,7 +58,9 @@ def _resized(mode: str) -> Change:
         small = values
         for axis in (-2, -1):
             count = values.shape[axis]
-            small = np.moveaxis(np.moveaxis(small, axis, -1) @ np.linalg.pinv(_weights("half_pixel", count)).T, -1, axis)
+            small = np.moveaxis(
+                np.moveaxis(small, axis, -1) @ np.linalg.pinv(_weights("half_pixel", count)).T, -1, axis
+            )
         for axis in (-2, -1):
             small = np.moveaxis(np.moveaxis(small, axis, -1) @ _weights(mode, values.shape[axis]).T, -1, axis)
         return small.astype(np.float32)
