@@ -6,7 +6,7 @@
 
 A draw is one output of a network of the matrix (scripts/verdicts) for 1 to 16 frames, dim or not, with noise of 5 to
 40 dB of some kind, stored in some dtype and layout, and declared as it is. The causes are searched for as `validate`
-does, the model's answers to inputs made in other ways among them. Exit status 1 where more than 1 in 10,000 are accused.
+does, the model's answers to inputs made in other ways among them. Exit status 1 if more than 1 in 10,000 are accused.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import npu_layout as nl
+from verdicts import faults, models, pictures
+
 from npu_layout.comparison import channel_axis
 from npu_layout.diagnosis import Remade, Situation, diagnose, variants
 from npu_layout.diagnosis.evidence import Evidence
-from verdicts import faults, models, pictures
 
 RATE = 1e-4  # asked
 MODELS = ("maps", "yolo", "yolo8", "segmentation", "classifier", "ssd", "twins", "gray", "flow", "embedding", "box")
