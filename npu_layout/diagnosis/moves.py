@@ -128,10 +128,7 @@ def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, mo
             place[down] = ways[1](y, height)
         return finite(reference[tuple(place)]).astype(np.float64)
 
-    if x.dtype.kind == "f" or y.dtype.kind == "f":
-        values = _between(at, y, x)
-    else:
-        values = at(y, x)
+    values = _between(at, y, x) if "f" in (x.dtype.kind, y.dtype.kind) else at(y, x)
     return np.where(outside, 0.0, values) if fill == "zero" else values
 
 
