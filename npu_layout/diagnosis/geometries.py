@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..buffers import TensorSpec
 from ..engines import axes_in_model, shape_in_model
 from ..errors import NpuLayoutError
 from ..support import finite
+from .changed import Changed
 from .evidence import Evidence, Trial
 from .moves import MOVES, Axes, Move, fills, values_at, whole
 from .samples import Matrix, arithmetic, ends, predicted
@@ -20,24 +21,6 @@ _LEAST = 4  # places along an axis that is moved
 _FRAMES, _PLACES = 3, 4096  # in which moves are compared before one is tried on all samples
 WORTH = 1.0  # dB that a move has to explain more there
 _MOST = 3  # trials
-
-
-class Changed(Mapping[int, np.ndarray]):
-    """{row of the kept frames: the model's output, changed}; each is made when it is read."""
-
-    def __init__(self, references: Sequence[np.ndarray], change: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._references, self._change = references, change
-
-    def __getitem__(self, row: int) -> np.ndarray:
-        if row not in range(len(self._references)):
-            raise KeyError(row)
-        return self._change(self._references[row])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self._references)))
-
-    def __len__(self) -> int:
-        return len(self._references)
 
 
 def geometries(evidence: Evidence) -> Iterator[Trial]:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..support import finite
+from .changed import Changed
 from .evidence import Evidence, Trial
-from .geometries import WORTH, Changed, axes_of
+from .geometries import WORTH, axes_of
 from .thresholds import MARGIN
 
 _FACTORS = (32, 16, 8, 4, 2)

@@ -142,7 +142,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     strong = [c for c in ranking if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
-    others = [c for c in ranking if c.cause not in ("match", "quantization", "mismatch")]
+    others = [c for c in ranking if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
     model, device = _varies(evidence)
