@@ -44,6 +44,8 @@ class Trial(NamedTuple):
         Whether its stored values can be compared with the declared ones.
     places
         Samples of one channel, if its tensor has another shape than the model's output.
+    parameters, choices
+        How many numbers were fitted, and the logarithm of the number of arrangements that it was picked from.
     answers
         {row of the kept frames: what the model would have returned}, if the trial is about the model's inputs.
     """
@@ -60,6 +62,8 @@ class Trial(NamedTuple):
     comparable: bool = True
     places: int = 0
     answers: Mapping[int, np.ndarray] = {}
+    parameters: int = 0
+    choices: float = 0.0
 
 
 class Candidate(NamedTuple):
@@ -133,6 +137,11 @@ class Evidence:
     def enough(self) -> bool:
         """Whether every channel has enough samples to name a cause."""
         return self.values >= ENOUGH and len(self.buffers) > 1
+
+    @property
+    def channels(self) -> int:
+        """Channels, or 1: all is one channel."""
+        return 1 if self.channel_axis is None else int(self.references[0].shape[self.channel_axis])
 
     @property
     def values(self) -> int:
@@ -250,6 +259,15 @@ class Evidence:
         left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
         leans, decided = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
         return leans if decided else None
+
+    def differs(self, candidate: Candidate) -> bool:
+        """Whether what a candidate predicts differs from what is declared by more than the noise."""
+        trial = self.trial(candidate)
+        declared = self.as_declared(trial.rows).left
+        if not self.fits or trial.left.shape != declared.shape:
+            return True
+        difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
+        return difference > max(noise, ROUNDING if self.steps else 0.0)
 
     def _candidate(self, t: Trial) -> Candidate:
         score = self.score(t)

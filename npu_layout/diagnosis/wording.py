@@ -119,10 +119,18 @@ def rivals(best: Candidate, rival: Candidate, declared: Candidate | None) -> str
     return f"Two causes explain the output equally well, and the recording cannot decide between them: {both}.{before}"
 
 
-def too_little(evidence: Evidence) -> str:
-    """Return why a cause is not proven, and what to record."""
+def noisy(c: Candidate) -> str:
+    """Return that the device is noisy, and that another scale explains little of it."""
+    return (
+        f"The device is noisy. With slightly another scale ({c.text}) they would agree to {_db(c.score)}; noise alone "
+        "does that, so it is no proof of another scale."
+    )
+
+
+def too_little(evidence: Evidence, values: int) -> str:
+    """Return why a cause is not proven, and what to record. values: how many are independent."""
     frames = len(evidence.buffers)
-    what = "one frame" if frames == 1 else f"{frames} frames with {evidence.samples.count} values per channel each"
+    what = f"{max(values, 1)} independent values in {'one frame' if frames == 1 else f'{frames} frames'}"
     return f"But {what} cannot prove it: record more frames, unlike each other."
 
 
