@@ -85,7 +85,8 @@ def _trials(evidence: Evidence, activation: _Activation) -> Iterator[Trial]:
     where = better[evidence.samples.channel]
     which = f", in {better.sum()} of {len(better)} channels ({listed(np.flatnonzero(better))})"
     answers = Changed(evidence.references, partial(change, only=better))
-    part = whole._replace(text=text + which, left=np.where(where, left, evidence.left), answers=answers)
+    left, choices = np.where(where, left, evidence.left), len(better) * float(np.log(2))
+    part = whole._replace(text=text + which, left=left, answers=answers, choices=choices)
     if not possible.all() or evidence.score(part) >= evidence.score(whole) + MARGIN:
         yield part
 

@@ -68,11 +68,15 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         along = "" if axis == evidence.channel_axis else f", along axis {axis}"
         if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
             yield f"a missing softmax{along}", partial(softmax, axis=axis)
-        length = partial(np.linalg.norm, axis=axis)
+        length = partial(_length, axis=axis)
         if all(_is_one(length(m)) for m in model) and _far(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
     if all((m >= 0).all() and (m == 0).mean() >= _ZEROS and m.any() for m in model):
         yield _RELU, partial(np.maximum, 0)
+
+
+def _length(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.asarray(np.linalg.norm(x, axis=axis))
 
 
 def _is_one(x: np.ndarray) -> bool:

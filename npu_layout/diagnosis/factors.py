@@ -17,7 +17,10 @@ _AS_GOOD = 1.0  # dB that sides of images may explain less than factors that wer
 
 
 def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
-    """Yield the factors that explain most; of integers, the scales. `sides`: heights and widths of the model's images."""
+    """Yield the factors that explain most; of integers, the scales.
+
+    sides: heights and widths of the model's images.
+    """
     if not evidence.fits or evidence.steps:
         yield from quantizations(evidence)
         return
@@ -53,7 +56,8 @@ def _for_each(evidence: Evidence) -> Trial | None:
     expected = slopes[channel] * evidence.wanted + offsets[channel]
     left = evidence.codes - np.where(rising[channel], expected, evidence.wanted)
     text = f"each channel has a factor of its own, of {slopes[rising].min():.4g} to {slopes[rising].max():.4g}"
-    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec)
+    parameters = 2 * int(rising.sum())
+    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, parameters=parameters)
 
 
 def _boxes(evidence: Evidence, each: Trial | None, sides: Sequence[int]) -> Trial | None:
@@ -73,8 +77,10 @@ def _boxes(evidence: Evidence, each: Trial | None, sides: Sequence[int]) -> Tria
     factor[list(found)] = list(found.values())
     left = evidence.codes - factor[evidence.samples.channel] * evidence.wanted
     multiplied = max(found.values()) > 1
-    by = listed(sorted({f"{max(f, 1 / f):g}" for f in found.values()}, key=float))
+    by = listed(f"{f:g}" for f in sorted({max(f, 1 / f) for f in found.values()}))
     which = f"{len(found)} of {len(ratio)} channels ({listed(found)})" if len(found) < len(ratio) else "all channels"
     ways = ("in pixels", "of 0 to 1")[:: 1 if multiplied else -1]
-    text = f"{which} are {'multiplied' if multiplied else 'divided'} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
-    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec)
+    how = "multiplied" if multiplied else "divided"
+    text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
+    choices = len(ratio) * float(np.log(1 + len(options)))
+    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, choices=choices)

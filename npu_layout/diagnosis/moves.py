@@ -110,9 +110,7 @@ def fills(move: Move, shape: tuple[int, ...], axes: Axes, index: Sequence[np.nda
     return ("edge", "wrapped", "zero", "next row") if outside else ("edge",)
 
 
-def values_at(
-    reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str
-) -> np.ndarray:
+def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str) -> np.ndarray:
     """Return the model's values at the sources of the places `index`, as float64; between places, interpolated."""
     down, across = axes
     width, height = reference.shape[across], 1 if down is None else reference.shape[down]
@@ -128,17 +126,14 @@ def values_at(
         place[across] = ways[0](x, width)
         if down is not None:
             place[down] = ways[1](y, height)
-        return finite(reference[tuple(place)]).astype(np.float64)
+        return np.asarray(finite(reference[tuple(place)]).astype(np.float64))
 
-    if x.dtype.kind == "f" or y.dtype.kind == "f":
-        values = _between(at, y, x)
-    else:
-        values = at(y, x)
+    values = _between(at, y, x) if "f" in (x.dtype.kind, y.dtype.kind) else at(y, x)
     return np.where(outside, 0.0, values) if fill == "zero" else values
 
 
 def _clamped(i: np.ndarray, count: int) -> np.ndarray:
-    return np.clip(i, 0, count - 1)
+    return np.asarray(np.clip(i, 0, count - 1))
 
 
 def _between(at: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, x: np.ndarray) -> np.ndarray:

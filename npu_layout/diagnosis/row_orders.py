@@ -20,7 +20,7 @@ _CLEAR = 2.0  # times the gain that the choice of an order reaches by chance
 def row_orders(evidence: Evidence) -> Iterator[Trial]:
     """Yield for each frame the order of the rows that fits best, if it is not the model's."""
     shape = evidence.references[0].shape
-    if not evidence.fits or evidence.settled or len(shape) not in (2, 3) or shape[0] == 1 and len(shape) == 2:
+    if not evidence.fits or evidence.settled or len(shape) not in (2, 3) or shape == (1, shape[-1]):
         return
     rows, values = shape[-2:]
     if not (2 <= rows <= _MOST and values >= 2 and int(np.prod(shape)) == rows * values):
@@ -47,6 +47,7 @@ def row_orders(evidence: Evidence) -> Iterator[Trial]:
     errors = left.transpose(0, 2, 1).reshape(len(chosen), -1)
     yield Trial(
         "activation", text, None, codes, errors, False, evidence.spec, rows=chosen, comparable=False, places=rows,
+        choices=len(chosen) * rows * float(np.log(rows)),
         answers={k: _ordered(evidence.references[k], order) for k, order in zip(chosen, orders)},
     )  # fmt: skip
 

@@ -141,7 +141,10 @@ def _sides(first: Kept) -> list[int]:
     """Return the heights and widths of the images that are the model's inputs."""
     axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
     sides = {
-        n for name, x in first.inputs.items() if axes[name] is not None for n in np.delete(x.shape, [0, axes[name] or 0])
+        n
+        for name, x in first.inputs.items()
+        if axes[name] is not None
+        for n in np.delete(x.shape, [0, axes[name] or 0])
     }
     return sorted(int(n) for n in sides if n > 1)
 

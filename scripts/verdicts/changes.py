@@ -58,7 +58,9 @@ def _resized(mode: str) -> Change:
         small = values
         for axis in (-2, -1):
             count = values.shape[axis]
-            small = np.moveaxis(np.moveaxis(small, axis, -1) @ np.linalg.pinv(_weights("half_pixel", count)).T, -1, axis)
+            small = np.moveaxis(
+                np.moveaxis(small, axis, -1) @ np.linalg.pinv(_weights("half_pixel", count)).T, -1, axis
+            )
         for axis in (-2, -1):
             small = np.moveaxis(np.moveaxis(small, axis, -1) @ _weights(mode, values.shape[axis]).T, -1, axis)
         return small.astype(np.float32)
@@ -94,11 +96,11 @@ GEOMETRY: dict[str, Change] = {
 }
 
 
-def _elementwise(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf) -> Change:
-    """A function of each value, where the network's values are above `low` and vary enough for it to matter."""
+def _elementwise(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf, high: float = np.inf) -> Change:
+    """A function of each value, where the values are from `low` to `high`, and vary enough for it to matter."""
 
     def changed(rng: Rng, values: np.ndarray) -> np.ndarray:
-        if not values.min() > low:
+        if not low < values.min() <= values.max() < high:
             raise Unchanged("not of such values")
         with np.errstate(all="ignore"):
             result = function(values.astype(np.float64)).astype(np.float32)
@@ -150,7 +152,7 @@ def _sorted_rows(rng: Rng, values: np.ndarray) -> np.ndarray:
 
 ACTIVATIONS: dict[str, Change] = {
     "sigmoid_added": _elementwise(lambda x: 1 / (1 + np.exp(-x))),
-    "exp_added": _elementwise(lambda x: np.exp(np.minimum(x, 8))),
+    "exp_added": _elementwise(np.exp, high=6),
     "log_added": _elementwise(np.log, low=1e-3),
     "relu_added": _elementwise(lambda x: np.maximum(x, 0)),
     "reciprocal_added": _elementwise(lambda x: 1 / x, low=1e-2),

@@ -440,7 +440,7 @@ _LAYOUTS = {
 _ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swapped": _swapped}
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
-_OF_FLOATS = ("factors_each", "boxes_of_one")  # of integers, another scale
+_OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (
