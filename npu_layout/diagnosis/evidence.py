@@ -107,7 +107,8 @@ class Evidence:
     also
         Further tensors whose extreme values are sampled: what the buffer might contain instead.
     channel_axis
-        The channels' axis in the model's order, or None: all is one channel.
+        The channels' axis in the model's order, or None: all is one channel. So is a vector of few frames, whose
+        channels have too few values to vary; `named_axis` is what messages call its channels.
     """
 
     def __init__(
@@ -121,7 +122,8 @@ class Evidence:
         self.spec, self.buffers, self.references = spec, list(buffers), list(references)
         shape = references[0].shape
         self.letters = Layout.of_rank(len(shape)).axes
-        self.channel_axis = channel_axis
+        self.named_axis = channel_axis
+        self.channel_axis = None if _is_short_vector(references, channel_axis) else channel_axis
         self.samples = Samples([*references, *also], self.channel_axis)
         self.wanted = np.stack([self.samples.of(r) for r in references])
         self.elements = [stored(spec, b) for b in buffers]
@@ -289,6 +291,13 @@ class Evidence:
         if t.steps == self.steps and t.comparable:
             leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
         return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order)
+
+
+def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None) -> bool:
+    """Whether every channel is one value, of fewer frames than a channel has to have values."""
+    if channel_axis is None or len(references) >= ENOUGH:
+        return False
+    return references[0].size == references[0].shape[channel_axis]
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:

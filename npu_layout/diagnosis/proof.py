@@ -1,12 +1,14 @@
-"""How many values it takes to prove a cause: a likelihood ratio, against all that were tried.
+"""How many values it takes to prove a cause, against all that were tried.
 
-If a cause leaves an error that is smaller by g dB in n independent values, the logarithm of the likelihood ratio to the
-declared reading is n * g * ln(10) / 20, for Gaussian errors of unknown power. In a search through h hypotheses, none of
-which is true, one exceeds ln(h / p) with a probability of p at most: Markov's inequality for each of them, and the union
-bound for all. A cause whose parameters are fitted pays for them as in Schwarz's criterion, half the logarithm of the
-number of values for each; one that is an arrangement of many, the logarithm of the number of arrangements.
+What a cause leaves is compared with what the declared reading leaves: r is the ratio of their powers, in n independent
+values each. If both were noise of one power, r would exceed a value with a probability of at most
+((1 + r)**2 / (4 * r))**(-n / 2), Chernoff's bound for a ratio of two sums of n squares. In a search through h
+hypotheses, none of which is true, one exceeds what has the probability p / h with a probability of p at most. A cause
+whose parameters are fitted pays for them as in Schwarz's criterion, half the logarithm of the number of values for
+each; one that is an arrangement of many, the logarithm of the number of arrangements.
 
-See Schwarz, "Estimating the dimension of a model", The Annals of Statistics 6 (1978).
+See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
+of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
 """
 
 from __future__ import annotations
@@ -21,23 +23,29 @@ _NEIGHBOURS = 8  # places of a map that err alike, as one
 
 def proven(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
     """Whether the recording proves a candidate, of so many that were tried."""
-    return gained(evidence, candidate) >= needed(evidence, candidate, tried)
+    return surprise(evidence, candidate) >= needed(evidence, candidate, tried)
 
 
-def gained(evidence: Evidence, candidate: Candidate) -> float:
-    """Return the logarithm of the likelihood ratio of a candidate to the declared reading."""
-    return independent(evidence, candidate) * candidate.gain * math.log(10) / 20
+def surprise(evidence: Evidence, candidate: Candidate) -> float:
+    """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
+    ratio = 10 ** (min(candidate.gain, 200.0) / 10)
+    if ratio <= 1:
+        return 0.0
+    return independent(evidence, candidate) / 2 * math.log((1 + ratio) ** 2 / (4 * ratio))
 
 
 def needed(evidence: Evidence, candidate: Candidate, tried: int) -> float:
-    """Return what the logarithm of the likelihood ratio has to exceed."""
+    """Return what `surprise` has to exceed for a candidate of so many that were tried."""
     trial = evidence.trial(candidate)
     parameters = trial.parameters * 0.5 * math.log(max(independent(evidence, candidate), math.e))
     return math.log(max(tried, 1) / RATE) + trial.choices + parameters
 
 
 def independent(evidence: Evidence, candidate: Candidate) -> float:
-    """Return the number of values that a candidate is judged by, neighbours in a map as one."""
-    values = int(evidence.trial(candidate).left.size)
-    places = evidence.references[0].size // max(evidence.channels, 1)
-    return values / min(_NEIGHBOURS, max(places, 1))
+    """Return the number of values that a candidate is judged by: of moved channels only, neighbours in a map as one."""
+    trial = evidence.trial(candidate)
+    shape, axis, share = evidence.references[0].shape, evidence.named_axis, 1.0
+    places = evidence.references[0].size // (1 if axis is None else shape[axis])
+    if trial.order is not None:
+        share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
+    return int(trial.left.size) * share / min(_NEIGHBOURS, max(places, 1))

@@ -95,7 +95,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, compariso
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
-    return _by_parts(judgement, comparison, unexplained, evidence.channel_axis)
+    return _by_parts(judgement, comparison, unexplained, evidence.named_axis)
 
 
 def _by_parts(
