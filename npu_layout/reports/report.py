@@ -28,6 +28,7 @@ VERDICTS = (
     "output_order",
     "wrong_input",
     "geometry",
+    "activation",
     "ambiguous",
     "mismatch",
 )
