@@ -133,7 +133,20 @@ def _situation(
 ) -> Situation:
     references = {name: [k.references[name] for k in kept] for name in kept[0].references}
     specs = {o.model.name: o.spec for o in outputs}
-    return Situation(output.model.name, [k.number for k in kept], references, specs, remade.get(output.model.name, ()))
+    numbers, images = [k.number for k in kept], remade.get(output.model.name, ())
+    return Situation(output.model.name, numbers, references, specs, images, _sides(kept[0]))
+
+
+def _sides(first: Kept) -> list[int]:
+    """Return the heights and widths of the images that are the model's inputs."""
+    axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
+    sides = {
+        n
+        for name, x in first.inputs.items()
+        if axes[name] is not None
+        for n in np.delete(x.shape, [0, axes[name] or 0])
+    }
+    return sorted(int(n) for n in sides if n > 1)
 
 
 class _Examined(NamedTuple):
@@ -190,7 +203,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
-        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.channel_axis, figures, channels,
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, output.channel_axis, figures, channels,
         worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
     )  # fmt: skip
 
