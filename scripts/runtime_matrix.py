@@ -35,6 +35,7 @@ from verdicts.judge import Outcome
 
 FLOATS = ("float32", "int8", "float32", "float16")  # how float outputs are recorded, in turn
 Alternatives = list[Case]
+PROCESSES = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 
 
 def dtype_of(model: models.Model, fault: faults.Fault, turn: int) -> str:
@@ -111,7 +112,7 @@ def available(runtime: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         if name in glue.without:
             yield full, glue.without[name]
             continue
-        pool = pool or futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        pool = pool or futures.ProcessPoolExecutor(1, PROCESSES)
         try:
             yield full, pool.submit(_compile, full).result()
         except futures.process.BrokenProcessPool:
@@ -125,7 +126,7 @@ def measured(work: Sequence[Alternatives], workers: int, seconds: float) -> list
     """The outcomes of one runtime's cases, of as many as `seconds` allow. A runtime that crashes ends with them."""
     outcomes: list[Outcome] = []
     until = time.monotonic() + seconds
-    with futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with futures.ProcessPoolExecutor(workers, PROCESSES) as pool:
         tasks = [pool.submit(run, alternatives) for alternatives in work]
 
         def results() -> Iterator[list[Outcome]]:
@@ -159,6 +160,13 @@ def by_runtime(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def write(path: str | None, outcomes: Sequence[Outcome], not_run: Sequence[str]) -> None:
+    """What is known so far, as JSON."""
+    if path:
+        summary, rows = matrix.summary(outcomes), [o._asdict() for o in sorted(outcomes)]
+        Path(path).write_text(json.dumps({"summary": summary, "not_run": not_run, "outcomes": rows}, indent=1))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", action="append", choices=sorted(runtimes.known()), help="one of them; repeat")
@@ -180,6 +188,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wanted = [name for name in wanted if name.startswith("rknn") == (given.group == "rknn")]
     exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
     not_run, outcomes, start = [], [], time.monotonic()
+    if sys.platform != "win32":
+        PROCESSES.set_forkserver_preload(["__main__"])  # imports once
     if exact:
         outcomes += measured([[case] for case in exact], given.workers, given.seconds)
         wanted = []
@@ -199,13 +209,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         work = [found for a in work if (found := [case for case in a if case in kept])]
         random.Random(given.seed).shuffle(work)  # what --seconds cuts off is like the rest
         outcomes += measured(work, given.workers, given.seconds)
+        print(by_runtime(outcomes).splitlines()[-1], file=sys.stderr, flush=True)
+        write(given.json, outcomes, not_run)
+    write(given.json, outcomes, not_run)
     outcomes.sort()
     matrix.show(outcomes, given.most)
     figures = matrix.summary(outcomes)
     print(f"\n{by_runtime(outcomes)}\n")
-    if given.json:
-        content = {"summary": figures, "not_run": not_run, "outcomes": [o._asdict() for o in outcomes]}
-        Path(given.json).write_text(json.dumps(content, indent=1))
     print(f"{len({o.case for o in outcomes})} recordings, {len(outcomes)} outputs, {time.monotonic() - start:.0f} s")
     print("\n".join([*not_run, *(f"{key}: {value}" for key, value in figures.items() if key != "failed")]))
     print("\n".join(f"MISSED  {what}" for what in figures["failed"]) or "all figures are met")
