@@ -186,11 +186,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names, wanted = given.network or models.NAMES, given.runtime or list(runtimes.known())
     if given.group:
         wanted = [name for name in wanted if name.startswith("rknn") == (given.group == "rknn")]
-    exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
     not_run, outcomes, start = [], [], time.monotonic()
     if sys.platform != "win32":
         PROCESSES.set_forkserver_preload(["__main__"])  # imports once
+    exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
     if exact:
+        exact = [case for case in exact if case.model.partition("@")[2] in wanted]
+        if not exact:
+            return 0  # other environments have that runtime
         outcomes += measured([[case] for case in exact], given.workers, given.seconds)
         wanted = []
     for name in names if wanted else ():
