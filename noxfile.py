@@ -29,11 +29,11 @@ RUNTIMES = {  # {environment: what is installed there, one after the other; what
         "MNN",
         "ai-edge-litert flatbuffers",
         "apache-tvm",
-        "torch --index-url https://download.pytorch.org/whl/cpu",
+        "torch --extra-index-url https://download.pytorch.org/whl/cpu",
         "executorch torchao",
     ],
     "rknn": [  # wants older packages than the others
-        "torch --index-url https://download.pytorch.org/whl/cpu",
+        "torch --extra-index-url https://download.pytorch.org/whl/cpu",
         "--no-deps rknn-toolkit2",
         "numpy==1.26.* onnx==1.18.* protobuf==4.25.* onnxruntime==1.26.* opencv-python==4.11.*",
         "ml_dtypes<0.6 scipy psutil ruamel.yaml fast-histogram tqdm setuptools<81",

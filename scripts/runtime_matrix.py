@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -125,20 +126,14 @@ def available(runtime: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
 def measured(work: Sequence[Alternatives], workers: int, seconds: float) -> list[Outcome]:
     """The outcomes of one runtime's cases, of as many as `seconds` allow. A runtime that crashes ends with them."""
     outcomes: list[Outcome] = []
-    until = time.monotonic() + seconds
     with futures.ProcessPoolExecutor(workers, PROCESSES) as pool:
         tasks = [pool.submit(run, alternatives) for alternatives in work]
-
-        def results() -> Iterator[list[Outcome]]:
-            for task in futures.as_completed(tasks):
-                if time.monotonic() > until:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                if not task.cancelled():
-                    yield task.result()
-
+        done = futures.as_completed(tasks, None if math.isinf(seconds) else seconds)
         try:
-            for result in matrix.progress(results(), len(tasks)):
+            for result in matrix.progress((task.result() for task in done), len(tasks)):
                 outcomes += result
+        except futures.TimeoutError:
+            pool.shutdown(cancel_futures=True)
         except futures.process.BrokenProcessPool as error:
             print(f"a runtime crashed, and what was left is not run: {error}", file=sys.stderr)
     return outcomes
