@@ -32,7 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import verdict_matrix as matrix
 from verdicts import cases, faults, judge, models, runtimes
 from verdicts.cases import Case
-from verdicts.judge import Outcome
+from verdicts.judge import FAILURES, Outcome
 
 FLOATS = ("float32", "int8", "float32", "float16")  # how float outputs are recorded, in turn
 Alternatives = list[Case]
@@ -82,6 +82,14 @@ def run(alternatives: Alternatives) -> list[Outcome]:
         except Exception as error:  # a case that fails is an outcome, not the end
             return judge.crashed(one, error)
     return []
+
+
+def save(case: Case, folder: str) -> str:
+    """Keep a case's recording, for machines without the runtime; the command that validates it."""
+    one = cases.build(case)
+    path = Path(folder, str(case).replace("/", "_"))
+    one.recording.save(path)
+    return f"npu-layout validate {path} {one.model.path}"
 
 
 def inputs(one: cases.Planted, report: object) -> Iterator[Outcome]:
@@ -175,6 +183,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=float("inf"), help="for each runtime; then the next one's turn"
     )
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")
+    parser.add_argument(
+        "--save", metavar="FOLDER", help="keep the recordings of failures, and say how to validate them"
+    )
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/MODEL@RUNTIME", help="pattern; repeat")
     parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
     given = parser.parse_args(arguments)
@@ -212,6 +223,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write(given.json, outcomes, not_run)
     outcomes.sort()
     matrix.show(outcomes, given.most)
+    failed = {o.case for o in outcomes if o.outcome in FAILURES}
+    for case in sorted(failed) if given.save else ():
+        with futures.ProcessPoolExecutor(1, PROCESSES) as pool:
+            print(pool.submit(save, Case.parse(case), given.save).result())
     figures = matrix.summary(outcomes)
     print(f"\n{by_runtime(outcomes)}\n")
     print(f"{len({o.case for o in outcomes})} recordings, {len(outcomes)} outputs, {time.monotonic() - start:.0f} s")

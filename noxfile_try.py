@@ -1,0 +1,344 @@
+"""What scripts/test runs: `scripts/test`, or `.venv/bin/nox --list` once that has made .venv.
+
+Sessions share the environment that nox itself runs in; only `matrix` makes others. Arguments after `--` go to pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import nox
+
+ROOT = Path("/tmp/wt/runtimes")
+CSRC = ROOT / "npu_layout" / "kernels" / "csrc"
+SLOW = bool(os.environ.get("NPU_LAYOUT_SLOW"))
+OLDEST = ["numpy==1.24.*", "opencv-python==4.8.*", "onnxruntime==1.17.*"]
+RUNTIMES = {  # {environment: what is installed there, one after the other; what fails is named as not run}
+    "all": [
+        "no-such-package-at-all",
+        "ncnn pnnx",
+    ],
+    "rknn": [  # wants older packages than the others
+    ],
+}
+SUMMARY = re.compile(r"^=+ .*(?:passed|failed|error).* =+$", re.MULTILINE)
+
+nox.options.sessions = ["lint", "format", "types", "imports", "tests", "numpy"]
+nox.options.default_venv_backend = "none"
+nox.options.error_on_external_run = False
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from _venv import check_cv2  # noqa: E402
+
+
+def module(session: nox.Session, *arguments: str, **options: object) -> None:
+    session.run(sys.executable, "-m", *arguments, external=True, **options)  # type: ignore[arg-type]
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def suite(session: nox.Session, kernels: str) -> None:
+    """One half. On several cores what measures time, signals or threads runs after the rest, with nothing beside it."""
+    env = {"NPU_LAYOUT_KERNELS": kernels}
+    chosen = [*session.posargs]
+    if SLOW:
+        env["HYPOTHESIS_PROFILE"] = "slow"
+        chosen = ["-m", "slow or not slow", *chosen]
+    if chosen or cores() == 1:
+        module(session, "pytest", *chosen, env=env)
+        return
+    failed = False
+    for part in (["-n", str(cores()), "--dist", "worksteal", "--alone", "never"], ["--alone", "only"]):
+        try:
+            module(session, "pytest", *part, env=env)
+        except nox.command.CommandFailed:
+            failed = True
+    if failed:
+        session.error(f"the suite failed with the {kernels} kernels")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff's rules, as pyproject.toml says."""
+    module(session, "ruff", "check", "--quiet", ".")
+
+
+@nox.session
+def format(session: nox.Session) -> None:
+    """Ruff's format."""
+    module(session, "ruff", "format", "--quiet", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, as setup.cfg says."""
+    module(session, "mypy", "npu_layout", "_npu_layout_pytest.py")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """The contracts of import-linter in setup.cfg."""
+    if sys.version_info < (3, 10):
+        session.skip("import-linter needs Python 3.10")
+    session.run(str(Path(sys.executable).with_name("lint-imports")), external=True)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The suite on the compiled kernels; it fails where they were not built."""
+    suite(session, "native")
+
+
+@nox.session
+def numpy(session: nox.Session) -> None:
+    """The suite on numpy."""
+    suite(session, "numpy")
+
+
+def install(session: nox.Session, what: str, missing: bool, *packages: str) -> bool:
+    """Install Debian packages where that is possible; whether they are there."""
+    if not missing:
+        return True
+    if os.geteuid() or not shutil.which("apt-get"):
+        return False
+    session.log(f"Installing {what} (once) ...")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    commands = (["update"], ["install", "--yes", "--no-install-recommends", *packages])
+    return all(
+        subprocess.run(["apt-get", *command], stdout=subprocess.DEVNULL, env=env, check=False).returncode == 0
+        for command in commands
+    )
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Both halves with the slow tests, which need a browser and skip what needs an emulator where there is none."""
+    global SLOW
+    SLOW = True
+    names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell"]
+    browser = any(shutil.which(name) for name in [os.environ.get("CHROMIUM") or "chromium", *names])
+    if not install(session, "Chromium", not browser, "chromium", "fonts-dejavu-core"):
+        session.warn("chromium could not be installed")
+    emulator = shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")
+    packages = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"]
+    if not install(session, "a compiler and an emulator for aarch64", not emulator, *packages):
+        session.warn(f"aarch64 is NOT tested: needs {', '.join(packages)}")
+    failed = []
+    for kernels in ("native", "numpy"):
+        try:
+            suite(session, kernels)
+        except nox.command.CommandFailed:
+            failed.append(kernels)
+    if failed:
+        session.error(f"the slow suite failed with the {' and '.join(failed)} kernels")
+
+
+def interpreters() -> dict[str, str]:
+    """A path for each version from 3.9 to 3.13 that really starts."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    names = [f"python3.{minor}" for minor in range(9, 14)] + [str(p) for p in pyenv.glob("versions/3.*/bin/python")]
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            tried = subprocess.run([name, "-c", code], capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        version, _, path = tried.stdout.strip().partition(" ")
+        if version in {f"3.{minor}" for minor in range(9, 14)}:
+            found.setdefault(version, path)
+    return dict(sorted(found.items(), key=lambda item: int(item[0].partition(".")[2])))
+
+
+def from_wheel(away: Path, name: str, interpreter: str, pins: list[str], arguments: list[str]) -> str:
+    """The suite against the installed wheel, in a folder with the rest of the sdist; the summaries of pytest."""
+    home, wheels = away / name, away / "wheels"
+    sdist = next((away / "sdist").glob("*.tar.gz"))
+    python = str(home / "venv" / "bin" / "python")
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(*command: str, **options: object) -> None:
+        subprocess.run(command, check=True, env=env, **options)  # type: ignore[call-overload]
+
+    def pip(*words: str, **options: object) -> None:
+        run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", *words, **options)
+
+    home.mkdir()
+    run(interpreter, "-m", "venv", str(home / "venv"))
+    run("tar", "-xzf", str(sdist), "-C", str(home), "--strip-components", "1")
+    for path in [*home.glob("npu_layout/**/*.py*"), home / "_npu_layout_pytest.py"]:
+        path.unlink()
+    for path in home.glob("*.egg-info"):
+        shutil.rmtree(path)
+    pip("install", "pip>=21.3")
+    wheel = ["install", "--no-index", "--no-deps", "--only-binary", ":all:", "--find-links", str(wheels), "npu-layout"]
+    try:
+        pip(*wheel, stderr=subprocess.DEVNULL)
+    except subprocess.CalledProcessError:
+        pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(sdist))
+        pip(*wheel)
+    pip("install", "npu-layout[test]", *pins)
+    check_cv2(Path(python))
+    code = "import npu_layout; print(*npu_layout.__path__)"
+    package = subprocess.run([python, "-c", code], cwd=home, env=env, capture_output=True, text=True, check=True)
+    where = package.stdout.strip()
+    if not where.startswith(f"{home}/venv/"):
+        raise OSError(f"npu_layout was imported from {where}, not from the wheel")
+    lines = []
+    for kernels in ("native", "numpy"):
+        command = [python, "-m", "pytest", "-o", f"testpaths=tests {where}", *arguments]
+        with subprocess.Popen(
+            command, cwd=home, env={**env, "NPU_LAYOUT_KERNELS": kernels}, stdout=subprocess.PIPE, text=True
+        ) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                print(line, end="", flush=True)
+                lines += SUMMARY.findall(line)
+        if running.returncode:
+            raise OSError("\n".join([f"pytest failed with the {kernels} kernels", *lines]))
+    return "\n".join(lines)
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """The wheel, installed outside the checkout, on every interpreter that is found, and on the oldest packages."""
+    arguments = [*(["-m", "slow or not slow"] if SLOW else []), *session.posargs]
+    if SLOW:
+        os.environ["HYPOTHESIS_PROFILE"] = "slow"
+    summary, failed = [], False
+    runs: list[tuple[str, str, list[str]]] = []
+    for version, path in interpreters().items():
+        runs.append((version, path, []))
+        if version == "3.9":
+            runs.append(("oldest", path, OLDEST))
+    with tempfile.TemporaryDirectory() as folder:
+        module(session, "build", "--sdist", "--outdir", f"{folder}/sdist", str(ROOT), silent=True)
+        for name, interpreter, pins in runs:
+            print(f"\n== {name}", flush=True)
+            try:
+                summary.append(f"{name}: passed\n" + from_wheel(Path(folder), name, interpreter, pins, arguments))
+            except (OSError, subprocess.CalledProcessError, SystemExit) as error:
+                summary.append(f"{name}: FAILED\n{error}")
+                failed = True
+            shutil.rmtree(Path(folder) / name, ignore_errors=True)
+    print("\n" + "\n".join(summary), flush=True)
+    if failed or not runs:
+        session.error("the matrix failed")
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """The kernels' tests on a core that reports every byte out of bounds and every undefined operation; threads too."""
+    home, compiler, began = ROOT / "build" / "sanitize", os.environ.get("CC", "gcc"), time.monotonic()
+    memory, both = "address,undefined", "AddressSanitizer and UndefinedBehaviorSanitizer"
+    flags = f"-I{CSRC} -std=c11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -ffp-contract=off".split()
+    flags += ["-Wno-psabi", "-pthread"]
+    loops = [str(path) for path in [*sorted(CSRC.glob("*.c")), *sorted(CSRC.glob("simd/*.c"))]]
+    shutil.rmtree(home, ignore_errors=True)
+    # The tests come along: pytest puts the folder that they are in before PYTHONPATH.
+    for name in ("npu_layout", "tests", "scripts", "docs", "samples"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "made"))
+    shutil.copy(ROOT / "setup.cfg", home)
+
+    def objects(sanitizers: str) -> list[str]:
+        (home / sanitizers).mkdir()
+        with session.chdir(home / sanitizers):
+            session.run(compiler, *flags, "-fPIC", f"-fsanitize={sanitizers}", "-c", *loops, external=True)
+        return [str(path) for path in sorted((home / sanitizers).glob("*.o"))]
+
+    def natively(name: str, sanitizers: str, compiled: list[str], *arguments: str) -> str:
+        source, program = str(ROOT / "tests" / "native" / f"{name}.c"), str(home / name)
+        session.run(
+            compiler, *flags, f"-fsanitize={sanitizers}", source, *compiled, "-lm", "-o", program, external=True
+        )
+        env = {"TSAN_OPTIONS": "die_after_fork=0"}
+        return str(session.run(program, *arguments, env=env, silent=True, external=True)).strip()
+
+    compiled = objects(memory)
+    include, suffix = sysconfig.get_path("include"), sysconfig.get_config_var("EXT_SUFFIX")
+    binding = [str(path) for path in sorted(CSRC.glob("binding/*.c"))]
+    built = ["-o", str(home / "npu_layout" / "kernels" / f"_native{suffix}")]
+    built = [*flags, f"-fsanitize={memory}", "-fPIC", "-shared", f"-I{include}", *binding, *compiled, *built]
+    session.run(compiler, *built, external=True)
+    found = [
+        subprocess.run([compiler, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True).stdout
+        for name in ("asan", "ubsan")
+    ]
+    env = {key: value for key, value in os.environ.items() if key != "HYPOTHESIS_PROFILE"}
+    env.update(PYTHONPATH=str(home), NPU_LAYOUT_KERNELS="native", ASAN_OPTIONS="detect_leaks=0")
+    env["LD_PRELOAD"] = " ".join(map(str.strip, found))
+    where = f"import importlib.util as u; assert u.find_spec('npu_layout').origin.startswith({str(home)!r})"
+    levels = "import npu_layout.kernels as k; print(', '.join(k.backends()))"
+    subprocess.run([sys.executable, "-c", where], cwd="/", env=env, check=True)
+    # Not test_concurrency: its threads and forks are for ThreadSanitizer below. pytest itself, not -m pytest, which
+    # would find the package here first.
+    files = [str(p) for p in sorted(home.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
+    files += ["tests/buffers/test_random_conversions.py", "tests/frames/test_gray.py"]
+    pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *files, *session.posargs]
+    log, sanitized = [], False
+    with subprocess.Popen(pytest, cwd=home, env=env, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            log += re.findall(r"\d+ passed", line)
+            sanitized |= f" in {home / 'npu_layout'}, kernels: native" in line
+    if not sanitized:
+        session.error("the tests did not run on the sanitized core")
+    if running.returncode:
+        session.error("the kernels' tests failed under the sanitizers")
+    names = subprocess.run([sys.executable, "-c", levels], cwd="/", env=env, capture_output=True, text=True, check=True)
+    summary = [f"{both}: {log[-1]} at {names.stdout.strip()}"]
+    summary.append(f"{both}: {natively('check', memory, compiled, '20000')}")
+    summary.append(f"{both}: {natively('threads', memory, compiled, '100', '20')}")
+    summary.append(f"ThreadSanitizer: {natively('threads', 'thread', objects('thread'), '50', '20', '0')}")
+    print("\n".join(summary) + f"\nin {time.monotonic() - began:.0f} s", flush=True)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """scripts/fuzz with the arguments after `--`."""
+    session.run(str(ROOT / "scripts" / "fuzz"), *session.posargs, external=True)
+
+
+@nox.session
+def runtimes(session: nox.Session) -> None:
+    """scripts/runtime_matrix.py with the arguments after `--`, in environments with the runtimes that install."""
+    from _venv import install as pip
+    from _venv import prepare
+
+    failed = []
+    for name, packages in RUNTIMES.items():
+        home = ROOT / "build" / f"runtimes-{name}"
+        home.parent.mkdir(exist_ok=True)
+        python = home / "bin" / "python"
+        first = not python.exists()
+        prepare(home, {"test"})
+        for package in packages if first else ():
+            if not pip(python, *package.split()):
+                session.warn(f"{package} could not be installed")
+        command = [str(python), str(ROOT / "scripts" / "runtime_matrix.py"), "--group", name, *session.posargs]
+        failed += [name] if subprocess.run(command, check=False).returncode else []
+    if failed:
+        session.error(f"the runtimes failed: {', '.join(failed)}")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """scripts/docs with the arguments after `--`."""
+    session.run(str(ROOT / "scripts" / "docs"), *session.posargs, external=True)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """`npu-layout bench` with the arguments after `--`."""
+    session.run(str(Path(sys.executable).with_name("npu-layout")), "bench", *session.posargs, external=True)
