@@ -14,7 +14,17 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
-from .input_changes import Change, arguments, compressed, geometry, lighting, other_frames
+from .input_bytes import stored
+from .input_changes import (
+    Change,
+    arguments,
+    border,
+    colours,
+    compressed,
+    geometry,
+    lighting,
+    other_frames,
+)
 from .input_pairs import Pair
 from .input_variants import How, image_channels
 from .verdict import Judgement
@@ -42,7 +52,8 @@ class InputReport:
         The recording's name of the input.
     verdict
         "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
-        same picture mirrored, rotated, cropped or shifted); "wrong_input" (another frame's input).
+        same picture mirrored, rotated, cropped or shifted); "input_layout" (its bytes in another order, with another
+        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input).
     fix
         The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
@@ -244,11 +255,17 @@ def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried]
         offs = [pair.off(m.values, where=change.where) for pair, m in zip(chosen, made)]
         return _Tried(change, max(offs, default=np.inf), max((m.saturated for m in made), default=0.0))
 
-    changed = [tried(change) for change in arguments(base, pairs[0], scaled)]
+    changed = [tried(change) for change in (*arguments(base, pairs[0], scaled), *border(base, pairs))]
     formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
     others = [t for t in changed if not t.change.is_formula]
     if min(t.off for t in (*formulas, *others)) > _SAME:
-        rest = (*geometry(base, pairs[0]), *other_frames(base, pairs, _REACH), *lighting(base, pairs))
+        rest = (
+            *geometry(base, pairs[0]),
+            *stored(base, pairs[0]),
+            *other_frames(base, pairs, _REACH),
+            *colours(base),
+            *lighting(base, pairs),
+        )
         others += [tried(change) for change in rest]
     return formulas, others
 

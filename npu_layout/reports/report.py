@@ -33,6 +33,8 @@ VERDICTS = (
     "mismatch",
 )
 
+INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
+
 
 @dataclass(frozen=True)
 class Exhibit:

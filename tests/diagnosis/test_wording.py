@@ -34,7 +34,7 @@ def test_every_verdict_has_its_words() -> None:
     assert set(wording.ADVICE) == causes | {"mismatch"}, "wording.ADVICE: what to do"
     assert set(wording.WRONG) == causes | {"mismatch"}, "wording.WRONG: what is wrong"
     assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
-    assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
+    assert page.WORDS.keys() == {*report.VERDICTS, *report.INPUT_VERDICTS}, "page.WORDS: what each verdict says"
 
 
 def test_parts_are_named() -> None:
