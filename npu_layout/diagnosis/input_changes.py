@@ -7,7 +7,6 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 
 from ..frames import INTERPOLATIONS, MODES, said
@@ -17,6 +16,7 @@ from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
 _SHIFTS = 2  # pixels of the network's input, and of the frame
+_FEWEST = 16  # values that a brightness is fitted to
 _BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
 
 
@@ -96,6 +96,8 @@ def compressed(base: How) -> Iterator[Change]:
 
 
 def _jpeg(frame: np.ndarray, quality: int) -> np.ndarray:
+    import cv2
+
     _, data = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED)).reshape(frame.shape)
 
@@ -131,7 +133,7 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
     for words, change in _GEOMETRY:
         yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry", applies=_is_cropable)
     steps = range(-_SHIFTS, _SHIFTS + 1)
-    axes = tuple(pair.spec.axes.index(letter) for letter in "WH")
+    axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
     for right, down in product(steps, steps):
         if right or down:
             words = f"the input shifted by {_moved(right, down)}"
@@ -144,7 +146,7 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
 
 
 def _is_cropable(pair: Pair) -> bool:
-    return min(pair.frame.shape[:2]) > 1
+    return bool(min(pair.frame.shape[:2]) > 1)
 
 
 def _moved(right: int, down: int) -> str:
@@ -162,20 +164,28 @@ def _shifted(pair: Pair, how: How, by: tuple[int, int], axes: tuple[int, int]) -
 
 
 def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
-    """Yield the picture brighter or darker by one factor and offset, which are fitted to all pairs."""
-    made = np.concatenate([pair.pixels(base).ravel()[::7] for pair in pairs]).astype(np.float64)
-    measured = np.concatenate([pair.measured.ravel()[::7] for pair in pairs]).astype(np.float64)
-    inner = (measured > 1) & (measured < 254) & np.isfinite(measured)
-    if inner.sum() < 16 or made[inner].std() == 0:
+    """Yield the frame brighter or darker by one factor and offset, which are fitted to all pairs."""
+    made, measured = [], []
+    for pair in pairs:
+        measurable = (pair.measured > 1) & (pair.measured < 254) & _inside(pair, base)
+        made.append(pair.pixels(base)[measurable].astype(np.float64))
+        measured.append(pair.measured[measurable].astype(np.float64))
+    x, y = np.concatenate(made), np.concatenate(measured)
+    if x.size < _FEWEST or x.std() == 0:
         return
-    factor, offset = (float(v) for v in np.polyfit(made[inner], measured[inner], 1))
+    factor, offset = (float(v) for v in np.polyfit(x, y, 1))
     if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
         words = f"{factor:.2f} times the pixel values {'plus' if offset >= 0 else 'minus'} {abs(offset):.0f}"
-        yield Change(words, partial(_lit, how=base, factor=factor, offset=offset))
+        yield Change(words, partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset)))
 
 
-def _lit(pair: Pair, how: How, factor: float, offset: float) -> Made:
-    return pair.made(np.clip(pair.pixels(how) * np.float32(factor) + np.float32(offset), 0, 255), how)
+def _inside(pair: Pair, base: How) -> np.ndarray:
+    """Return where the input is of the frame, and not of a border."""
+    return pair.pixels({**base, "pad_value": 0}, np.full_like(pair.frame, 255)) > 0
+
+
+def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
+    return np.clip(np.rint(frame * factor + offset), 0, 255).astype(np.uint8)
 
 
 def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Change]:

@@ -120,7 +120,7 @@ def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
     return spec if image and known else None
 
 
-def _stated(declared: How) -> How:
+def _stated(declared: Mapping[str, Any]) -> How:
     return {k: v for k, v in declared.items() if k in ARGUMENTS}
 
 

@@ -27,6 +27,7 @@ VERDICTS = (
     "preprocessing",
     "output_order",
     "wrong_input",
+    "geometry",
     "ambiguous",
     "mismatch",
 )
