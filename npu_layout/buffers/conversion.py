@@ -115,8 +115,8 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
         raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
     if None not in (source.channels, target.channels) and source.channels != target.channels:
         raise LayoutError(
-            f"plan: {source.describe()} contains {source.channels} and {target.describe()} contains "
-            f"{target.channels}: a plan does not reorder channels; expected equal channels=, or none"
+            f"plan: {source.describe()} and {target.describe()} differ in their colours, which a plan does not "
+            f"reorder; expected equal channels=, or none"
         )
     affine = _arithmetic(source._tensor, target._tensor)
     names = source.element.kernel, target.element.kernel

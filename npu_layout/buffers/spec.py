@@ -120,8 +120,7 @@ class TensorSpec:
             _check_quantization(quantization, kind, storage)
         if not isinstance(name, str):
             raise LayoutError(f"{storage.describe()}: name: expected a string, got {name!r}")
-        if channels is not None:
-            _check_channels(channels, storage)
+        colors = None if channels is None else _checked_channels(channels, storage)
         self.__dict__.update(
             shape=storage.shape,
             layout=order,
@@ -133,10 +132,10 @@ class TensorSpec:
             storage_offset=storage.start,
             size=storage.size,
             name=name,
-            channels=channels,
+            channels=colors,
             storage=storage,
             element=kind,
-            _tensor=StoredTensor(storage, kind, quantization, name, channels),
+            _tensor=StoredTensor(storage, kind, quantization, name, colors),
             _plans={},
             _shapes={(kind.buffer_size(storage.size),)},
         )
@@ -377,7 +376,7 @@ class TensorSpec:
         return cls(**spec_arguments(d))
 
 
-def _check_channels(channels: Any, storage: Storage) -> None:
+def _checked_channels(channels: Any, storage: Storage) -> str:
     extents = dict(zip(storage.layout.axes, storage.shape))
     if not isinstance(channels, str) or channels not in COLOR_ORDERS:
         raise LayoutError(
@@ -387,6 +386,7 @@ def _check_channels(channels: Any, storage: Storage) -> None:
     if extents.get("C") != 3:
         got = f"C of {extents['C']}" if "C" in extents else f"the axes {storage.layout.axes}"
         raise LayoutError(f"{storage.describe()}: channels={channels!r}: expected an axis C of 3 elements, got {got}")
+    return str(channels)
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:
