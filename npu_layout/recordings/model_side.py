@@ -55,15 +55,12 @@ def in_order(spec: TensorSpec, tensor: np.ndarray, meta: Mapping[str, Any]) -> n
 
     RecordingError if the spec has channels, and preprocess's color is no order of three.
     """
+    if spec.channels is None:
+        return tensor
     try:
-        return in_model_order(spec, tensor, model_color(meta))
+        return in_model_order(spec, tensor, _preprocess(meta).get("color", "RGB"))
     except LayoutError as error:
         raise RecordingError(f"meta: preprocess: color: {error}") from None
-
-
-def model_color(meta: Mapping[str, Any]) -> Any:
-    """Return the channel order that the model reads: the color of a recording's preprocess, or RGB."""
-    return _preprocess(meta).get("color", "RGB")
 
 
 class Feeds:
