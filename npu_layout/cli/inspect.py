@@ -99,10 +99,11 @@ def _padding(spec: TensorSpec) -> int:
 
 def _show_specs(specs: dict[str, TensorSpec]) -> None:
     """Print a table of the specs; of their channels too, if one of them states any."""
-    head, rows = _SPEC, _spec_rows(specs)
     if any(spec.channels for spec in specs.values()):
-        head, rows = (*head, "channels"), ((*row, spec.channels or "") for row, spec in zip(rows, specs.values()))
-    console.table(head, rows)
+        stated = ((spec.channels or "",) for spec in specs.values())
+        console.table((*_SPEC, "channels"), (row + more for row, more in zip(_spec_rows(specs), stated)))
+    else:
+        console.table(_SPEC, _spec_rows(specs))
 
 
 def _spec_rows(specs: dict[str, TensorSpec]) -> Iterable[tuple[Any, ...]]:
