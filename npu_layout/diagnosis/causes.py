@@ -12,7 +12,9 @@ from .activations import activations
 from .answers import Remade, other_inputs, other_outputs, shifted_frames, shuffled_frames
 from .channel_orders import channel_orders
 from .evidence import Evidence, Trial
+from .geometries import geometries
 from .readings import declared, readings
+from .resizes import resizes
 from .scales import quantizations
 
 __all__ = ["Situation", "declared", "every", "other_inputs", "quantizations"]
@@ -49,6 +51,8 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from readings(evidence)
     yield from activations(evidence)
     yield from channel_orders(evidence)
+    yield from geometries(evidence)
+    yield from resizes(evidence)
     yield from other_outputs(evidence, situation.output, situation.references, situation.specs)
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)

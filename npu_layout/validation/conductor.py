@@ -198,7 +198,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
-        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.channel_axis, figures, channels,
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, output.channel_axis, figures, channels,
         worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
     )  # fmt: skip
 

@@ -11,6 +11,8 @@ import numpy as np
 import npu_layout as nl
 from npu_layout.engines import calibrate
 
+from . import changes
+
 Rng = np.random.Generator
 REFUSALS = frozenset({"ambiguous", "mismatch"})
 QUANTISED = ("int8", "uint8", "int16")
@@ -74,7 +76,7 @@ class Fault(NamedTuple):
     shift
         What wrong_input's fix should be.
     device
-        "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED`.
+        "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED` or `CHANGED`.
     accept
         Verdicts that are right as well.
     brightness, clipped
@@ -405,6 +407,8 @@ SPOILED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
     "sigmoid_more": _sigmoid,
 }
 
+CHANGED: dict[str, changes.Change] = {**changes.GEOMETRY}  # as the truth knows
+
 FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
 # Boards without a fault, on which a search finds one easily: nothing may be named.
 HARD = (
@@ -491,6 +495,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("dead_outputs", "mismatch", device="dead", accept=REFUSALS),
     *(Fault(name, "mismatch", device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
+    *(
+        Fault(name, "geometry", device=name, models=("segmentation",) if "resized" in name else None)
+        for name in changes.GEOMETRY
+    ),
     Fault(
         "constant_maps",
         "match",
