@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..engines import axes_in_model, shape_in_model
-from ..errors import NpuLayoutError
 from ..support import finite
+from .changed import Changed
 from .evidence import Evidence, Trial
 from .moves import MOVES, Axes, Move, fills, values_at, whole
 from .samples import Matrix, arithmetic, ends, predicted
@@ -20,24 +20,6 @@ _LEAST = 4  # places along an axis that is moved
 _FRAMES, _PLACES = 3, 4096  # in which moves are compared before one is tried on all samples
 WORTH = 1.0  # dB that a move has to explain more there
 _MOST = 3  # trials
-
-
-class Changed(Mapping[int, np.ndarray]):
-    """{row of the kept frames: the model's output, changed}; each is made when it is read."""
-
-    def __init__(self, references: Sequence[np.ndarray], change: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._references, self._change = references, change
-
-    def __getitem__(self, row: int) -> np.ndarray:
-        if row not in range(len(self._references)):
-            raise KeyError(row)
-        return self._change(self._references[row])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self._references)))
-
-    def __len__(self) -> int:
-        return len(self._references)
 
 
 def geometries(evidence: Evidence) -> Iterator[Trial]:
@@ -56,7 +38,7 @@ def axes_of(evidence: Evidence) -> Axes | None:
 
     The rows of a map without channels, (1, H, W), are what seem to be its channels.
     """
-    shape, channels = evidence.references[0].shape, evidence.channel_axis
+    shape, channels = evidence.references[0].shape, evidence.named_axis
     rest = [a for a in range(1, len(shape)) if a != channels]
     if len(shape) == 3 and channels == 1:
         rest = [1, 2]
@@ -71,7 +53,7 @@ def _possible(evidence: Evidence, axes: Axes) -> Iterator[Move]:
         tall = 1 if down is None else shape[down]
         if (move.down and down is None) or (move.square and tall != shape[across]):
             continue
-        if down != evidence.channel_axis or move.across:
+        if down != evidence.named_axis or move.across:
             yield move
 
 
@@ -82,14 +64,14 @@ def _moves(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
     rows = sorted({int(i) for i in np.linspace(0, len(evidence.references) - 1, _FRAMES).round()})
     index = tuple(i[some] for i in samples.index)
     scale, zero_point = (np.broadcast_to(a, count)[some] for a in arithmetic(evidence.spec, samples))
-    codes, low_high = evidence.codes[np.ix_(rows, some)], ends(evidence.spec)
+    codes, low_high = evidence.codes[rows][:, some], ends(evidence.spec)
     floor = ROUNDING if evidence.steps else 0.0
 
     def error(wanted: Matrix) -> float:
         left = codes - np.clip(wanted / scale + zero_point, *low_high)
         return max(float((left * left).mean()), floor, 1e-300)
 
-    before = error(evidence.wanted[np.ix_(rows, some)])
+    before = error(evidence.wanted[rows][:, some])
     found: list[tuple[float, Move, str]] = []
     for move in _possible(evidence, axes):
         for fill in fills(move, evidence.references[0].shape, axes, index):
@@ -102,7 +84,7 @@ def _moves(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
             return
         if move not in tried:
             tried.append(move)
-            yield _trial(evidence, axes, move, fill)
+            yield _trial(evidence, axes, move, fill)._replace(choices=float(np.log(len(found))))
 
 
 def _trial(evidence: Evidence, axes: Axes, move: Move, fill: str) -> Trial:
@@ -139,13 +121,10 @@ def _with_exchanged_sides(evidence: Evidence, down: int, across: int) -> TensorS
     """Return the declared spec for maps as wide as the model's are tall; None if it cannot read them."""
     spec, shape = evidence.spec, list(evidence.references[0].shape)
     shape[down], shape[across] = shape[across], shape[down]
-    if shape[down] == shape[across] or evidence.channel_axis in (down, across):
+    if shape[down] == shape[across] or evidence.named_axis in (down, across):
         return None
     if not evidence.fits:
         return spec if shape_in_model(spec) == tuple(shape) else None
     own = [shape[axes_in_model(spec.axes).index(k)] for k in range(len(shape))]
-    try:
-        turned = TensorSpec.from_dict({**spec.to_dict(), "shape": own})
-    except NpuLayoutError:
-        return None
+    turned = TensorSpec(own, spec.layout, spec.dtype, axes=spec.axes, quantization=spec.quantization, name=spec.name)
     return turned if turned.size == spec.size else None

@@ -126,17 +126,14 @@ def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, mo
         place[across] = ways[0](x, width)
         if down is not None:
             place[down] = ways[1](y, height)
-        return finite(reference[tuple(place)]).astype(np.float64)
+        return np.asarray(finite(reference[tuple(place)]).astype(np.float64))
 
-    if x.dtype.kind == "f" or y.dtype.kind == "f":
-        values = _between(at, y, x)
-    else:
-        values = at(y, x)
+    values = _between(at, y, x) if "f" in (x.dtype.kind, y.dtype.kind) else at(y, x)
     return np.where(outside, 0.0, values) if fill == "zero" else values
 
 
 def _clamped(i: np.ndarray, count: int) -> np.ndarray:
-    return np.clip(i, 0, count - 1)
+    return np.asarray(np.clip(i, 0, count - 1))
 
 
 def _between(at: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, x: np.ndarray) -> np.ndarray:

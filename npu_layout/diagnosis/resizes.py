@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..support import finite
+from .changed import Changed
 from .evidence import Evidence, Trial
-from .geometries import WORTH, Changed, axes_of
+from .geometries import WORTH, axes_of
 from .thresholds import MARGIN
 
 _FACTORS = (32, 16, 8, 4, 2)
@@ -53,7 +54,18 @@ def resizes(evidence: Evidence) -> Iterator[Trial]:
         text = f"the maps end in a {MODES[mode]}, and the model's in a {MODES[own.mode]}"
         answers = Changed(evidence.references, change)
         trials.append(
-            Trial("geometry", text, None, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers)
+            Trial(
+                "geometry",
+                text,
+                None,
+                codes,
+                left,
+                evidence.steps,
+                evidence.spec,
+                rows=rows,
+                answers=answers,
+                choices=float(np.log(len(MODES))),
+            )
         )
     scores = [evidence.score(trial) for trial in trials]
     for trial, mode, score in zip(trials, MODES, scores):
@@ -115,7 +127,7 @@ def matrix(mode: str, count: int, to: int) -> np.ndarray:
     >>> matrix("half_pixel", 2, 4).tolist()
     [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
     """
-    i = np.arange(to)
+    i, place = np.arange(to), np.zeros(0)
     if mode == "half_pixel":
         place = (i + 0.5) * count / to - 0.5
     elif mode == "align_corners":
@@ -123,8 +135,8 @@ def matrix(mode: str, count: int, to: int) -> np.ndarray:
     else:
         place = i * count / to
     if mode.startswith("nearest"):
-        place = np.floor(place + (0.5 if mode == "nearest_rounded" else 0))
-    place = np.clip(place, 0, count - 1)
+        place = np.asarray(np.floor(place + (0.5 if mode == "nearest_rounded" else 0)))
+    place = np.asarray(np.clip(place, 0, count - 1))
     first = np.minimum(np.floor(place).astype(int), count - 2)
     weights = np.zeros((to, count))
     weights[i, first] = 1 - (place - first)

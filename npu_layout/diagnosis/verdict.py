@@ -19,6 +19,7 @@ _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, anot
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
+_HARDLY = 2.0  # dB more that fitted numbers explain of what is a function of the model's values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
@@ -147,7 +148,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     strong = [c for c in ranking if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
-    others = [c for c in ranking if c.cause not in ("match", "quantization", "mismatch")]
+    others = [c for c in ranking if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
     model, device = _varies(evidence)
@@ -192,6 +193,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
+    strong = _plainest(evidence, strong)
     best = strong[0]
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
@@ -211,6 +213,29 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         wording.ADVICE[best.cause](best),
         names_cause=True,
     )
+
+
+def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
+
+    A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it.
+    """
+    best = strong[0]
+    plain = next(
+        (
+            c
+            for c in strong
+            if c.cause == "activation" and not evidence.trial(c).parameters and not evidence.trial(c).choices
+        ),
+        None,
+    )
+    if (
+        plain is None
+        or plain.score < best.score - _HARDLY
+        or (best is not plain and not evidence.trial(best).parameters)
+    ):
+        return list(strong)
+    return [plain, *(c for c in strong if c is not plain and not evidence.trial(c).parameters)]
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

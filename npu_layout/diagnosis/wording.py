@@ -24,7 +24,7 @@ WRONG: Mapping[str, str] = {
     "channel_order": "the channels are in another order",
     "preprocessing": "the input was made in another way than declared",
     "output_order": "this is another output",
-    "mismatch": "the device's model ends in another way",
+    "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
     "geometry": "the output is the same picture in another place",
 }
@@ -36,7 +36,7 @@ RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
-    "mismatch": "Record inputs whose outputs use more of their range.",
+    "activation": "Record inputs whose outputs use more of their range.",
     "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
     "wrong_input": "Record more frames, and frames that differ more from one to the next.",
 }
@@ -82,7 +82,7 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
     "channel_order": _by_the_fix("reorder the channels by the indices of the fix"),
     "preprocessing": _make_the_input,
     "output_order": _by_the_fix("rename the outputs as the fix maps them"),
-    "mismatch": _convert_the_values,
+    "activation": _convert_the_values,
     "wrong_input": _pair_the_frames,
     "geometry": _move_the_picture,
 }

@@ -30,6 +30,7 @@ WORDS = {
     "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
     "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
     "geometry": ("bad", "\u2717", "The picture is mirrored, rotated, cropped or shifted."),
+    "activation": ("bad", "\u2717", "The device's model ends in another way than the ONNX model."),
     "wrong_input": ("bad", "\u2717", "The outputs belong to other frames than those that they are paired with."),
     "ambiguous": ("open", "?", "The recording does not decide what is right."),
     "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),

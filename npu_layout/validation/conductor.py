@@ -141,7 +141,20 @@ def _situation(
 ) -> Situation:
     references = {name: [k.references[name] for k in kept] for name in kept[0].references}
     specs = {o.model.name: o.spec for o in outputs}
-    return Situation(output.model.name, [k.number for k in kept], references, specs, remade.get(output.model.name, ()))
+    numbers, images = [k.number for k in kept], remade.get(output.model.name, ())
+    return Situation(output.model.name, numbers, references, specs, images, _sides(kept[0]))
+
+
+def _sides(first: Kept) -> list[int]:
+    """Return the heights and widths of the images that are the model's inputs."""
+    axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
+    sides = {
+        n
+        for name, x in first.inputs.items()
+        if axes[name] is not None
+        for n in np.delete(x.shape, [0, axes[name] or 0])
+    }
+    return sorted(int(n) for n in sides if n > 1)
 
 
 class _Examined(NamedTuple):

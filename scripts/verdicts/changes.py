@@ -94,3 +94,71 @@ GEOMETRY: dict[str, Change] = {
     "resized_align_corners": _resized("align_corners"),
     "resized_asymmetric": _resized("asymmetric"),
 }
+
+
+def _elementwise(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf, high: float = np.inf) -> Change:
+    """A function of each value, where the values are from `low` to `high`, and vary enough for it to matter."""
+
+    def changed(rng: Rng, values: np.ndarray) -> np.ndarray:
+        if not low < values.min() <= values.max() < high:
+            raise Unchanged("not of such values")
+        with np.errstate(all="ignore"):
+            result = function(values.astype(np.float64)).astype(np.float32)
+        if np.abs(result - values).max() < 0.05 * values.std():
+            raise Unchanged("hardly another value")
+        return result
+
+    return changed
+
+
+def _softmax(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if values.shape[2] < 3 or values.shape[2] > 200:
+        raise Unchanged("no classes")
+    powers = np.exp(values - values.max(2, keepdims=True))
+    return np.asarray(powers / powers.sum(2, keepdims=True))
+
+
+def _normalised(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if values.shape[2] < 3 or values.shape[2] > 200:
+        raise Unchanged("no vectors")
+    return np.asarray(values / np.maximum(np.sqrt((values * values).sum(2, keepdims=True)), 1e-6), np.float32)
+
+
+def _each_factor(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """A factor for each channel: as where a runtime forgets the scales of the channels."""
+    count = values.shape[2]
+    if count < 3 or count > 200:
+        raise Unchanged("no channels")
+    factor = np.geomspace(0.02, 0.2, count)[np.random.default_rng(5).permutation(count)]
+    return np.asarray(values * factor.reshape(-1, *[1] * (values.ndim - 3)), np.float32)
+
+
+def _unit_boxes(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """Boxes of 0 to 1, in the first four channels of 84; of an input of 128 x 128."""
+    axis = next((a for a in (2, 3) if values.ndim == 4 and values.shape[a] == 84), None)
+    if axis is None:
+        raise Unchanged("no boxes")
+    factor = np.where(np.arange(84) < 4, 1 / 128, 1.0)
+    return np.asarray(values * factor.reshape([-1 if a == axis else 1 for a in range(4)]), np.float32)
+
+
+def _sorted_rows(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """The rows of each frame by their first value, the largest first."""
+    if values.ndim != 4 or not values.shape[2] > values.shape[3] >= 4:
+        raise Unchanged("no rows")
+    order = np.argsort(-values[..., :1], axis=2, kind="stable")
+    return np.take_along_axis(values, order, 2)
+
+
+ACTIVATIONS: dict[str, Change] = {
+    "sigmoid_added": _elementwise(lambda x: 1 / (1 + np.exp(-x))),
+    "exp_added": _elementwise(np.exp, high=6),
+    "log_added": _elementwise(np.log, low=1e-3),
+    "relu_added": _elementwise(lambda x: np.maximum(x, 0)),
+    "reciprocal_added": _elementwise(lambda x: 1 / x, low=1e-2),
+    "softmax_added": _softmax,
+    "l2_added": _normalised,
+    "factors_each": _each_factor,
+    "boxes_of_one": _unit_boxes,
+    "rows_sorted": _sorted_rows,
+}

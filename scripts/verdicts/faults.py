@@ -406,8 +406,9 @@ SPOILED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
     "rows_cut": _cut_rows,
     "sigmoid_more": _sigmoid,
 }
+_CAUSES = {"sigmoid_more": "activation"}
 
-CHANGED: dict[str, changes.Change] = {**changes.GEOMETRY}  # as the truth knows
+CHANGED: dict[str, changes.Change] = {**changes.GEOMETRY, **changes.ACTIVATIONS}  # as the truth knows
 
 FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
 # Boards without a fault, on which a search finds one easily: nothing may be named.
@@ -439,6 +440,7 @@ _LAYOUTS = {
 _ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swapped": _swapped}
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
+_OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (
@@ -494,10 +496,14 @@ FAULTS: tuple[Fault, ...] = (
         weight=4,
     ),
     Fault("dead_outputs", "mismatch", device="dead", accept=REFUSALS),
-    *(Fault(name, "mismatch", device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
+    *(Fault(name, _CAUSES.get(name, "mismatch"), device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
     *(
         Fault(name, "geometry", device=name, models=("segmentation",) if "resized" in name else None)
         for name in changes.GEOMETRY
+    ),
+    *(
+        Fault(name, "activation", device=name, dtypes=("float32", "float16") if name in _OF_FLOATS else DTYPES)
+        for name in changes.ACTIVATIONS
     ),
     Fault(
         "constant_maps",
