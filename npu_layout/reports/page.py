@@ -101,6 +101,7 @@ def _about(report: Any, model: str, made_by: str) -> Html:
     return el(
         "section",
         el("p", report.note, class_="alarm") if report.note else None,
+        _quiet(report.unchecked) if report.unchecked else None,
         el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
         el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",
