@@ -38,7 +38,7 @@ def axes_of(evidence: Evidence) -> Axes | None:
 
     The rows of a map without channels, (1, H, W), are what seem to be its channels.
     """
-    shape, channels = evidence.references[0].shape, evidence.channel_axis
+    shape, channels = evidence.references[0].shape, evidence.named_axis
     rest = [a for a in range(1, len(shape)) if a != channels]
     if len(shape) == 3 and channels == 1:
         rest = [1, 2]
@@ -53,7 +53,7 @@ def _possible(evidence: Evidence, axes: Axes) -> Iterator[Move]:
         tall = 1 if down is None else shape[down]
         if (move.down and down is None) or (move.square and tall != shape[across]):
             continue
-        if down != evidence.channel_axis or move.across:
+        if down != evidence.named_axis or move.across:
             yield move
 
 
@@ -121,7 +121,7 @@ def _with_exchanged_sides(evidence: Evidence, down: int, across: int) -> TensorS
     """Return the declared spec for maps as wide as the model's are tall; None if it cannot read them."""
     spec, shape = evidence.spec, list(evidence.references[0].shape)
     shape[down], shape[across] = shape[across], shape[down]
-    if shape[down] == shape[across] or evidence.channel_axis in (down, across):
+    if shape[down] == shape[across] or evidence.named_axis in (down, across):
         return None
     if not evidence.fits:
         return spec if shape_in_model(spec) == tuple(shape) else None

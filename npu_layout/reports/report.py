@@ -17,7 +17,7 @@ from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
 from ..support import __version__
 from . import fixes, page
-from .tables import exact, tolerance
+from .tables import passing, tolerance
 
 VERDICTS = (
     "match",
@@ -137,9 +137,8 @@ class OutputReport:
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
             lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
-        if self.passing:
-            passing = ", ".join(f"{k}={exact(v)}" for k, v in self.passing.items())
-            lines.append(f"  tolerances that would pass: {passing}")
+        if passing(self):
+            lines.append(f"  tolerances that would pass: {passing(self)}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import npu_layout as nl
 from npu_layout.diagnosis import Situation, diagnose
 from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
 from npu_layout.diagnosis.proof import RATE, independent, needed, proven
+from tests.support.paths import ROOT
 
 
 def evidence(shape: tuple[int, ...], frames: int, noise: float, channel_axis: int | None, seed: int = 0) -> Evidence:
@@ -99,3 +101,16 @@ def test_noise_is_not_accused(shape: tuple[int, ...], axis: int | None, noise: f
     for seed in range(6):
         for frames in (1, 2, 5):
             assert judged(evidence(shape, frames, noise, axis, seed)) in ("match", "ambiguous"), (seed, frames)
+
+
+def test_the_table_of_the_docs() -> None:
+    """How many dB of gain so many values need, of 50 explanations."""
+    page = (ROOT / "docs" / "proving.md").read_text()
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) dB", page, re.MULTILINE)
+    assert len(rows) == 6
+    for values, decibels in rows:
+        n = int(values.replace(",", ""))
+        found = evidence((1, n), 1, 0.1, 1)
+        found.trials = [Trial("layout", "", None, np.zeros((1, n)), np.zeros((1, n)), False)]
+        for gain, sound in ((float(decibels) + 0.05, True), (float(decibels) - 0.05, n >= 1000)):
+            assert proven(found, Candidate("layout", "", 50.0, gain, None), 50) == sound, (values, gain)
