@@ -19,7 +19,7 @@ _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, anot
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
-_HARDLY = 2.0  # dB more that fitted numbers explain of what is a function of the model's values
+_HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
@@ -193,7 +193,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
-    strong = _plainest(evidence, strong)
+    strong = _plainest(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
     best = strong[0]
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
@@ -213,6 +213,11 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         wording.ADVICE[best.cause](best),
         names_cause=True,
     )
+
+
+def _is_bent(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function leaves an error that depends on the value: it is another function."""
+    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > _BENT
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:

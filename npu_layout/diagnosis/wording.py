@@ -26,7 +26,7 @@ WRONG: Mapping[str, str] = {
     "output_order": "this is another output",
     "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
-    "geometry": "the output is the same picture in another place",
+    "geometry": "the output is the model's, but its picture was moved or resized",
 }
 
 # What to record if a cause is not proven.
@@ -68,11 +68,13 @@ def _pair_the_frames(c: Candidate) -> str:
 
 
 def _convert_the_values(c: Candidate) -> str:
-    return "Fix: end the device's model where the ONNX model ends, or convert the values before they are recorded."
+    return (
+        "Fix: end the device's model where the ONNX model ends, or convert or sort the values before they are recorded."
+    )
 
 
 def _move_the_picture(c: Candidate) -> str:
-    return "No TensorSpec can describe that. Fix: correct the code that moves the picture, or compile the model again."
+    return "No TensorSpec can describe that. Fix: correct the code that moves or resizes the picture, or compile the model again."
 
 
 # What to do about a cause that is proven.

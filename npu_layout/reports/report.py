@@ -64,7 +64,7 @@ class OutputReport:
         The recording's name of the output, and the model's of what it was compared with.
     verdict
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
-        "ambiguous" or "mismatch".
+        "geometry", "activation", "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
