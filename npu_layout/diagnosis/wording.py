@@ -74,7 +74,8 @@ def _convert_the_values(c: Candidate) -> str:
 
 
 def _move_the_picture(c: Candidate) -> str:
-    return "No TensorSpec can describe that. Fix: correct the code that moves or resizes the picture, or compile the model again."
+    how = "correct the code that moves or resizes the picture, or compile the model again"
+    return f"No TensorSpec can describe that. Fix: {how}."
 
 
 # What to do about a cause that is proven.
