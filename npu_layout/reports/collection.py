@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Union
 
-from ..support import PathLike
+from ..support import PathLike, write_text
 from .report import Report
 
 
@@ -62,10 +61,13 @@ class Reports(Mapping[str, Union[Report, str]]):
         }
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """Return the reports as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the reports as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
 

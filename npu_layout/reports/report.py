@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__
+from ..support import __version__, write_text
 from . import fixes, page
 from .tables import exact, tolerance
 
@@ -243,11 +243,13 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the report as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            write_text(path, text + "\n")
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

@@ -4,8 +4,17 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
-from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
-from .files import PathLike, whole, whole_folder
+from .arguments import (
+    array_of,
+    counted,
+    finite,
+    per_channel,
+    plain_array,
+    real_numbers,
+    wanted_copy,
+    whole_numbers,
+)
+from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
@@ -26,7 +35,9 @@ __all__ = [
     "plain_array",
     "real_numbers",
     "track",
+    "wanted_copy",
     "whole",
     "whole_folder",
     "whole_numbers",
+    "write_text",
 ]
