@@ -7,7 +7,7 @@ import json
 import os
 
 from .. import kernels
-from ..support import write_text
+from ..support import counted, write_text
 from . import peers
 from .cases import cases
 from .contenders import OURS
@@ -28,7 +28,11 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches."""
+    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches.
+
+    NpuLayoutError if the number of threads is none.
+    """
+    counted("--threads", options.threads)
     try:
         from rich.console import Console
         from rich.progress import track
