@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any, NamedTuple
 
-from ..support import PathLike, write_text
+from ..support import PathLike, isolated, write_text
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -106,8 +106,8 @@ class LayoutReport:
         lines = [self.summary]
         for call in self.calls:
             times = f", {call.times} times" if call.times > 1 else ""
-            within = f"  (in {shown(call.within)})" if call.within else ""
-            where, formats = f"{shown(call.file)}:{call.line}", f"{call.inputs} -> {call.output}"
+            within = f"  (in {isolated(shown(call.within))})" if call.within else ""
+            where, formats = f"{isolated(shown(call.file))}:{call.line}", f"{call.inputs} -> {call.output}"
             lines.append(
                 f"{call.fault or 'kept':6}  {where}  {call.call}  {formats}  {call.copied_nbytes} bytes{times}{within}"
             )

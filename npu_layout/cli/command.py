@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import __version__
+from ..support import __version__, isolated
 
 
 class Verb(NamedTuple):
@@ -188,5 +188,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse(verb: str, why: str) -> int:
-    print(f"npu-layout {verb}: {' '.join(why.split())}", file=sys.stderr)
+    print(f"npu-layout {verb}: {isolated(' '.join(why.split()))}", file=sys.stderr)
     return 2

@@ -94,7 +94,7 @@ def _is_small(shape: dict[str, int]) -> bool:
 
 
 def _readable(shape: dict[str, int], blocks: dict[str, int], least: dict[str, int]) -> dict[str, int]:
-    """Return extents for a picture of a larger tensor: at most BUDGET cells if `least` and the blocks allow it, or MOST."""
+    """Return extents for a picture of a larger tensor: at most BUDGET cells, or MOST if `least` and blocks are long."""
     role = roles("".join(shape))
     caps = dict.fromkeys(shape, 2)
     caps.update({role.rows: 5, role.columns: 5} if shape.get(role.colour, 1) <= 8 else {role.rows: 2, role.columns: 3})

@@ -16,7 +16,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor
-from ..support import PathLike, __version__
+from ..support import PathLike, __version__, isolated
 from .folder import (
     begin,
     sha256_of,
@@ -137,8 +137,8 @@ class Recorder:
         """Keep other threads out; RecordingError in another process than the one that made the Recorder."""
         if os.getpid() != self._process:
             raise RecordingError(
-                f"{self.folder}: the Recorder is of process {self._process}, which writes the same files; make one with "
-                f"a folder of its own in each process"
+                f"{self.folder}: this Recorder belongs to process {self._process}, which writes the same files; "
+                f"make one in each process, with a folder of its own"
             )
         with self._one_at_a_time:
             yield
@@ -170,7 +170,7 @@ class Recorder:
             return outputs
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
-            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
+            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(map(isolated, self._outputs)) or 'none'}"
             raise RecordingError(f"{where}: the engine returned {len(given)} outputs, expected {wanted}")
         return dict(zip(self._outputs, given))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
-from ..support import PathLike, write_text
+from ..support import PathLike, isolated, write_text
 from .report import Report
 
 
@@ -44,7 +44,9 @@ class Reports(Mapping[str, Union[Report, str]]):
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
     def __str__(self) -> str:
-        return "\n".join([summary_line(self), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+        return "\n".join(
+            [summary_line(self), *(f"{isolated(path)}: {_line(result)}" for path, result in self._results.items())]
+        )
 
     def __repr__(self) -> str:
         return f"<Reports {summary_line(self)}>"
@@ -79,6 +81,6 @@ def summary_line(reports: Reports) -> str:
 
 def _line(result: Report | str) -> str:
     if isinstance(result, str):
-        return f"error: {result}"
-    failed = [f"{found.title} {found.verdict}" for found in result.findings if not found]
+        return f"error: {isolated(result)}"
+    failed = [f"{isolated(found.title)} {found.verdict}" for found in result.findings if not found]
     return result.verdict + (f" ({', '.join(failed)})" if failed else "")

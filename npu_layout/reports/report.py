@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__, write_text
+from ..support import __version__, isolated, write_text
 from . import fixes, page
 from .tables import exact, tolerance
 
@@ -115,7 +115,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{isolated(self.title)}: {self.verdict}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -226,7 +226,7 @@ class Report:
         return next((found.verdict for found in self.findings if not found), "match")
 
     def __str__(self) -> str:
-        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
+        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
         return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:

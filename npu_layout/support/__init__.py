@@ -1,4 +1,4 @@
-"""Read arguments, write files, show progress: what every other wing uses.
+"""Read arguments, write files, show progress and names: what every other wing uses.
 
 Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
@@ -18,6 +18,7 @@ from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
+from .text_direction import isolated, quoted
 from .version import __version__
 
 __all__ = [
@@ -27,12 +28,14 @@ __all__ = [
     "counted",
     "errors_named",
     "finite",
+    "isolated",
     "late",
     "npy_bytes",
     "parse_npy",
     "parsed",
     "per_channel",
     "plain_array",
+    "quoted",
     "real_numbers",
     "track",
     "wanted_copy",

@@ -31,7 +31,7 @@ def counted(what: str, given: Any) -> int:
 
 
 def wanted_copy(given: Any) -> bool | None:
-    """Return the argument `copy` as None, True or False; NpuLayoutError if it is anything else. numpy's bools are read."""
+    """Return the argument `copy` as None, True or False, given as numpy's bool too; NpuLayoutError if it is no such."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return None if given is None else bool(given)
     raise NpuLayoutError(f"copy: expected None, True or False, got {given!r}")
