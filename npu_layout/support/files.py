@@ -25,12 +25,16 @@ def _beside(target: Path, kind: str) -> Path:
 
 
 def _checked(path: PathLike) -> PathLike:
-    """Return `path`; NpuLayoutError if it is none. A number would be the descriptor of an open file."""
+    """Return `path`; NpuLayoutError if it can be none. A number would be the descriptor of an open file."""
     text = path if isinstance(path, str) else path.__fspath__() if isinstance(path, os.PathLike) else None
     if not isinstance(text, str):
         raise NpuLayoutError(f"path: expected a str or an os.PathLike of one, got {path!r}")
-    if "\0" in text:
-        raise NpuLayoutError(f"path: expected a name without null characters, got {path!r}")
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise NpuLayoutError(f"path: no file can have the name {path!r} ({error.reason})") from None
+    if b"\0" in encoded:
+        raise NpuLayoutError(f"path: no file can have the name {path!r} (null characters)")
     return path
 
 
