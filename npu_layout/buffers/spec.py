@@ -11,6 +11,7 @@ from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import (
     Layout,
     LayoutLike,
+    Plan,
     Shape,
     Storage,
     as_layout,
@@ -295,17 +296,22 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
-        array = without_overlap(array, out)
+        self._run_into(out, move, without_overlap(array, out), wanted)
+        return out
+
+    def _run_into(self, out: np.ndarray, move: Plan, array: np.ndarray, wanted: np.dtype[Any]) -> None:
+        """Unpack `array`, the buffer's elements, into an `out` of any strides."""
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
         elif span_of(out).copied:
             check_distinct(out, lambda: f"unpack of {self.describe()}")
-            np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
+            result = np.empty(out.shape, wanted)
+            move.run(array, result.reshape(-1))
+            np.copyto(out, result)
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
             affine = real_values(self._tensor, wanted)
             plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
-        return out
 
     def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
         key = (to, dtype)
