@@ -97,3 +97,12 @@ def test_a_part_that_nobody_can_read_is_refused(tmp_path: Path, capsys: pytest.C
     assert ran(capsys, "explain", "NCHW", "1x3x8x8", "--part", "1x3x100000x100000")[0] == 0
     status, _, err = ran(capsys, "explain", "NCHW", "1x3x100000x100000", "--window", "100000x100000")
     assert status == 2 and "window 100000x100000: it reads 30000000000 elements" in err and "at most 1048576" in err
+
+
+def test_explain_shows_the_channels_of_a_buffer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.json"
+    for channels in ("BGR", None):
+        spec.write_text(json.dumps(nl.TensorSpec((1, 3, 5, 6), "NHWC", "uint8", channels=channels).to_dict()))
+        assert main(["explain", str(spec)]) == 0
+        shown = capsys.readouterr().out
+        assert ("BGR in the buffer; the runtime makes the model's order of it" in shown) == (channels is not None)

@@ -135,3 +135,20 @@ def test_an_engine_that_ends_the_program_is_a_failure(
     assert (tmp_path / "run").exists() == bool(fails_at)
     if fails_at:
         assert len(nl.Recording.load(tmp_path / "run")) == 2
+
+
+def test_a_feed_of_an_engine_that_converts(model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path) -> None:
+    """Its spec is recorded, though it differs from the model's in its channels only; the board is a match."""
+    stated = nl.TensorSpec((1, 3, SIDE, SIDE), name="image", channels="BGR")
+    outputs = [nl.TensorSpec((1, 19, 12, 12), "NCHW16c")]
+    engine = nl.SimulatedNpu(model, outputs, [stated])
+    feed, frame = Feed(model, engine, **PRE), picture(0)
+    assert [spec.channels for spec in feed.specs] == ["BGR"]
+    np.testing.assert_array_equal(
+        feed(frame)["image"], nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **PRE)(frame)[0][:, ::-1]
+    )
+    assert capture(engine, feed, Frames([str(images)]), tmp_path / "r") == 3
+    loaded = nl.Recording.load(tmp_path / "r")
+    assert loaded.specs["image"] == stated
+    report = nl.validate(loaded, model)
+    assert report and report.inputs["image"], str(report)
