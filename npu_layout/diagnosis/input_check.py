@@ -14,6 +14,7 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
+from ..support import isolated
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -80,7 +81,7 @@ class InputReport:
         return f"input {self.name}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"input {isolated(self.name)}: {self.verdict}", f"  {self.why}"]
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -90,10 +90,10 @@ class SimulatedNpu:
                 )
                 for name, spec in self._inputs.items()
             }
-        self.last_float = self.engine.infer(inputs)
+        answer = self.last_float = self.engine.infer(inputs)
         buffers = {}
         for name, spec in self._outputs.items():
-            array = self.last_float[name]
+            array = answer[name]  # another thread may set last_float meanwhile
             buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
         return buffers
 

@@ -27,7 +27,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite
+from ..support import finite, isolated
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -111,7 +111,9 @@ def validate(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
     )
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
-    note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
+    note = (
+        f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
+    )
     return Report(
         reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
     )
