@@ -105,6 +105,10 @@ def _by_parts(
     saturated = comparison.saturated / comparison.values
     if saturated >= _SATURATED:
         judgement = judgement.noted(wording.saturated(saturated))
+    lost = comparison.parts.lost()
+    dead = [p for p in lost if p.axis == channel_axis]
+    if dead and (unexplained or judgement.verdict == "mismatch"):
+        judgement = judgement.noted(wording.dead(dead, channel_axis))
     confused = [] if comparison.labels is None else comparison.labels.confused()
     if confused:
         return judgement.refuted(wording.confused(confused))
@@ -113,9 +117,9 @@ def _by_parts(
     if judgement.verdict == "mismatch":
         worst = comparison.parts.worst_frames()
         return judgement.noted(wording.worst(worst)) if worst else judgement
-    lost = [p for p in comparison.parts.lost() if p.span >= TELLING]
-    if judgement.verdict == "match" and lost:
-        return judgement.refuted(wording.lost(lost, channel_axis))
+    telling = next((p for p in lost if p.span >= TELLING), None)
+    if judgement.verdict == "match" and telling is not None:
+        return judgement.refuted(wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
     return judgement
 
 

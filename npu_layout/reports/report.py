@@ -132,7 +132,7 @@ class OutputReport:
         if self.worst_channel is not None and self.channels:
             worst = self.channels[self.worst_channel]
             lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
-        if self.dead:
+        if self.dead and self.verdict != "mismatch":  # whose `why` has them
             lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
