@@ -13,6 +13,7 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import independent, proven
 from .scales import is_slight
+from .second_causes import Pair, second_causes
 from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
@@ -38,6 +39,8 @@ class Judgement(NamedTuple):
         What was found, what to do, and what else to know: each zero or more sentences.
     names_cause
         Whether the evidence is about a cause.
+    also
+        As in OutputReport.
     """
 
     verdict: str
@@ -46,6 +49,7 @@ class Judgement(NamedTuple):
     advice: str = ""
     notes: tuple[str, ...] = ()
     names_cause: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def why(self) -> str:
@@ -69,7 +73,23 @@ def diagnose(
     met: whether all tolerances are met; comparison: the figures, None if the shapes differ.
     """
     ranking = evidence.rank(every(evidence, situation))
-    return ranking, judge(evidence, ranking, met, comparison)
+    judgement = judge(evidence, ranking, met, comparison)
+    pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
+    if pair is None:
+        return ranking, judgement
+    return _with_both(evidence, ranking, pair)
+
+
+def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> tuple[list[Candidate], Judgement]:
+    """Return the candidates with the pair's first, and the judgement that names both causes."""
+    reads, computes = pair.reads, next(c for c in ranking if c.trial == pair.number)
+    evidence.trials.append(pair.evidence.trial(reads))
+    first = reads._replace(text=f"{reads.text}, and {computes.text}", trial=len(evidence.trials) - 1)
+    why = wording.both(reads, computes, max(c.score for c in ranking))
+    advice = wording.ADVICE[reads.cause](reads)
+    return [first, *ranking], Judgement(
+        reads.cause, reads.fix, why, f"{advice} {wording.THEN}", names_cause=True, also=(computes.cause,)
+    )
 
 
 def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: Comparison | None) -> Judgement:

@@ -16,6 +16,7 @@ OTHER_SHAPE = "Check that this is the buffer of this output."
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 MEANS_ONLY = f"Less than {LEAST:g} dB proves nothing: it may be that only the channels' means agree."
 VARY_MORE = "Record frames that make the output vary more."
+THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
 # What is wrong, for each cause; the text of the candidate follows.
@@ -93,6 +94,13 @@ def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -
     """Return what is wrong, and how well device and model agree with and without it."""
     what = f"{WRONG[best.cause]}: {best.text}. With that, {_agree(best.score)}{_before(declared)}."
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
+
+
+def both(reads: Candidate, computes: Candidate, alone: float) -> str:
+    """Return that there are two causes, and how well device and model agree with both and with one."""
+    first, second = (f"{WRONG[c.cause]}: {c.text}" for c in (reads, computes))
+    with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
+    return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 
 
 def bent(best: Candidate, declared: Candidate | None) -> str:

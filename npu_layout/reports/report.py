@@ -90,6 +90,9 @@ class OutputReport:
         Candidate explanations, best first, with their scores in dB.
     exhibit
         The data of the page's pictures, or None.
+    also
+        Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
+        and `why` describes both.
     """
 
     name: str
@@ -107,6 +110,7 @@ class OutputReport:
     passing: Mapping[str, float] = field(default_factory=dict)
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
+    also: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -117,7 +121,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{self.title}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -148,6 +152,7 @@ class OutputReport:
             "against": self.against,
             "verdict": self.verdict,
             "fix": plain(self.fix),
+            "also": list(self.also),
             "why": self.why,
             "spec": self.spec.to_dict(),
             "channel_axis": self.channel_axis,

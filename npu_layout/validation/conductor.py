@@ -216,7 +216,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
         name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.named_axis, figures, channels,
-        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
+        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit, judgement.also,
     )  # fmt: skip
 
 
