@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
+    from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
     from .verdict import Judgement, diagnose
@@ -42,6 +43,7 @@ __all__ = [
     "image_channels",
     "other_end",
     "recorded_inputs",
+    "runtime_exchanges",
     "variants",
 ]
 
@@ -62,6 +64,7 @@ __getattr__, __dir__ = late(
         "image_channels": "input_variants",
         "other_end": "channel_ends",
         "recorded_inputs": "input_check",
+        "runtime_exchanges": "runtime_colors",
         "variants": "input_variants",
     },
 )

@@ -70,7 +70,9 @@ def _pair_the_frames(c: Candidate) -> str:
 
 
 def _convert_the_values(c: Candidate) -> str:
-    return "Fix: end the device's model where the ONNX model ends, or convert or sort the values before they are recorded."
+    return (
+        "Fix: end the device's model where the ONNX model ends, or convert or sort the values before they are recorded."
+    )
 
 
 def _move_the_picture(c: Candidate) -> str:

@@ -45,7 +45,8 @@ class Recorder:
     input_specs
         TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's.
     preprocess
-        How the inputs were made: the Preprocessor, or a mapping of its arguments.
+        How the inputs were made: the Preprocessor, or a mapping of its arguments. If its target has `channels`,
+        input_specs must too, because a recording keeps them there.
     model
         Path of the model; its SHA-256 is noted.
     note, versions
@@ -84,6 +85,7 @@ class Recorder:
         self._outputs = named_specs("output_specs", engine.output_specs)
         self._inputs = named_specs("input_specs", input_specs)
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
+        _check_channels(preprocess, self._inputs)
         self._first: Frame | None = None
         self._meta = checked_meta(
             {
@@ -164,6 +166,15 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_channels(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:
+    channels = preprocess.target.channels if isinstance(preprocess, Preprocessor) else None
+    if channels is not None and channels not in {spec.channels for spec in input_specs.values()}:
+        raise RecordingError(
+            f"preprocess: its target has channels={channels!r}, and no spec of input_specs has: give the input's "
+            f"TensorSpec(..., channels={channels!r}) there, so that the recording states what the buffer contains"
+        )
 
 
 def _arguments(preprocess: Any) -> dict[str, Any]:

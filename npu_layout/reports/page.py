@@ -31,6 +31,7 @@ WORDS = {
     "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
     "geometry": ("bad", "\u2717", "The picture is mirrored, rotated, cropped, shifted or resized in another way."),
     "activation": ("bad", "\u2717", "The device's model ends in another way than the ONNX model."),
+    "input_layout": ("bad", "\u2717", "The input's bytes are in another order, or mean other values, than declared."),
     "wrong_input": ("bad", "\u2717", "The outputs belong to other frames than those that they are paired with."),
     "ambiguous": ("open", "?", "The recording does not decide what is right."),
     "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),
@@ -100,6 +101,7 @@ def _about(report: Any, model: str, made_by: str) -> Html:
     return el(
         "section",
         el("p", report.note, class_="alarm") if report.note else None,
+        _quiet(report.unchecked) if report.unchecked else None,
         el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
         el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",

@@ -33,6 +33,8 @@ VERDICTS = (
     "mismatch",
 )
 
+INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
+
 
 @dataclass(frozen=True)
 class Exhibit:
@@ -207,6 +209,8 @@ class Report:
     inputs
         {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
         recording's preprocess describes.
+    unchecked
+        A line for people if the camera's frame was not recorded, so that no input could be made again; else "".
     """
 
     outputs: Mapping[str, OutputReport]
@@ -215,6 +219,7 @@ class Report:
     note: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
+    unchecked: str = ""
 
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
@@ -233,7 +238,7 @@ class Report:
 
     def __str__(self) -> str:
         head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
-        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
+        return "\n".join(filter(None, (head, self.note, *map(str, self.findings), self.unchecked)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures."""
@@ -246,6 +251,7 @@ class Report:
             "meta": dict(self.meta),
             "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
             "inputs": {name: found.to_dict() for name, found in self.inputs.items()},
+            "unchecked": self.unchecked,
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

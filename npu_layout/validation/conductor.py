@@ -22,6 +22,7 @@ from ..diagnosis import (
     image_channels,
     other_end,
     recorded_inputs,
+    runtime_exchanges,
 )
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
@@ -36,6 +37,7 @@ from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _UNSURE = ("ambiguous", "mismatch", "geometry")  # rows of values that are moved may be channels in another order
+_UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -107,9 +109,15 @@ def validate(
         else _Examined(o, Judgement("ambiguous", None, o.model.silent))
         for o in outputs
     ]
-    reports = {e.output.name: _report(e, kept) for e in _exchanged(examined)}
+    examined = _exchanged(examined)
+    judgements, inputs = runtime_exchanges(
+        {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
+    )
+    reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
-    return Report(reports, count, engine.model, note, recording.meta, recorded_inputs(recording))
+    return Report(
+        reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
+    )
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:

@@ -69,3 +69,12 @@ def test_usage_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as end:
             main(arguments)
         assert end.value.code == 2
+
+
+def test_explain_shows_the_channels_of_a_buffer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.json"
+    for channels in ("BGR", None):
+        spec.write_text(json.dumps(nl.TensorSpec((1, 3, 5, 6), "NHWC", "uint8", channels=channels).to_dict()))
+        assert main(["explain", str(spec)]) == 0
+        shown = capsys.readouterr().out
+        assert ("BGR in the buffer; the runtime makes the model's order of it" in shown) == (channels is not None)

@@ -50,3 +50,16 @@ def test_inspect(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         }
     )
     assert "0.5..0.5 (5)" in ran(capsys, "inspect", "--spec", single)[1]
+
+
+def test_inspect_shows_the_channels_of_a_buffer(capsys: pytest.CaptureFixture[str]) -> None:
+    stated, plain = (
+        {"shape": [1, 3, 2, 2], "layout": "NHWC", "dtype": "uint8", **more} for more in ({"channels": "BGR"}, {})
+    )
+    head, first, second, *_ = ran(capsys, "inspect", "--spec", json.dumps({"a": stated, "b": plain}))[1].splitlines()
+    assert head.split()[-1] == "channels" and first.split()[-1] == "BGR" and second.split()[-1] == "12"
+    assert "channels" not in ran(capsys, "inspect", "--spec", json.dumps({"b": plain}))[1]
+    shown = json.loads(ran(capsys, "inspect", "--spec", json.dumps({"a": stated, "b": plain}), "--json")[1])
+    assert shown["specs"]["a"]["channels"] == "BGR" and "channels" not in shown["specs"]["b"]
+    status, _, err = ran(capsys, "inspect", "--spec", json.dumps({**stated, "channels": "GBR"}))
+    assert status == 2 and "channels: expected 'BGR' or 'RGB'" in err

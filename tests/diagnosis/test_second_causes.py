@@ -68,7 +68,10 @@ def test_one_cause_or_none(board: Board, db: float) -> None:
 
     for outputs, verdicts in (
         (board.changed(noisy), {"match", "mismatch", "ambiguous"}),
-        ([{"maps": board.spec.pack(noisy(board.engine.infer(_bgr(x))["maps"]))} for x in board.inputs], {"preprocessing"}),
+        (
+            [{"maps": board.spec.pack(noisy(board.engine.infer(_bgr(x))["maps"]))} for x in board.inputs],
+            {"preprocessing"},
+        ),
     ):
         output = board.verdict(board.recording(None, outputs))
         assert output.also == () and (output.verdict in verdicts or db < 8), str(output)

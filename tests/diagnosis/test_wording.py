@@ -34,7 +34,7 @@ def test_every_verdict_has_its_words() -> None:
     assert set(wording.ADVICE) == causes, "wording.ADVICE: what to do"
     assert set(wording.WRONG) == causes, "wording.WRONG: what is wrong"
     assert set(fixes._CODE) == causes - {"geometry", "activation"}, "fixes._CODE: the fix as Python, if there is one"
-    assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
+    assert page.WORDS.keys() == {*report.VERDICTS, *report.INPUT_VERDICTS}, "page.WORDS: what each verdict says"
 
 
 def test_parts_are_named() -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from npu_layout import BufferSizeError, NpuLayoutError, Quantization, TensorSpec
 from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu
@@ -91,3 +92,18 @@ def test_specs_are_matched_by_name_then_by_order(pair):
 def test_specs_that_do_not_fit(pair, specs, words):
     with pytest.raises(NpuLayoutError, match=words):
         SimulatedNpu(pair, specs)
+
+
+@pytest.mark.parametrize("channels", [None, "RGB", "BGR"])
+def test_simulated_that_converts_colours(channels):
+    """The model reads RGB: BGR is turned, and scales belong to the buffer's channels."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 2, 2)) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    quantization = Quantization([0.5, 1.0, 2.0], 0, axis=1)
+    spec = TensorSpec((1, 3, 2, 2), "NHWC", "int8", quantization=quantization, channels=channels)
+    stored = np.arange(12, dtype=np.int8).reshape(2, 2, 3)
+    npu = SimulatedNpu(model, [TensorSpec((1, 3, 2, 2))], [spec])
+    npu.infer(stored.tobytes())
+    real = (stored * np.float32([0.5, 1.0, 2.0])).transpose(2, 0, 1)
+    np.testing.assert_array_equal(npu.last_float["y"][0], real[::-1] if channels == "BGR" else real)

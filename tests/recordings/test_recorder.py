@@ -248,3 +248,18 @@ def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_hundred_killed_processes(tmp_path: Path) -> None:
     killed(tmp_path, 200)
+
+
+def test_channels_of_a_preprocessor_are_kept_by_the_inputs_spec(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image", channels="BGR")
+    preprocess, frame = nl.Preprocessor(spec), np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    other = nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image")
+    for lacking in ((), (other,), (nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image", channels="RGB"),)):
+        with pytest.raises(nl.RecordingError, match=r"preprocess: its target has channels='BGR', .* input_specs"):
+            nl.Recorder(Engine(), tmp_path / "r", input_specs=lacking, preprocess=preprocess)
+    assert not (tmp_path / "r").exists()
+    with nl.Recorder(Engine(), tmp_path / "r", input_specs=[spec], preprocess=preprocess) as recorder:
+        recorder.infer({"image": preprocess(frame)[0]}, frame=frame)
+    loaded = nl.Recording.load(tmp_path / "r")
+    assert loaded.specs["image"] == spec and loaded.meta["preprocess"]["color"] == "RGB"
+    assert loaded.frames[0].inputs["image"].ravel().tolist() == frame.ravel().tolist()
