@@ -13,6 +13,7 @@ from .thresholds import LEAST, MARGIN
 if TYPE_CHECKING:
     from .answers import Remade
     from .causes import Situation
+    from .channel_ends import other_end
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
@@ -40,6 +41,7 @@ __all__ = [
     "ends",
     "identify",
     "image_channels",
+    "other_end",
     "recorded_inputs",
     "runtime_exchanges",
     "variants",
@@ -60,6 +62,7 @@ __getattr__, __dir__ = late(
         "doubled": "wording",
         "ends": "samples",
         "image_channels": "input_variants",
+        "other_end": "channel_ends",
         "recorded_inputs": "input_check",
         "runtime_exchanges": "runtime_colors",
         "variants": "input_variants",

@@ -141,14 +141,17 @@ def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:
     """Return the tile of what `spec` reads; it is the candidate's, or close to it."""
     mark = _mark(o, c)
     what = "The fix" if mark else spoken(c.cause).capitalize()
-    tensor = read(spec, c.order, o.exhibit.buffer)
+    tensor = read(spec, c.order, o.exhibit.buffer, o.channel_axis)
     if spec != c.spec:
         return Tile(f"{what}: at best {decibels(c.score)}", called(spec), tensor)
     text = c.text if len(c.text) <= 160 else c.text[:150] + " ..."
     return Tile(f"{what}: {decibels(c.score)}", text, tensor, mark)
 
 
-def read(spec: TensorSpec, order: tuple[int, ...] | None, buffer: np.ndarray) -> np.ndarray:
+def read(
+    spec: TensorSpec, order: tuple[int, ...] | None, buffer: np.ndarray, channel_axis: int | None = None
+) -> np.ndarray:
     """Return what `spec` reads, its channels in `order`, in the model's order of axes."""
     tensor = np.asarray(transposed(spec.unpack(buffer.tobytes()), spec.axes, False))
-    return tensor if order is None else tensor.take(order, Layout.of_rank(tensor.ndim).axes.index("C"))
+    axis = Layout.of_rank(tensor.ndim).axes.find("C") if channel_axis is None else channel_axis
+    return tensor if order is None else tensor.take(order, axis)

@@ -92,6 +92,9 @@ class OutputReport:
         Candidate explanations, best first, with their scores in dB.
     exhibit
         The data of the page's pictures, or None.
+    also
+        Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
+        and `why` describes both.
     """
 
     name: str
@@ -109,6 +112,7 @@ class OutputReport:
     passing: Mapping[str, float] = field(default_factory=dict)
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
+    also: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -119,7 +123,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{isolated(self.title)}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{isolated(self.title)}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -134,7 +138,7 @@ class OutputReport:
         if self.worst_channel is not None and self.channels:
             worst = self.channels[self.worst_channel]
             lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
-        if self.dead:
+        if self.dead and self.verdict != "mismatch":  # whose `why` has them
             lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
@@ -150,6 +154,7 @@ class OutputReport:
             "against": self.against,
             "verdict": self.verdict,
             "fix": plain(self.fix),
+            "also": list(self.also),
             "why": self.why,
             "spec": self.spec.to_dict(),
             "channel_axis": self.channel_axis,

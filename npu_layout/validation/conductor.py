@@ -20,6 +20,7 @@ from ..diagnosis import (
     diagnose,
     doubled,
     image_channels,
+    other_end,
     recorded_inputs,
     runtime_exchanges,
 )
@@ -34,6 +35,8 @@ from .pairing import Output
 from .reruns import rerun
 from .tolerances import Tolerance
 
+_OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
+_UNSURE = ("ambiguous", "mismatch", "geometry")  # rows of values that are moved may be channels in another order
 _UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
@@ -173,7 +176,14 @@ class _Examined(NamedTuple):
 def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
     comparison = output.comparison
     met = tolerances.met(output.name, asked, None if comparison is None else comparison.whole)
-    ranking, judgement = diagnose(evidence, situation, all(ok for _, _, ok in met.values()), comparison)
+    all_met = all(ok for _, _, ok in met.values())
+    ranking, judgement = diagnose(evidence, situation, all_met, comparison)
+    axis = other_end(evidence)
+    if axis is not None and judgement.verdict in _UNSURE:
+        turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
+        others, found = diagnose(turned, situation, all_met, comparison)
+        if found.verdict in _OF_CHANNELS:
+            evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)
 
@@ -210,11 +220,13 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     if comparison is not None and figures is None:  # only NaN and infinities
         channels, ranking = [], []
     exhibit = _exhibit(examined._replace(ranking=ranking), evidence, kept)
+    if evidence.named_axis != output.channel_axis:  # the figures are of the channels that it was taken to have
+        channels, dead = [], ()
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
-        name, model, judgement.verdict, judgement.fix, judgement.why, spec, output.channel_axis, figures, channels,
-        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.named_axis, figures, channels,
+        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit, judgement.also,
     )  # fmt: skip
 
 

@@ -88,6 +88,10 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Pat
     if dtype == "int8":  # a step is 2.5
         assert healthy.verdict == "mismatch" and healthy.dead == tuple(range(4, 19))
         assert healthy.why.startswith("15 of 19 channels (4, 5, 6, 7, 8, 9, ...) are lost")
+        split = (
+            "Fix: give them a scale of their own, as 2 outputs of the graph (0 to 3 and 4 to 18), cut before the node "
+        )
+        assert split in healthy.why and str(healthy).count("half a") == 1, str(healthy)
         q = spec.quantization
         assert q is not None
         half = nl.Quantization(float(q.scale) / 2, q.zero_point)
