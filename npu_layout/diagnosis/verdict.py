@@ -175,6 +175,14 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
+    undecided = _undecided(evidence, score, others, met)
+    if undecided is not None:
+        return undecided
+    return _without_cause(score, met, others, next((c for c in slight if _accuses(c, score)), None))
+
+
+def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], met: bool) -> Judgement | None:
+    """Return the judgement if the values do not vary, or the data do not decide between two readings."""
     model, device = _varies(evidence)
     if not (model and device):
         verdict = "mismatch" if model or not met else "ambiguous"
@@ -182,7 +190,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     doubt = next((c for c in others if _in_doubt(evidence, c, score)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
-    return _without_cause(score, met, others, next((c for c in slight if _accuses(c, score)), None))
+    return None
 
 
 def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: Candidate | None) -> Judgement:
