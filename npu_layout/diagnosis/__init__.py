@@ -13,9 +13,11 @@ from .thresholds import LEAST, MARGIN
 if TYPE_CHECKING:
     from .answers import Remade
     from .causes import Situation
+    from .channel_ends import other_end
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
+    from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
     from .verdict import Judgement, diagnose
@@ -39,7 +41,9 @@ __all__ = [
     "ends",
     "identify",
     "image_channels",
+    "other_end",
     "recorded_inputs",
+    "runtime_exchanges",
     "variants",
 ]
 
@@ -58,7 +62,9 @@ __getattr__, __dir__ = late(
         "doubled": "wording",
         "ends": "samples",
         "image_channels": "input_variants",
+        "other_end": "channel_ends",
         "recorded_inputs": "input_check",
+        "runtime_exchanges": "runtime_colors",
         "variants": "input_variants",
     },
 )

@@ -18,6 +18,7 @@ from .geometries import geometries
 from .readings import declared, readings
 from .resizes import resizes
 from .row_orders import row_orders
+from .scale_axes import scale_axes
 
 __all__ = ["Situation", "declared", "every", "other_inputs"]
 
@@ -53,6 +54,7 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     """Yield a trial of each cause."""
     yield from declared(evidence)
     yield from factors(evidence, situation.sides)
+    yield from scale_axes(evidence)
     yield from readings(evidence)
     yield from activations(evidence)
     yield from endings(evidence)

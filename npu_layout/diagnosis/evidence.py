@@ -297,7 +297,7 @@ def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None)
     """Whether every channel is one value, of fewer frames than a channel has to have values."""
     if channel_axis is None or len(references) >= ENOUGH:
         return False
-    return references[0].size == references[0].shape[channel_axis]
+    return bool(references[0].size == references[0].shape[channel_axis])
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:

@@ -16,6 +16,8 @@ from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
 _SHIFTS = 2  # pixels of the network's input, and of the frame
+_LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
+_GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
 _FEWEST = 16  # values that a brightness is fitted to
 _BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
 
@@ -143,6 +145,51 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
             )
             make = partial(_shifted, how=base, by=(right, down), axes=axes)
             yield Change(words, make, verdict="geometry", where=where)
+
+
+def colours(base: How) -> Iterator[Change]:
+    """Yield the same picture in other colours."""
+    for words, change in _COLOURS:
+        yield Change(words, partial(_made_of, how=base, change=change), applies=_has_colours)
+
+
+def _has_colours(pair: Pair) -> bool:
+    return pair.frame.ndim == 3 and pair.frame.shape[2] >= 3
+
+
+def _gray(frame: np.ndarray, luma: tuple[float, float, float]) -> np.ndarray:
+    return np.repeat(np.rint(frame @ np.array(luma))[..., None], 3, 2).astype(np.uint8)
+
+
+def _u_and_v(frame: np.ndarray) -> np.ndarray:
+    import cv2
+
+    exchanged = np.ascontiguousarray(cv2.cvtColor(frame, cv2.COLOR_BGR2YUV)[..., [0, 2, 1]])
+    return np.asarray(cv2.cvtColor(exchanged, cv2.COLOR_YUV2BGR))
+
+
+def _gamma(frame: np.ndarray, power: float) -> np.ndarray:
+    return np.asarray(np.rint(255 * (np.arange(256) / 255) ** power).astype(np.uint8)[frame])
+
+
+_COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
+    ("the frame in gray", partial(_gray, luma=_LUMA)),
+    ("the frame in gray, red weighed as blue", partial(_gray, luma=_LUMA[::-1])),
+    ("the frame with U and V exchanged", _u_and_v),
+    *(
+        (f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power))
+        for power in (2.2, 1 / 2.2, 1.8, 1 / 1.8)
+    ),
+)
+
+
+def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield the pixel value that is in the border of the recorded inputs, if they have one."""
+    values = [pair.measured[~_inside(pair, base)] for pair in pairs]
+    around = np.concatenate(values)
+    if around.size >= _FEWEST and np.ptp(around) < 1.5:
+        how = {**base, "pad_value": float(np.clip(np.rint(np.median(around)), 0, 255))}
+        yield Change(f"pad_value={how['pad_value']:g}", partial(_made_by, how=how), how)
 
 
 def _is_cropable(pair: Pair) -> bool:

@@ -9,14 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, in_model_order, spec_in_model_order
 from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
-from .input_changes import Change, arguments, compressed, geometry, lighting, other_frames
+from ..support import isolated
+from .input_bytes import stored
+from .input_changes import (
+    Change,
+    arguments,
+    border,
+    colours,
+    compressed,
+    geometry,
+    lighting,
+    other_frames,
+)
 from .input_pairs import Pair
-from .input_variants import How, image_channels
+from .input_variants import FLIPPED, How, image_channels
 from .verdict import Judgement
 
 _SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
@@ -42,7 +53,8 @@ class InputReport:
         The recording's name of the input.
     verdict
         "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
-        same picture mirrored, rotated, cropped or shifted); "wrong_input" (another frame's input).
+        same picture mirrored, rotated, cropped or shifted); "input_layout" (its bytes in another order, with another
+        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input).
     fix
         The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
@@ -69,12 +81,12 @@ class InputReport:
         return f"input {self.name}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"input {isolated(self.name)}: {self.verdict}", f"  {self.why}"]
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict."""
-        fix = None if self.fix is None else dict(self.fix)
+        fix = self.fix and {k: v.to_dict() if isinstance(v, TensorSpec) else v for k, v in self.fix.items()}
         spec, frames = self.spec.to_dict(), list(self.frames)
         return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
 
@@ -95,14 +107,16 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
     if FRAME not in seen[0] or len(images) != 1:
         return {}
     name, spec = images[0]
+    color = declared.get("color", "RGB")
     try:
-        recorded = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
-        found = _found(_Seen(spec, _Frames(recording), recorded), _stated(declared))
+        stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
+        recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
+        found = _found(_Seen(spec_in_model_order(spec, color), _Frames(recording), recorded), _stated(declared))
     except NpuLayoutError:
         return {}
     if found is None:
         return {}
-    fix = found.fix and {**declared, **found.fix}
+    fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix)}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
 
 
@@ -118,6 +132,13 @@ def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
     image = image and extents.get("N", 1) == 1 and extents["C"] in (1, 3)
     known = spec.element.unpacked.kind == "f" or spec.quantization is not None or spec.dtype == "uint8"
     return spec if image and known else None
+
+
+def _stored_colors(spec: TensorSpec, color: str, fix: How) -> How:
+    """Return the target of a fix for another colour: a runtime that exchanges colours was given the other channels."""
+    if spec.channels is None or fix.get("color", color) == color:
+        return {}
+    return {"target": TensorSpec.from_dict({**spec.to_dict(), "channels": FLIPPED[spec.channels]})}
 
 
 def _stated(declared: Mapping[str, Any]) -> How:
@@ -244,11 +265,17 @@ def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried]
         offs = [pair.off(m.values, where=change.where) for pair, m in zip(chosen, made)]
         return _Tried(change, max(offs, default=np.inf), max((m.saturated for m in made), default=0.0))
 
-    changed = [tried(change) for change in arguments(base, pairs[0], scaled)]
+    changed = [tried(change) for change in (*arguments(base, pairs[0], scaled), *border(base, pairs))]
     formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
     others = [t for t in changed if not t.change.is_formula]
     if min(t.off for t in (*formulas, *others)) > _SAME:
-        rest = (*geometry(base, pairs[0]), *other_frames(base, pairs, _REACH), *lighting(base, pairs))
+        rest = (
+            *geometry(base, pairs[0]),
+            *stored(base, pairs[0]),
+            *other_frames(base, pairs, _REACH),
+            *colours(base),
+            *lighting(base, pairs),
+        )
         others += [tried(change) for change in rest]
     return formulas, others
 

@@ -127,21 +127,22 @@ def matrix(mode: str, count: int, to: int) -> np.ndarray:
     >>> matrix("half_pixel", 2, 4).tolist()
     [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
     """
-    i, place = np.arange(to), np.zeros(0)
-    if mode == "half_pixel":
-        place = (i + 0.5) * count / to - 0.5
-    elif mode == "align_corners":
-        place = i * ((count - 1) / (to - 1))
-    else:
-        place = i * count / to
-    if mode.startswith("nearest"):
-        place = np.asarray(np.floor(place + (0.5 if mode == "nearest_rounded" else 0)))
-    place = np.asarray(np.clip(place, 0, count - 1))
+    i, place = np.arange(to), _places(mode, count, to)
     first = np.minimum(np.floor(place).astype(int), count - 2)
     weights = np.zeros((to, count))
     weights[i, first] = 1 - (place - first)
     weights[i, first + 1] += place - first
     return weights
+
+
+def _places(mode: str, count: int, to: int) -> np.ndarray:
+    """Return where in `count` places each of `to` places is."""
+    i = np.arange(to)
+    half, corners = (i + 0.5) * count / to - 0.5, i * ((count - 1) / (to - 1))
+    place = half if mode == "half_pixel" else corners if mode == "align_corners" else i * count / to
+    if mode.startswith("nearest"):
+        place = np.floor(place + (0.5 if mode == "nearest_rounded" else 0))
+    return np.asarray(np.clip(place, 0, count - 1))
 
 
 @lru_cache(maxsize=64)

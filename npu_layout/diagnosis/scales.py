@@ -31,7 +31,7 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
     if slope > 0:
         text = f"each value is {slope:.6g} times the model's, plus {offset:.6g} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
-        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec)
+        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2)
 
 
 def called(spec: TensorSpec) -> str:

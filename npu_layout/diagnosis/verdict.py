@@ -13,13 +13,14 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import independent, proven
 from .scales import is_slight
+from .second_causes import Pair, second_causes
 from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
-_HARDLY = 2.0  # dB more that fitted numbers explain of what is a function of the model's values
+_HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
@@ -38,6 +39,8 @@ class Judgement(NamedTuple):
         What was found, what to do, and what else to know: each zero or more sentences.
     names_cause
         Whether the evidence is about a cause.
+    also
+        As in OutputReport.
     """
 
     verdict: str
@@ -46,6 +49,7 @@ class Judgement(NamedTuple):
     advice: str = ""
     notes: tuple[str, ...] = ()
     names_cause: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def why(self) -> str:
@@ -69,7 +73,23 @@ def diagnose(
     met: whether all tolerances are met; comparison: the figures, None if the shapes differ.
     """
     ranking = evidence.rank(every(evidence, situation))
-    return ranking, judge(evidence, ranking, met, comparison)
+    judgement = judge(evidence, ranking, met, comparison)
+    pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
+    if pair is None:
+        return ranking, judgement
+    return _with_both(evidence, ranking, pair)
+
+
+def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> tuple[list[Candidate], Judgement]:
+    """Return the candidates with the pair's first, and the judgement that names both causes."""
+    reads, computes = pair.reads, next(c for c in ranking if c.trial == pair.number)
+    evidence.trials.append(pair.evidence.trial(reads))
+    first = reads._replace(text=f"{reads.text}, and {computes.text}", trial=len(evidence.trials) - 1)
+    why = wording.both(reads, computes, max(c.score for c in ranking))
+    advice = wording.ADVICE[reads.cause](reads)
+    return [first, *ranking], Judgement(
+        reads.cause, reads.fix, why, f"{advice} {wording.THEN}", names_cause=True, also=(computes.cause,)
+    )
 
 
 def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: Comparison | None) -> Judgement:
@@ -105,6 +125,10 @@ def _by_parts(
     saturated = comparison.saturated / comparison.values
     if saturated >= _SATURATED:
         judgement = judgement.noted(wording.saturated(saturated))
+    lost = comparison.parts.lost()
+    dead = [p for p in lost if p.axis == channel_axis]
+    if dead and (unexplained or judgement.verdict == "mismatch"):
+        judgement = judgement.noted(wording.dead(dead, channel_axis))
     confused = [] if comparison.labels is None else comparison.labels.confused()
     if confused:
         return judgement.refuted(wording.confused(confused))
@@ -113,9 +137,9 @@ def _by_parts(
     if judgement.verdict == "mismatch":
         worst = comparison.parts.worst_frames()
         return judgement.noted(wording.worst(worst)) if worst else judgement
-    lost = [p for p in comparison.parts.lost() if p.span >= TELLING]
-    if judgement.verdict == "match" and lost:
-        return judgement.refuted(wording.lost(lost, channel_axis))
+    telling = next((p for p in lost if p.span >= TELLING), None)
+    if judgement.verdict == "match" and telling is not None:
+        return judgement.refuted(wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
     return judgement
 
 
@@ -143,14 +167,22 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     """Return the judgement by the candidates only."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
-    slight = [c for c in ranking if c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)]
-    ranking = [c for c in ranking if c not in slight]
-    strong = [c for c in ranking if _accuses(c, score)]
+    slight = [c for c in ranking if _is_slight(evidence, c)]
+    possible = [c for c in ranking if c not in slight]
+    strong = [c for c in possible if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
-    others = [c for c in ranking if c.cause not in ("match", "quantization", "activation")]
+    others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
+    undecided = _undecided(evidence, score, others, met)
+    if undecided is not None:
+        return undecided
+    return _without_cause(score, met, others, next((c for c in slight if _accuses(c, score)), None))
+
+
+def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], met: bool) -> Judgement | None:
+    """Return the judgement if the values do not vary, or the data do not decide between two readings."""
     model, device = _varies(evidence)
     if not (model and device):
         verdict = "mismatch" if model or not met else "ambiguous"
@@ -158,15 +190,24 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     doubt = next((c for c in others if _in_doubt(evidence, c, score)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
+    return None
+
+
+def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: Candidate | None) -> Judgement:
+    """Return the judgement if no cause is strong. noisy: a slightly other scale that explains more, if one does."""
     as_declared, next_best = wording.as_declared(score, met), wording.next_best(others)
+    if not met and noisy is not None:
+        return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
     if not met:
-        noisy = next((c for c in slight if _accuses(c, score)), None)
-        if noisy is not None:
-            return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
         return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
     if score >= LEAST:
         return Judgement("match", None, f"{as_declared} {next_best}")
     return Judgement("ambiguous", None, f"{as_declared} {wording.MEANS_ONLY} {next_best}", wording.VARY_MORE)
+
+
+def _is_slight(evidence: Evidence, c: Candidate) -> bool:
+    """Whether it is a scale that differs so little from the declared one that noise may explain it."""
+    return c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)
 
 
 def _accuses(c: Candidate, declared: float) -> bool:
@@ -193,7 +234,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
-    strong = _plainest(evidence, strong)
+    strong = _plainest(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
     best = strong[0]
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
@@ -213,6 +254,11 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         wording.ADVICE[best.cause](best),
         names_cause=True,
     )
+
+
+def _is_bent(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function leaves an error that depends on the value: it is another function."""
+    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > _BENT
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..comparison import Confused, Figures, Part, listed
+from ..support import quoted
 from .evidence import Candidate, Evidence
 from .thresholds import LEAST
 
+_RUNS = 4  # outputs into which one is split
 _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and not a part of it
 
 FLAT = "Record frames that make the output vary."
@@ -15,6 +17,7 @@ OTHER_SHAPE = "Check that this is the buffer of this output."
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 MEANS_ONLY = f"Less than {LEAST:g} dB proves nothing: it may be that only the channels' means agree."
 VARY_MORE = "Record frames that make the output vary more."
+THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
 # What is wrong, for each cause; the text of the candidate follows.
@@ -26,7 +29,7 @@ WRONG: Mapping[str, str] = {
     "output_order": "this is another output",
     "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
-    "geometry": "the output is the same picture in another place",
+    "geometry": "the output is the model's, but its picture was moved or resized",
 }
 
 # What to record if a cause is not proven.
@@ -68,11 +71,14 @@ def _pair_the_frames(c: Candidate) -> str:
 
 
 def _convert_the_values(c: Candidate) -> str:
-    return "Fix: end the device's model where the ONNX model ends, or convert the values before they are recorded."
+    return (
+        "Fix: end the device's model where the ONNX model ends, or convert or sort the values before they are recorded."
+    )
 
 
 def _move_the_picture(c: Candidate) -> str:
-    return "No TensorSpec can describe that. Fix: correct the code that moves the picture, or compile the model again."
+    how = "correct the code that moves or resizes the picture, or compile the model again"
+    return f"No TensorSpec can describe that. Fix: {how}."
 
 
 # What to do about a cause that is proven.
@@ -92,6 +98,13 @@ def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -
     """Return what is wrong, and how well device and model agree with and without it."""
     what = f"{WRONG[best.cause]}: {best.text}. With that, {_agree(best.score)}{_before(declared)}."
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
+
+
+def both(reads: Candidate, computes: Candidate, alone: float) -> str:
+    """Return that there are two causes, and how well device and model agree with both and with one."""
+    first, second = (f"{WRONG[c.cause]}: {c.text}" for c in (reads, computes))
+    with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
+    return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 
 
 def bent(best: Candidate, declared: Candidate | None) -> str:
@@ -174,7 +187,7 @@ def doubt(score: float, other: Candidate) -> str:
 
 def doubled(names: Sequence[str]) -> str:
     """Return that outputs contain one tensor, and what to do."""
-    return f"{' and '.join(map(repr, names))} contain the same tensor. Fix: record under each name its own output."
+    return f"{' and '.join(map(quoted, names))} contain the same tensor. Fix: record under each name its own output."
 
 
 def nothing_finite(odd: int, values: int) -> str:
@@ -235,7 +248,32 @@ def lost(parts: Sequence[Part], channel_axis: int | None) -> str:
     are, them = ("are", "them a scale of their own") if len(parts) > 1 else ("is", "it a scale of its own")
     return (
         f"{_which(parts, channel_axis)} {are} lost: the model's values vary by up to {span:.3g} there, "
-        f"less than half a quantisation step. Fix: give {them} (a scale for each channel, or a separate output)."
+        f"less than half a quantisation step. Fix: give {them}, {_split(parts)}."
+    )
+
+
+def dead(parts: Sequence[Part], channel_axis: int | None) -> str:
+    """Return which parts the device cannot show, beside another fault."""
+    vary = "vary" if len(parts) > 1 else "varies"
+    return f"{_which(parts, channel_axis)} {vary} by less than half a quantisation step, which the device cannot show."
+
+
+def _split(parts: Sequence[Part]) -> str:
+    """Return how an output is split, so that its lost parts have a scale of their own."""
+    lost = {p.at for p in parts}
+    runs: list[list[int]] = []
+    for i in range(parts[0].among):
+        if i and (i in lost) == (i - 1 in lost):
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    names = [f"{first} to {last}" if last > first else str(first) for first, last in runs]
+    if not 1 < len(names) <= _RUNS:
+        return "with a scale for each channel, or as a separate output"
+    each = f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"as {len(names)} outputs of the graph ({each}), cut before the node that joins them, such as Concat; or give "
+        "each channel a scale"
     )
 
 

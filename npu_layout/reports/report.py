@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__
+from ..support import __version__, isolated, write_text
 from . import fixes, page
 from .tables import passing, tolerance
 
@@ -32,6 +32,8 @@ VERDICTS = (
     "ambiguous",
     "mismatch",
 )
+
+INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class OutputReport:
         The recording's name of the output, and the model's of what it was compared with.
     verdict
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
-        "ambiguous" or "mismatch".
+        "geometry", "activation", "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
@@ -90,6 +92,9 @@ class OutputReport:
         Candidate explanations, best first, with their scores in dB.
     exhibit
         The data of the page's pictures, or None.
+    also
+        Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
+        and `why` describes both.
     """
 
     name: str
@@ -107,6 +112,7 @@ class OutputReport:
     passing: Mapping[str, float] = field(default_factory=dict)
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
+    also: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -117,7 +123,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{isolated(self.title)}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -132,7 +138,7 @@ class OutputReport:
         if self.worst_channel is not None and self.channels:
             worst = self.channels[self.worst_channel]
             lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
-        if self.dead:
+        if self.dead and self.verdict != "mismatch":  # whose `why` has them
             lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
@@ -148,6 +154,7 @@ class OutputReport:
             "against": self.against,
             "verdict": self.verdict,
             "fix": plain(self.fix),
+            "also": list(self.also),
             "why": self.why,
             "spec": self.spec.to_dict(),
             "channel_axis": self.channel_axis,
@@ -202,6 +209,8 @@ class Report:
     inputs
         {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
         recording's preprocess describes.
+    unchecked
+        A line for people if the camera's frame was not recorded, so that no input could be made again; else "".
     """
 
     outputs: Mapping[str, OutputReport]
@@ -210,6 +219,7 @@ class Report:
     note: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
+    unchecked: str = ""
 
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
@@ -227,8 +237,8 @@ class Report:
         return next((found.verdict for found in self.findings if not found), "match")
 
     def __str__(self) -> str:
-        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
-        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
+        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
+        return "\n".join(filter(None, (head, self.note, *map(str, self.findings), self.unchecked)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures."""
@@ -241,14 +251,17 @@ class Report:
             "meta": dict(self.meta),
             "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
             "inputs": {name: found.to_dict() for name, found in self.inputs.items()},
+            "unchecked": self.unchecked,
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the report as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            write_text(path, text + "\n")
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

@@ -1,14 +1,24 @@
-"""Read arguments, write files, show progress: what every other wing uses.
+"""Read arguments, write files, show progress and names: what every other wing uses.
 
 Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
-from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
-from .files import PathLike, whole, whole_folder
+from .arguments import (
+    array_of,
+    counted,
+    finite,
+    per_channel,
+    plain_array,
+    real_numbers,
+    wanted_copy,
+    whole_numbers,
+)
+from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
+from .text_direction import isolated, quoted
 from .version import __version__
 
 __all__ = [
@@ -18,15 +28,19 @@ __all__ = [
     "counted",
     "errors_named",
     "finite",
+    "isolated",
     "late",
     "npy_bytes",
     "parse_npy",
     "parsed",
     "per_channel",
     "plain_array",
+    "quoted",
     "real_numbers",
     "track",
+    "wanted_copy",
     "whole",
     "whole_folder",
     "whole_numbers",
+    "write_text",
 ]

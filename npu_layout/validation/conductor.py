@@ -20,19 +20,24 @@ from ..diagnosis import (
     diagnose,
     doubled,
     image_channels,
+    other_end,
     recorded_inputs,
+    runtime_exchanges,
 )
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite
+from ..support import finite, isolated
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
 from .reruns import rerun
 from .tolerances import Tolerance
 
+_OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
+_UNSURE = ("ambiguous", "mismatch", "geometry")  # rows of values that are moved may be channels in another order
+_UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -104,9 +109,17 @@ def validate(
         else _Examined(o, Judgement("ambiguous", None, o.model.silent))
         for o in outputs
     ]
-    reports = {e.output.name: _report(e, kept) for e in _exchanged(examined)}
-    note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
-    return Report(reports, count, engine.model, note, recording.meta, recorded_inputs(recording))
+    examined = _exchanged(examined)
+    judgements, inputs = runtime_exchanges(
+        {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
+    )
+    reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
+    note = (
+        f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
+    )
+    return Report(
+        reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
+    )
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:
@@ -163,7 +176,14 @@ class _Examined(NamedTuple):
 def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
     comparison = output.comparison
     met = tolerances.met(output.name, asked, None if comparison is None else comparison.whole)
-    ranking, judgement = diagnose(evidence, situation, all(ok for _, _, ok in met.values()), comparison)
+    all_met = all(ok for _, _, ok in met.values())
+    ranking, judgement = diagnose(evidence, situation, all_met, comparison)
+    axis = other_end(evidence)
+    if axis is not None and judgement.verdict in _UNSURE:
+        turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
+        others, found = diagnose(turned, situation, all_met, comparison)
+        if found.verdict in _OF_CHANNELS:
+            evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)
 
@@ -200,11 +220,13 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     if comparison is not None and figures is None:  # only NaN and infinities
         channels, ranking = [], []
     exhibit = _exhibit(examined._replace(ranking=ranking), evidence, kept)
+    if evidence.named_axis != output.channel_axis:  # the figures are of the channels that it was taken to have
+        channels, dead = [], ()
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
-        name, model, judgement.verdict, judgement.fix, judgement.why, spec, output.channel_axis, figures, channels,
-        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.named_axis, figures, channels,
+        worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit, judgement.also,
     )  # fmt: skip
 
 

@@ -155,3 +155,59 @@ def test_a_mean_and_std_that_saturate_are_never_a_fix() -> None:
         found = bench.of_frames(lambda x: x, mean=0, std=1)
         assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
         assert "mean and std forgotten" in found.why, str(found)
+
+
+BYTES = [("imagenet", "int8"), ("unit", "uint8"), ("signed", "int8"), ("plain", "uint8")]
+
+
+@pytest.mark.parametrize(("arithmetic", "dtype"), BYTES)
+def test_bytes_of_another_sign(arithmetic: str, dtype: str) -> None:
+    bench = Bench(arithmetic, dtype, "texture")
+    made = [bench.stored(bench.pixels(frame)) for frame in bench.frames]
+    found = bench.judged([(x.view(np.uint8) ^ 0x80).view(x.dtype) for x in made])
+    assert (found.verdict, found.fix) == ("input_layout", None) and "highest bit" in found.why, str(found)
+    found = bench.judged([bench.stored(np.minimum(bench.pixels(frame), 127)) for frame in bench.frames])
+    assert (found.verdict, found.fix) == ("input_layout", None) and "clamped at 127" in found.why, str(found)
+
+
+def test_bytes_in_another_order(bench: Bench) -> None:
+    recorded = []
+    for frame in bench.frames:
+        pixels = bench.pixels(frame)
+        recorded.append(bench.stored(pixels.transpose(0, 2, 3, 1).reshape(pixels.shape)))
+    found = bench.judged(recorded)
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "stored as NHWC and read as NCHW" in found.why
+
+
+def test_a_frame_whose_pitch_is_ignored() -> None:
+    """Rows of 3 * 250 bytes begin every 768 bytes, and are read one behind the other."""
+    for arithmetic, dtype in BYTES:
+        bench = Bench(arithmetic, dtype, "texture")
+        bench.frames = [np.ascontiguousarray(np.tile(f, (1, 2, 1))[:, :250]) for f in bench.frames]
+        padded = [np.pad(f.reshape(len(f), -1), ((0, 0), (0, 18))) for f in bench.frames]
+        read = [p.ravel()[: f.size].reshape(f.shape) for p, f in zip(padded, bench.frames)]
+        found = bench.judged([bench.stored(bench.pixels(frame)) for frame in read])
+        assert (found.verdict, found.fix) == ("input_layout", None) and "every 768 bytes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("value", [1, 50, 128, 200])
+def test_any_border_value_is_a_fix(value: int) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, "walk")
+        found = bench.of_frames(lambda x: x, pad_value=value)
+        assert found.verdict == "preprocessing" and abs(found.fix["pad_value"] - value) <= (dtype == "int8"), str(found)
+
+
+COLOURS = {
+    "in gray": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR),
+    "U and V exchanged": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2YUV)[..., [0, 2, 1]], cv2.COLOR_YUV2BGR),
+    "a gamma of": lambda x: np.rint(255 * (x / 255) ** 2.2).astype(np.uint8),
+}
+
+
+@pytest.mark.parametrize("what", COLOURS)
+def test_other_colours(what: str) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        found = Bench(arithmetic, dtype, "texture").of_frames(COLOURS[what])
+        assert (found.verdict, found.fix) == ("preprocessing", None) and what in found.why, str(found)

@@ -30,11 +30,11 @@ def test_every_verdict_has_its_words() -> None:
     from npu_layout.reports import fixes, page, report
 
     causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
-    assert set(wording.RECORD) == causes | {"mismatch"}, "wording.RECORD: what to record where this cannot be told"
-    assert set(wording.ADVICE) == causes | {"mismatch"}, "wording.ADVICE: what to do"
-    assert set(wording.WRONG) == causes | {"mismatch"}, "wording.WRONG: what is wrong"
-    assert set(fixes._CODE) == causes, "fixes._CODE: the fix as Python"
-    assert page.WORDS.keys() == set(report.VERDICTS), "page.WORDS: what each verdict says"
+    assert set(wording.RECORD) == causes, "wording.RECORD: what to record where this cannot be told"
+    assert set(wording.ADVICE) == causes, "wording.ADVICE: what to do"
+    assert set(wording.WRONG) == causes, "wording.WRONG: what is wrong"
+    assert set(fixes._CODE) == causes - {"geometry", "activation"}, "fixes._CODE: the fix as Python, if there is one"
+    assert page.WORDS.keys() == {*report.VERDICTS, *report.INPUT_VERDICTS}, "page.WORDS: what each verdict says"
 
 
 def test_parts_are_named() -> None:
@@ -68,3 +68,14 @@ def test_advice_depends_on_the_fix() -> None:
     made = late._replace(cause="preprocessing", fix={"color": "BGR"})
     assert "really done" in wording.ADVICE["preprocessing"](made)
     assert "may be a part of it" in wording.ADVICE["preprocessing"](made._replace(score=9))
+
+
+def test_lost_channels_are_split_from_the_others() -> None:
+    def split(at: list[int], among: int) -> str:
+        return wording.lost([Part(1, k, among, 1.5) for k in at], 1)
+
+    assert "as 2 outputs of the graph (0 to 3 and 4 to 83), cut before the node" in split([*range(4, 84)], 84)
+    assert "as 3 outputs of the graph (0, 1 and 2 to 5), cut" in split([1], 6)
+    assert "with a scale for each channel, or as a separate output" in split([1, 3, 5, 7], 9)
+    assert "with a scale for each channel, or as a separate output" in split([0, 1], 2)
+    assert wording.dead([Part(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")

@@ -1,0 +1,114 @@
+"""Find two causes at once: what the device computed is not what was declared, and its buffer is read wrongly, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..support import finite
+from .channel_orders import channel_orders
+from .evidence import Candidate, Evidence, Trial
+from .factors import factors
+from .proof import proven
+from .readings import declared, readings
+from .scale_axes import scale_axes
+from .scales import line
+from .thresholds import LEAST, MARGIN
+
+READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
+_COMPUTES = ("preprocessing", "output_order", "wrong_input", "geometry", "activation")
+_WHOLE = 15.0  # dB: one cause that explains so much is the only one
+_SOUND = 2 * LEAST  # dB that two causes have to explain
+_BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
+_EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
+_FRAMES = 6
+_QUANTILES, _VALUES = 128, 20_000
+
+
+class Pair(NamedTuple):
+    """Two causes: how the buffer is read, and what else was computed; `evidence`: under the latter.
+
+    `number`: of the trial of what was computed.
+    """
+
+    reads: Candidate
+    computes: Trial
+    evidence: Evidence
+    number: int
+
+
+def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
+    """Return the pair of causes that explains clearly more than each alone; None if there is none, or several."""
+    best = max((c.score for c in ranking), default=-np.inf)
+    if not evidence.fits or best >= _WHOLE:
+        return None
+    found: list[Pair] = []
+    tried = len(evidence.trials)
+    for number in _hypotheses(evidence):
+        computes = evidence.trials[number]
+        rows = sorted(computes.answers)[:_FRAMES]
+        under = Evidence(
+            evidence.spec,
+            [evidence.buffers[k] for k in rows],
+            [computes.answers[k] for k in rows],
+            (),
+            evidence.named_axis,
+        )
+        ranked = under.rank(_ways_to_read(under))
+        tried += len(under.trials)
+        for reads in ranked:
+            if reads.cause in READS and reads.score >= max(_SOUND, best + _BETTER) and reads.gain >= MARGIN:
+                found.append(Pair(reads, computes, under, number))
+    found.sort(key=lambda pair: -pair.reads.score)
+    if not found or not proven(found[0].evidence, found[0].reads, tried):
+        return None
+    first = found[0]
+    rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
+    if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
+        return None
+    return first
+
+
+def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:
+    yield from declared(evidence)
+    yield from factors(evidence, ())
+    yield from scale_axes(evidence)
+    yield from readings(evidence)
+    yield from channel_orders(evidence)
+
+
+def _hypotheses(evidence: Evidence) -> list[int]:
+    """Return the numbers of the trials of what else was computed that agree best, however the buffer is read."""
+    others = [
+        k
+        for k, t in enumerate(evidence.trials)
+        if t.cause in _COMPUTES and t.answers and t.comparable and t.steps == evidence.steps and not t.places
+    ]
+    in_line = sorted(others, key=lambda k: _off_line(evidence, evidence.trials[k]))[:_EACH]
+    alike = sorted(others, key=lambda k: _unlike(evidence, evidence.trials[k]))[:_EACH]
+    outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
+    return list(dict.fromkeys([*in_line, *alike, *outputs[:_EACH]]))
+
+
+def _off_line(evidence: Evidence, t: Trial) -> float:
+    """Return the share of the stored values' variance that a line through the trial's leaves."""
+    rows = list(t.rows) if t.rows is not None else list(range(len(evidence.buffers)))
+    codes, wanted = evidence.codes[rows], t.codes - t.left
+    slope, offset = line(wanted, codes, np.ones(codes.shape, bool))
+    left = codes - slope * wanted - offset
+    return float(left.var() / max(float(codes.var()), 1e-300)) if slope > 0 else 1.0
+
+
+def _unlike(evidence: Evidence, t: Trial) -> float:
+    """Return how unlike the distributions of the stored values and of the trial's are, in deviations."""
+    row, rng = min(t.answers), np.random.default_rng(0)
+    ends = np.linspace(0.01, 0.99, _QUANTILES)
+
+    def quantiles(x: np.ndarray) -> np.ndarray:
+        flat = finite(np.asarray(x)).ravel()
+        found = np.quantile(flat[rng.integers(0, flat.size, min(flat.size, _VALUES))].astype(np.float64), ends)
+        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300))
+
+    return float(np.abs(quantiles(evidence.elements[row]) - quantiles(t.answers[row])).mean())

@@ -1,0 +1,77 @@
+"""Two causes at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import SHAPE, Board, spec_as
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+@pytest.fixture(scope="module")
+def two() -> Board:
+    return Board(outputs=("a", "b"))
+
+
+def _bgr(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x[:, ::-1])
+
+
+def test_colours_and_a_scale(board: Board, tmp_path: Path) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    halved = spec_as(board, quantization=nl.Quantization(float(q.scale) / 2, q.zero_point))
+    report = nl.validate(board.recording(halved, board.fed(_bgr)), board.engine)
+    output = report.outputs["maps"]
+    assert output.verdict == "quantization" and output.also == ("preprocessing",), str(output)
+    assert output.fix.quantization.scale == pytest.approx(q.scale, rel=0.02)
+    assert output.why.startswith("Two causes at once. The stored numbers do not have the declared scale"), output.why
+    assert "And the input was made in another way than declared: " in output.why and "BGR" in output.why
+    assert output.to_dict()["also"] == ["preprocessing"] and "maps: quantization, preprocessing" in str(output)
+    second = board.verdict(board.recording(output.fix, board.fed(_bgr)))
+    assert second.verdict == "preprocessing" and second.also == () and second.fix["color"] == "BGR"
+    report.to_html(tmp_path / "page.html")
+    assert "Two causes at once" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_colours_and_a_layout(board: Board) -> None:
+    nhwc = spec_as(board, "NHWC")
+    fed = [{"maps": nhwc.pack(board.engine.infer(_bgr(x))["maps"])} for x in board.inputs]
+    output = board.verdict(board.recording(spec_as(board, "NCHW"), fed))
+    assert output.verdict == "layout" and output.also == ("preprocessing",), str(output)
+    assert output.fix.storage.layout == nhwc.storage.layout
+
+
+def test_exchanged_outputs_and_a_layout(two: Board) -> None:
+    q = two.spec.quantization
+    nhwc, nchw = (nl.TensorSpec(SHAPE, layout, "int8", quantization=q) for layout in ("NHWC", "NCHW"))
+    outputs = [{"a": nhwc.pack(x["b"]), "b": nhwc.pack(x["a"])} for x in two.answers]
+    report = nl.validate(two.recording({"a": nchw, "b": nchw}, outputs), two.engine)
+    for output in report.outputs.values():
+        assert output.verdict == "layout" and output.also == ("output_order",), str(output)
+
+
+@pytest.mark.parametrize("db", [40, 12, 7, 4])
+def test_one_cause_or_none(board: Board, db: float) -> None:
+    rng = np.random.default_rng(0)
+
+    def noisy(y: np.ndarray) -> np.ndarray:
+        return np.asarray(y + rng.normal(size=y.shape) * y.std() * 10 ** (-db / 20), np.float32)
+
+    for outputs, verdicts in (
+        (board.changed(noisy), {"match", "mismatch", "ambiguous"}),
+        (
+            [{"maps": board.spec.pack(noisy(board.engine.infer(_bgr(x))["maps"]))} for x in board.inputs],
+            {"preprocessing"},
+        ),
+    ):
+        output = board.verdict(board.recording(None, outputs))
+        assert output.also == () and (output.verdict in verdicts or db < 8), str(output)
