@@ -21,7 +21,6 @@ import multiprocessing
 import os
 import random
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent import futures
 from pathlib import Path
@@ -170,7 +169,7 @@ def write(path: str | None, outcomes: Sequence[Outcome], not_run: Sequence[str])
         Path(path).write_text(json.dumps({"summary": summary, "not_run": not_run, "outcomes": rows}, indent=1))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", action="append", choices=sorted(runtimes.known()), help="one of them; repeat")
     parser.add_argument("--group", choices=("all", "rknn"), help="rknn: that one; all: all others (noxfile.py)")
@@ -179,60 +178,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--faultless", type=int, default=60, metavar="N", help="faultless recordings a runtime (60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="for each runtime; then the next one's turn"
-    )
+    parser.add_argument("--seconds", type=float, default=math.inf, help="for each runtime; then the next one's turn")
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")
     parser.add_argument(
         "--save", metavar="FOLDER", help="keep the recordings of failures, and say how to validate them"
     )
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/MODEL@RUNTIME", help="pattern; repeat")
     parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
-    given = parser.parse_args(arguments)
-    names, wanted = given.network or models.NAMES, given.runtime or list(runtimes.known())
+    return parser.parse_args(arguments)
+
+
+def cases_of(runtime: str, given: argparse.Namespace, not_run: list[str]) -> list[Alternatives]:
+    """What is asked for on one runtime; adds to `not_run`."""
+    usable = []
+    for name, why in available(runtime, given.network or models.NAMES):
+        if why:
+            not_run.append(f"not run: {name}: {why}")
+        else:
+            usable.append(name.partition("@")[0])
+    work = [*planted(runtime, usable, given.each, given.seed), *faultless(runtime, usable, given.faultless, given.seed)]
+    kept = set(matrix.chosen([case for alternatives in work for case in alternatives], given.only))
+    work = [found for alternatives in work if (found := [case for case in alternatives if case in kept])]
+    random.Random(given.seed).shuffle(work)  # what --seconds cuts off is like the rest
+    return work
+
+
+def show(outcomes: list[Outcome], not_run: Sequence[str], given: argparse.Namespace) -> bool:
+    """Print the tables; whether all figures are met."""
+    outcomes.sort()
+    matrix.show(outcomes, given.most)
+    for case in sorted({o.case for o in outcomes if o.outcome in FAILURES}) if given.save else ():
+        with futures.ProcessPoolExecutor(1, PROCESSES) as pool:
+            print(pool.submit(save, Case.parse(case), given.save).result())
+    figures = matrix.summary(outcomes)
+    print(f"\n{by_runtime(outcomes)}\n\n{len({o.case for o in outcomes})} recordings, {len(outcomes)} outputs")
+    print("\n".join([*not_run, *(f"{key}: {value}" for key, value in figures.items() if key != "failed")]))
+    print("\n".join(f"MISSED  {what}" for what in figures["failed"]) or "all figures are met")
+    return not figures["failed"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = parsed(arguments)
+    wanted = given.runtime or list(runtimes.known())
     if given.group:
         wanted = [name for name in wanted if name.startswith("rknn") == (given.group == "rknn")]
-    not_run, outcomes, start = [], [], time.monotonic()
     if sys.platform != "win32":
         PROCESSES.set_forkserver_preload(["__main__"])  # imports once
+    not_run: list[str] = []
+    outcomes: list[Outcome] = []
     exact = [Case.parse(o) for o in given.only if o.count("/") == 4 and "*" not in o]
     if exact:
         exact = [case for case in exact if case.model.partition("@")[2] in wanted]
         if not exact:
             return 0  # other environments have that runtime
         outcomes += measured([[case] for case in exact], given.workers, given.seconds)
-        wanted = []
-    for name in names if wanted else ():
-        models.load(name)  # once, before the workers would all build it
-    for runtime in wanted:
-        print(f"{runtime} ...", file=sys.stderr, flush=True)
-        usable = []
-        for name, why in available(runtime, names):
-            not_run += [f"not run: {name}: {why}"] if why else []
-            usable += [] if why else [name.partition("@")[0]]
-        work = [
-            *planted(runtime, usable, given.each, given.seed),
-            *faultless(runtime, usable, given.faultless, given.seed),
-        ]
-        kept = set(matrix.chosen([case for a in work for case in a], given.only))
-        work = [found for a in work if (found := [case for case in a if case in kept])]
-        random.Random(given.seed).shuffle(work)  # what --seconds cuts off is like the rest
-        outcomes += measured(work, given.workers, given.seconds)
-        print(by_runtime(outcomes).splitlines()[-1], file=sys.stderr, flush=True)
-        write(given.json, outcomes, not_run)
+    else:
+        for name in given.network or models.NAMES:
+            models.load(name)  # once, before the workers would all build it
+        for runtime in wanted:
+            print(f"{runtime} ...", file=sys.stderr, flush=True)
+            outcomes += measured(cases_of(runtime, given, not_run), given.workers, given.seconds)
+            print(by_runtime(outcomes), file=sys.stderr, flush=True)
+            write(given.json, outcomes, not_run)
     write(given.json, outcomes, not_run)
-    outcomes.sort()
-    matrix.show(outcomes, given.most)
-    failed = {o.case for o in outcomes if o.outcome in FAILURES}
-    for case in sorted(failed) if given.save else ():
-        with futures.ProcessPoolExecutor(1, PROCESSES) as pool:
-            print(pool.submit(save, Case.parse(case), given.save).result())
-    figures = matrix.summary(outcomes)
-    print(f"\n{by_runtime(outcomes)}\n")
-    print(f"{len({o.case for o in outcomes})} recordings, {len(outcomes)} outputs, {time.monotonic() - start:.0f} s")
-    print("\n".join([*not_run, *(f"{key}: {value}" for key, value in figures.items() if key != "failed")]))
-    print("\n".join(f"MISSED  {what}" for what in figures["failed"]) or "all figures are met")
-    return 1 if figures["failed"] else 0
+    return 0 if show(outcomes, not_run, given) else 1
 
 
 if __name__ == "__main__":
