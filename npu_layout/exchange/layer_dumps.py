@@ -3,18 +3,17 @@
 A tensor is read when it is asked for. What a file does not record (shape, dtype or layout of raw bytes) is left open.
 
 Qualcomm: ``qnn-net-run --debug`` and ``snpe-net-run --debug`` write ``Result_N/NAME.raw``, N being the input: float32
-whatever the tensor is, or the tensor's own type in ``NAME_native.raw`` if that is asked for. Layouts, scales and shapes
-are not in the files. Source: IOTensor::writeOutputTensors of the QNN SDK's SampleApp (a copy is in
-github.com/UbiquitousLearning/mllm), SaveOutputTensor.cpp of the SNPE SDK's SampleCode. Names are the tensors' with every
-run of characters other than letters, digits and _ replaced by one _, and one _ before what begins with another
-character than a letter: ``santize_node_name`` of qti/aisw/accuracy_debugger/lib/utils/nd_path_utility.py (QAIRT SDK).
-SNPE keeps the slashes of a name as folders (``sanitize_output_tensor_files`` there: ``conv/tensor_0.raw``).
+whatever the tensor is, or the tensor's own type in ``NAME_native.raw`` if that is asked for. Shapes, layouts and scales
+are not in the files. Source: IOTensor::writeOutputTensors of the QNN SDK's SampleApp, SaveOutputTensor.cpp of the SNPE
+SDK's SampleCode. In names, every run of characters other than letters, digits and _ becomes one _, and one _ is put
+before what begins with a digit: ``santize_node_name`` of qti/aisw/accuracy_debugger/lib/utils/nd_path_utility.py in
+the QAIRT SDK. SNPE keeps the slashes of a name as folders (``sanitize_output_tensor_files`` there).
 
 AIMET: ``LayerOutputUtil`` writes ``outputs/layer_outputs_N/NAME.raw`` and the order of names in
 ``layer_output_name_order.json``; older ones write {name: the file's name} to ``LayerOutputNameMapper.json``. Older
-ones without the batch axis, and (N,C,H,W) as NHWC; newer ones as the framework has it. aimet_torch replaces every run
-of other characters than letters, digits and _ by one _. Source: TrainingExtensions/common/src/python/aimet_common/
-layer_output_utils.py and torch/.../aimet_torch/layer_output_utils.py of github.com/quic/aimet.
+ones store (N,C,H,W) as NHWC, an input of the batch a file; newer ones as the framework has it. aimet_torch replaces
+every run of other characters than letters, digits and _ by one _. Source: layer_output_utils.py in
+TrainingExtensions/common/src/python/aimet_common, and in torch and onnx there, of github.com/quic/aimet.
 
 RKNN-Toolkit2: see :mod:`npu_layout.exchange.rknn_snapshot`. Polygraphy: see :mod:`npu_layout.exchange.polygraphy`.
 """
@@ -52,7 +51,7 @@ class LayerDump(NamedTuple):
 
     where: str
     form: str
-    readers: dict[str, Callable[[], Stored]]
+    readers: Mapping[str, Callable[[], Stored]]
 
 
 def open_layers(layers: LayersLike, frame: int = 0) -> LayerDump:

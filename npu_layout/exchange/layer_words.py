@@ -1,0 +1,68 @@
+"""Say in words what a comparison of two dumps found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .layer_records import ComparedLayer
+from .onnx_graph import GRAPH_INPUT
+
+_SUDDEN = 6.0  # dB that a layer loses at once
+
+
+def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float) -> str:
+    """Return the result in a few sentences."""
+    compared = [layer for layer in layers if layer.verdict in ("same", "differs")]
+    counted = f"{len(compared)} of {len(layers)} tensors of the model are in both dumps"
+    moved = [layer for layer in compared if layer.layout_a.split(" ")[0] != layer.layout_b.split(" ")[0]]
+    if moved:
+        counted += f", {len(moved)} of them in another layout"
+    undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
+    if undecided:
+        counted += f". Not compared: {some(undecided)}"
+    if not roots:
+        return f"No layer differs: {counted}.{_largest_loss(compared)}"
+    first = roots[0]
+    said = [f"The first layer that differs is {first.name!r}{_operator(first)}: {_figures(first, limit)}."]
+    by_name = {layer.name: layer for layer in layers}
+    for name in first.inputs:
+        if by_name[name].layout_a.split(" ")[0] != by_name[name].layout_b.split(" ")[0]:
+            said.append(f"Its input {name!r} agrees, though {by_name[name].why}.")
+    if first.skipped:
+        said.append(f"The fault may also be in {some(first.skipped)} before it, which were not compared.")
+    if len(roots) > 1:
+        said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} differ.")
+    return " ".join([*said, f"{counted}."])
+
+
+def _operator(layer: ComparedLayer) -> str:
+    return f" ({layer.op}{f', node {layer.node!r}' if layer.node and layer.node != layer.name else ''})"
+
+
+def _figures(layer: ComparedLayer, limit: float) -> str:
+    """Return how far a layer is off, and whether it is its own fault."""
+    if layer.snr_db is None:
+        return layer.why
+    said = f"{layer.snr_db:.1f} dB{f' ({layer.why})' if layer.why else ''}"
+    if layer.op == GRAPH_INPUT:
+        return f"{said}; the two runs had different inputs"
+    if layer.inputs_db is None:
+        return f"{said}; none of its inputs was compared"
+    if layer.snr_db < limit and layer.inputs_db - layer.snr_db < _SUDDEN:
+        return f"{said}, with {layer.inputs_db:.1f} dB at its inputs: the error has grown over the layers before it"
+    return f"{said}, with {layer.inputs_db:.1f} dB at its inputs"
+
+
+def _largest_loss(layers: Sequence[ComparedLayer]) -> str:
+    """Return where the error grows most, in words."""
+    known = [(one.inputs_db, one.snr_db, one) for one in layers if one.inputs_db is not None and one.snr_db is not None]
+    before, after, worst = max(known, key=lambda known: known[0] - known[1], default=(0.0, 0.0, None))
+    if worst is None or before - after < _SUDDEN:
+        return ""
+    return f" Most is lost at {worst.name!r}{_operator(worst)}: {before:.1f} to {after:.1f} dB."
+
+
+def some(names: Iterable[str], most: int = 4) -> str:
+    """Return the first of some names as text."""
+    listed = [*names]
+    return ", ".join([*map(repr, listed[:most]), *(["..."] if len(listed) > most else [])])
