@@ -18,6 +18,7 @@ from .layer_words import some, worded
 from .onnx_graph import GraphTensor, graph_tensors
 
 LEAST_DB = 10.0  # an error of less than a third of the values; a wrong layer is at 3 dB and less
+_RECOVERED = 10.0  # dB above the limit: the error of a layer before it no longer counts
 _FLOOR = 1e-6  # of the inputs' values: a smaller error is rounding, whatever the layer's own values are
 
 
@@ -82,13 +83,13 @@ def compare_layers(
     dumps = [open_layers(a, int(frame)), open_layers(b, int(frame))]
     names = [matched(tensors, dump.readers) for dump in dumps]
     layers = _compared(tensors, dumps, names, limit)
-    if not any(layer.snr_db is not None or layer.verdict == "differs" for layer in layers):
+    if not any(layer.verdict in ("same", "differs") for layer in layers):
         raise RecordingError(
             f"no tensor of {os.fspath(model)} is in both {dumps[0].where} and {dumps[1].where}; the model has "
             f"{some([t.name for t in tensors])}, they have {some(dumps[0].readers)} and {some(dumps[1].readers)}"
         )
     unknown = [tuple(n for n in d.readers if n not in {*known.values()}) for d, (known, _) in zip(dumps, names)]
-    roots = _roots(layers)
+    roots = _roots(layers, limit)
     first, why = roots[0] if roots else None, worded(layers, roots, limit)
     return LayerComparison(layers, first, tuple(roots[1:]), why, unknown[0], unknown[1], limit)
 
@@ -141,8 +142,11 @@ def _sources(tensor: GraphTensor, found: Mapping[str, ComparedLayer]) -> tuple[t
     return tuple(inputs), tuple(skipped)
 
 
-def _roots(layers: Sequence[ComparedLayer]) -> list[ComparedLayer]:
-    """Return the layers that differ and depend on none that does."""
+def _roots(layers: Sequence[ComparedLayer], limit: float) -> list[ComparedLayer]:
+    """Return the layers that differ and depend on none that does.
+
+    What follows a layer that differs and is hardly better than the limit still depends on it.
+    """
     spoilt: set[str] = set()
     unordered: set[str] = set()
     found = []
@@ -152,7 +156,7 @@ def _roots(layers: Sequence[ComparedLayer]) -> list[ComparedLayer]:
             if not before & spoilt and not before & unordered:
                 found.append(layer)
             spoilt.add(layer.name)
-        elif layer.verdict != "same":
+        elif layer.verdict != "same" or (layer.snr_db is not None and layer.snr_db < limit + _RECOVERED):
             if before & spoilt:
                 spoilt.add(layer.name)
             if before & unordered or (layer.verdict == "undecided" and layer.op in UNORDERED):

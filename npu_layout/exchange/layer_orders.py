@@ -23,6 +23,7 @@ MARGIN = 3.0  # dB by which a reading has to be better than a preferred one, as 
 _SAMPLES = 4096  # elements: a wrong order of so many agrees to no more than 1 dB by chance
 _PAIRS = 128  # pairs of orders that are tried; beyond that, one of the two dumps is in its first order
 _CLEAR = 60.0  # dB that no other reading need be compared with
+_FITS = 20.0  # dB that a fit of integers explains, if bytes may be floats as well
 _FEW = 8  # elements that a scale and a zero point fit too easily
 _MOST_AXES = 5  # of which every order is tried
 _BLOCKS = (2, 4, 8, 16, 32, 64)
@@ -67,6 +68,16 @@ class Reading(NamedTuple):
             found[which] = (found[which] - zero_point) * scale
         return found[0], found[1]
 
+    def lacks_scale(self, dtype: str) -> bool:
+        """Whether one side contains integers, the other one real values, and no scale was fitted; dtype: the model's."""
+        return self.fitted is None and _is_quantised(self.a.dtype, self.b.dtype, dtype)
+
+
+def _is_quantised(kind_a: str, kind_b: str, dtype: str) -> bool:
+    """Whether integers of one dump stand for real values that the other one has, or has as other integers."""
+    whole = ["float" not in kind for kind in (kind_a, kind_b)]
+    return kind_a != kind_b and any(whole) and "int" not in dtype and dtype != "bool"
+
 
 def tensor(side: Side, shape: Shape) -> np.ndarray:
     """Return the elements of one side as a float64 array of the logical shape."""
@@ -82,7 +93,7 @@ def tensor(side: Side, shape: Shape) -> np.ndarray:
 def orders(shape: Shape) -> tuple[Layout, ...]:
     """Return the layouts of a shape that store its elements differently: orders of its axes, then blocks of channels.
 
-    The first is the tensor's own order.
+    The first is the tensor's own order, the second has the channels last.
     """
     own = Layout.of_rank(len(shape))
     letters = own.axes
@@ -90,8 +101,8 @@ def orders(shape: Shape) -> tuple[Layout, ...]:
         return (own,)
     found = {_active(letters, shape, letters): own}
     many = sum(n > 1 for n in shape) > _MOST_AXES
-    tags = [letters[0] + letters[2:] + letters[1]] if many else map("".join, itertools.permutations(letters))
-    for tag in tags:
+    every = () if many else map("".join, itertools.permutations(letters))
+    for tag in (letters[:1] + letters[2:] + letters[1:2], *every):
         if tag not in FASTEST_FIRST:
             found.setdefault(_active(letters, shape, tag), Layout(tag, letters))
     return (*found.values(), *_blocked(letters, shape))
@@ -157,6 +168,8 @@ def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: S
         if i and k and not few and one.layout != other.layout:
             continue
         score, fitted = _score(samples[0][i], samples[1][k], one.dtype, other.dtype, dtype)
+        if best is not None and best[1].fitted is None and fitted is not None and score < _FITS:
+            continue
         if best is None or score > best[0] + MARGIN:
             best = score, Reading(shape, one, other, fitted)
             if score >= _CLEAR:
@@ -181,10 +194,10 @@ def _sides(stored: Stored, shape: Shape, dtype: str) -> Iterator[Side]:
 
 def _from_bytes(content: bytes, dtype: str) -> Iterator[tuple[str, np.ndarray]]:
     found = [(name, size) for size, names in _DTYPES.items() for name in names if len(content) % size == 0]
-    for name, _ in sorted(found, key=lambda one: (one[0] != dtype, one[0] != "float32")):
+    for name, size in sorted(found, key=lambda one: (one[0] != dtype, "float" not in one[0])):
         if name == "bfloat16":
             yield name, (np.frombuffer(content, np.uint16).astype(np.uint32) << 16).view(np.float32)
-        elif name != "bool" or dtype == "bool":
+        elif "float" in name or dtype == name or (name != "bool" and (size < 4 or "float" not in dtype)):
             yield name, np.frombuffer(content, name)
 
 
@@ -202,10 +215,9 @@ def _score(
     a, b = a[good], b[good]
     if not a.size:
         return 0.0, None
-    whole = ["float" not in kind for kind in (kind_a, kind_b)]
     fitted = None
-    if kind_a != kind_b and any(whole) and "int" not in dtype and dtype != "bool" and a.size >= _FEW:
-        which = 0 if whole[0] else 1
+    if _is_quantised(kind_a, kind_b, dtype) and a.size >= _FEW:
+        which = 1 if "float" in kind_a else 0
         codes, real = (a, b) if which == 0 else (b, a)
         fitted = _fit(which, codes, real)
         if fitted is not None:

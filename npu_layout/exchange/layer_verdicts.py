@@ -8,7 +8,7 @@ import numpy as np
 
 from ..comparison import MOST_DB, Comparison, channel_axis
 from .layer_dumps import Stored
-from .layer_orders import Reading, best_reading
+from .layer_orders import MARGIN, Reading, best_reading
 from .layer_records import ComparedLayer
 from .onnx_graph import GraphTensor
 
@@ -41,6 +41,9 @@ def judged(
     if reading.fitted is not None and ours.size < _ENOUGH:
         few = f"{ours.size} values fit too easily to tell, as no scale is known"
         return described._replace(verdict="undecided", why=few, snr_db=None), measured.power
+    if measured.snr_db < limit and reading.lacks_scale(tensor.dtype):
+        why = "integers on one side, and no scale is known"
+        return described._replace(verdict="undecided", why=why, snr_db=None), measured.power
     whole = {"int", "bool"} & {tensor.dtype.lstrip("u").rstrip("0123456789")}
     if whole:
         found = (
@@ -48,7 +51,8 @@ def judged(
         )
         return found, measured.power
     if measured.snr_db < limit:
-        return described._replace(verdict="differs"), measured.power
+        why = described.why if measured.snr_db >= MARGIN else ""  # unrelated values agree in no layout
+        return described._replace(verdict="differs", why=why), measured.power
     if measured.unrelated:
         why = f"{measured.unrelated}{'; ' + described.why if described.why else ''}"
         return described._replace(verdict="differs", why=why), measured.power

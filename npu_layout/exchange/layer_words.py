@@ -14,25 +14,39 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     """Return the result in a few sentences."""
     compared = [layer for layer in layers if layer.verdict in ("same", "differs")]
     counted = f"{len(compared)} of {len(layers)} tensors of the model are in both dumps"
-    moved = [layer for layer in compared if layer.layout_a.split(" ")[0] != layer.layout_b.split(" ")[0]]
+    moved = [layer for layer in compared if len({*_orders(layer)}) > 1]
     if moved:
         counted += f", {len(moved)} of them in another layout"
     undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
     if undecided:
         counted += f". Not compared: {some(undecided)}"
+    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(compared)[:3]]
     if not roots:
-        return f"No layer differs: {counted}.{_largest_loss(compared)}"
+        return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared), *odd])
     first = roots[0]
     said = [f"The first layer that differs is {first.name!r}{_operator(first)}: {_figures(first, limit)}."]
-    by_name = {layer.name: layer for layer in layers}
-    for name in first.inputs:
-        if by_name[name].layout_a.split(" ")[0] != by_name[name].layout_b.split(" ")[0]:
-            said.append(f"Its input {name!r} agrees, though {by_name[name].why}.")
     if first.skipped:
         said.append(f"The fault may also be in {some(first.skipped)} before it, which were not compared.")
     if len(roots) > 1:
         said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} differ.")
-    return " ".join([*said, f"{counted}."])
+    return " ".join([*said, f"{counted}.", *odd])
+
+
+def _orders(layer: ComparedLayer) -> tuple[str, str]:
+    return layer.layout_a.partition(" ")[0], layer.layout_b.partition(" ")[0]
+
+
+def _odd(compared: Sequence[ComparedLayer]) -> list[ComparedLayer]:
+    """Return the layers that agree in another pair of layouts than most tensors of so many axes do.
+
+    They may be stored so, or be exchanged in earnest: one tensor does not show which.
+    """
+    found = []
+    for one in (one for one in compared if one.verdict == "same" and len({*_orders(one)}) > 1):
+        pairs = [_orders(c) for c in compared if c.shape and one.shape and len(c.shape) == len(one.shape)]
+        if 2 * pairs.count(_orders(one)) < len(pairs):
+            found.append(one)
+    return found
 
 
 def _operator(layer: ComparedLayer) -> str:
@@ -53,13 +67,14 @@ def _figures(layer: ComparedLayer, limit: float) -> str:
     return f"{said}, with {layer.inputs_db:.1f} dB at its inputs"
 
 
-def _largest_loss(layers: Sequence[ComparedLayer]) -> str:
-    """Return where the error grows most, in words."""
-    known = [(one.inputs_db, one.snr_db, one) for one in layers if one.inputs_db is not None and one.snr_db is not None]
+def _largest_loss(layers: Sequence[ComparedLayer]) -> list[str]:
+    """Return where the error grows most, as a sentence or none."""
+    real = [one for one in layers if not one.layout_a.endswith(("int64", "bool"))]
+    known = [(one.inputs_db, one.snr_db, one) for one in real if one.inputs_db is not None and one.snr_db is not None]
     before, after, worst = max(known, key=lambda known: known[0] - known[1], default=(0.0, 0.0, None))
     if worst is None or before - after < _SUDDEN:
-        return ""
-    return f" Most is lost at {worst.name!r}{_operator(worst)}: {before:.1f} to {after:.1f} dB."
+        return []
+    return [f"Most is lost at {worst.name!r}{_operator(worst)}: {before:.1f} to {after:.1f} dB."]
 
 
 def some(names: Iterable[str], most: int = 4) -> str:
