@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .. import exchange
-from ..exchange import ComparedLayer
+from ..exchange import ComparedLayer, compare_layers
 from . import console
 
 _COLUMNS = ("layer", "operator", "verdict", "SNR dB", "inputs dB", "a", "b", "why")
@@ -17,17 +16,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="DUMPS_A", help=f"the reference: {what}")
     parser.add_argument("b", metavar="DUMPS_B", help="what is compared with it")
     parser.add_argument("--model", metavar="MODEL", required=True, help="the ONNX model, which has the order of layers")
-    parser.add_argument("--min-snr-db", type=float, default=exchange.LEAST_DB, metavar="NUMBER",
-                        help="least signal-to-noise ratio of a layer in dB (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--min-snr-db", type=float, metavar="NUMBER",
+                        help="least signal-to-noise ratio of a layer in dB (default: 10)")  # fmt: skip
     parser.add_argument("--frame", type=int, default=0, metavar="N", help="the input's number, if there are several")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the layers and the first one that differs; return 0 if none does, else 1."""
-    found = exchange.compare_layers(
-        options.a, options.b, options.model, min_snr_db=options.min_snr_db, frame=options.frame
-    )
+    limit = {} if options.min_snr_db is None else {"min_snr_db": options.min_snr_db}
+    found = compare_layers(options.a, options.b, options.model, frame=options.frame, **limit)
     if options.json:
         console.show_json({"command": options.command, **found.to_dict()})
     else:

@@ -10,18 +10,8 @@ from .command import parser
 
 # The metavars of arguments that a shell completes as the name of a file.
 FILES = {
-    "PATH",
-    "FILE",
-    "FOLDER",
-    "RECORDING",
-    "MODEL",
-    "FRAMES",
-    "BUFFER",
-    "REFERENCE.npy",
-    "IN",
-    "OUT",
-    "DUMPS_A",
-    "DUMPS_B",
+    *("PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"),
+    *("DUMPS_A", "DUMPS_B"),
 }
 
 

@@ -6,7 +6,7 @@ Imports recordings, engines, comparison, buffers, layouts and support.
 """
 
 from .forms import FORMS, Form, load, save
-from .layer_comparison import LEAST_DB, compare_layers
+from .layer_comparison import compare_layers
 from .layer_records import ComparedLayer, LayerComparison
 
-__all__ = ["FORMS", "LEAST_DB", "ComparedLayer", "Form", "LayerComparison", "compare_layers", "load", "save"]
+__all__ = ["FORMS", "ComparedLayer", "Form", "LayerComparison", "compare_layers", "load", "save"]

@@ -15,7 +15,7 @@ from .layer_names import matched
 from .layer_records import ComparedLayer, LayerComparison
 from .layer_verdicts import UNORDERED, judged
 from .layer_words import some, worded
-from .onnx_graph import GraphTensor, graph_tensors
+from .onnx_graph import GRAPH_INPUT, GraphTensor, graph_tensors
 
 LEAST_DB = 10.0  # an error of less than a third of the values; a wrong layer is at 3 dB and less
 _RECOVERED = 10.0  # dB above the limit: the error of a layer before it no longer counts
@@ -83,10 +83,10 @@ def compare_layers(
     dumps = [open_layers(a, int(frame)), open_layers(b, int(frame))]
     names = [matched(tensors, dump.readers) for dump in dumps]
     layers = _compared(tensors, dumps, names, limit)
-    if not any(layer.verdict in ("same", "differs") for layer in layers):
+    if not any(layer.verdict in ("same", "differs") and layer.op != GRAPH_INPUT for layer in layers):
         raise RecordingError(
-            f"no tensor of {os.fspath(model)} is in both {dumps[0].where} and {dumps[1].where}; the model has "
-            f"{some([t.name for t in tensors])}, they have {some(dumps[0].readers)} and {some(dumps[1].readers)}"
+            f"no tensor that {os.fspath(model)} computes is in both {dumps[0].where} and {dumps[1].where}; the model "
+            f"has {some([t.name for t in tensors])}, they have {some(dumps[0].readers)} and {some(dumps[1].readers)}"
         )
     unknown = [tuple(n for n in d.readers if n not in {*known.values()}) for d, (known, _) in zip(dumps, names)]
     roots = _roots(layers, limit)

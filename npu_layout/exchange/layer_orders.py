@@ -69,7 +69,7 @@ class Reading(NamedTuple):
         return found[0], found[1]
 
     def lacks_scale(self, dtype: str) -> bool:
-        """Whether one side contains integers, the other one real values, and no scale was fitted; dtype: the model's."""
+        """Whether integers of one side stand for real values by no known scale; dtype: the model's."""
         return self.fitted is None and _is_quantised(self.a.dtype, self.b.dtype, dtype)
 
 
@@ -114,7 +114,7 @@ def _active(letters: str, shape: Shape, tag: str) -> str:
 
 
 def _blocked(letters: str, shape: Shape) -> Iterator[Layout]:
-    if not 3 <= len(letters) <= 5 or shape[1] == 1:
+    if not 3 <= len(letters) <= 5:
         return
     first, channels, rest = letters[0], letters[1], letters[2:]
     tags = [first + channels + rest, first + rest + channels, first + rest[0] + channels + rest[1:]]
@@ -132,7 +132,7 @@ def logical_shape(known: Sequence[int | None] | None, a: Stored, b: Stored) -> S
     arrays = [x for x in (a, b) if isinstance(x, np.ndarray)]
     if known is not None:
         exact = tuple(n for n in known if n is not None)
-        if len(exact) == len(known) and (not arrays or any(_can_be(x, exact) for x in (a, b))):
+        if len(exact) == len(known) and (0 in exact or not arrays or any(_can_be(x, exact) for x in (a, b))):
             return exact
         for shape in (x.shape for x in arrays if len(x.shape) == len(known)):
             if all(n in (None, m) for n, m in zip(known, shape)):
@@ -155,8 +155,10 @@ def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: S
     """Return the reading in which both agree best; None if one has another number of elements than the tensor."""
     shape = logical_shape(known, a, b)
     count = math.prod(shape)
+    if not count:
+        return None
     choices = [list(_sides(x, shape, dtype)) for x in (a, b)]
-    if not all(choices) or not count:
+    if not all(choices):
         return None
     rng = np.random.default_rng(0)
     flat = np.arange(count) if count <= _SAMPLES else np.sort(rng.integers(0, count, _SAMPLES))

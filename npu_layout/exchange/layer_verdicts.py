@@ -61,6 +61,8 @@ def judged(
 
 def _of_another_size(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored) -> ComparedLayer:
     """Return the verdict on two dumps that cannot be one tensor: arrays of different sizes differ."""
+    if not (len(a) if isinstance(a, bytes) else a.size) and not (len(b) if isinstance(b, bytes) else b.size):
+        return layer._replace(verdict="undecided", why="neither has a value")
     sizes = [f"shape {x.shape}" if isinstance(x, np.ndarray) else f"{len(x)} bytes" for x in (a, b)]
     why = f"a has {sizes[0]}, b has {sizes[1]}, and the model's shape is {tensor.shape}"
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size and b.size:

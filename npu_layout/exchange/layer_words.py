@@ -21,6 +21,7 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     if undecided:
         counted += f". Not compared: {some(undecided)}"
     odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(compared)[:3]]
+    odd += ["If the dump does not store it so, its axes are exchanged in earnest."] if odd else []
     if not roots:
         return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared), *odd])
     first = roots[0]
@@ -37,16 +38,23 @@ def _orders(layer: ComparedLayer) -> tuple[str, str]:
 
 
 def _odd(compared: Sequence[ComparedLayer]) -> list[ComparedLayer]:
-    """Return the layers that agree in another pair of layouts than most tensors of so many axes do.
+    """Return the layers that agree in another order than most tensors of so many axes do.
 
-    They may be stored so, or be exchanged in earnest: one tensor does not show which.
+    They may be stored so, or be exchanged in earnest: one tensor does not show which. If most are stored in another
+    layout, blocks and channels last are usual, and an exchange of the other axes is not.
     """
     found = []
     for one in (one for one in compared if one.verdict == "same" and len({*_orders(one)}) > 1):
-        pairs = [_orders(c) for c in compared if c.shape and one.shape and len(c.shape) == len(one.shape)]
-        if 2 * pairs.count(_orders(one)) < len(pairs):
+        alike = [c for c in compared if c.shape and one.shape and len(c.shape) == len(one.shape)]
+        plain = [c for c in alike if len({*_orders(c)}) == 1]
+        if 2 * len(plain) > len(alike) or len({_without_channels(order) for order in _orders(one)}) > 1:
             found.append(one)
     return found
+
+
+def _without_channels(tag: str) -> str:
+    """Return the axes of a tag but the channels: HW of NHWC and of NCHW16c."""
+    return "".join(letter for letter in tag if letter.isupper() and letter != "C")
 
 
 def _operator(layer: ComparedLayer) -> str:

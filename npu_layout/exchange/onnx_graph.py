@@ -43,9 +43,12 @@ def _proto(model: PathLike) -> tuple[Path, Any]:
     """Return the path of a model and its ModelProto; only the file itself is read."""
     onnx, file = onnx_package(), existing(model)
     with errors_named(file):
-        proto = onnx.ModelProto()
-        proto.ParseFromString(read_bytes(file, home_of(file)))
-        if not len(proto.graph.output):
+        proto, content = onnx.ModelProto(), read_bytes(file, home_of(file))
+        try:
+            proto.ParseFromString(content)
+        except Exception:  # protobuf's own, which has another name in each implementation
+            raise RecordingError(f"{file}: expected an ONNX model, got something else") from None
+        if not proto.graph.output:
             raise RecordingError(f"{file}: expected an ONNX model, found no outputs")
     return file, proto
 

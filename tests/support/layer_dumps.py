@@ -61,7 +61,7 @@ def layers_of(model: bytes, seed: int = 0) -> Layers:
 
 
 def rerun(model: bytes, spoil: dict[str, Any], seed: int = 0) -> Layers:
-    """Return the values of every tensor if those in `spoil` go through a function: what follows sees what it returns."""
+    """Return the values of every tensor if those in `spoil` go through a function; what follows reads its result."""
     proto = onnx.ModelProto.FromString(model)
     session = onnx.reference.ReferenceEvaluator
     values = {k: np.asarray(v) for k, v in layers_of(model, seed).items() if k == proto.graph.input[0].name}
@@ -89,7 +89,7 @@ def quantised(model: bytes, seed: int = 0) -> Layers:
     return rerun(model, dict.fromkeys(["image", *names], eight_bits), seed)
 
 
-def nhwc(x: np.ndarray) -> np.ndarray:
+def channels_last(x: np.ndarray) -> np.ndarray:
     """Return an array of four axes with the channels last, as a C array; others unchanged."""
     return np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if x.ndim == 4 else x
 
@@ -114,6 +114,6 @@ def as_qairt(layers: Layers, folder: Path, number: int = 0, suffix: str = "") ->
     home = folder / f"Result_{number}"
     home.mkdir(parents=True)
     for name, array in layers.items():
-        stored = nhwc(array) if suffix else nhwc(array).astype(np.float32)
+        stored = channels_last(array) if suffix else channels_last(array).astype(np.float32)
         (home / f"{sanitized(name)}{suffix}.raw").write_bytes(stored.tobytes())
     return folder
