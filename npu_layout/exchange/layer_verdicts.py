@@ -92,14 +92,15 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     a, b = (np.atleast_1d(x) for x in (a, b))
     good = np.isfinite(a) & np.isfinite(b)
     plain = np.where(good, a, 0.0), np.where(good, b, 0.0)
+    power, error = float(np.mean(plain[0] ** 2)), float(np.mean((plain[0] - plain[1]) ** 2))
+    if error <= floor**2 and good.all():
+        return _Measured(MOST_DB, power, 0, "")
     step = _STEPS * (max(plain[0].max(), 0.0) - min(plain[0].min(), 0.0)) / 255
     figures = Comparison(channel_axis(plain[0]), step or None)
     figures.add(0, b, a)
     whole = figures.whole
-    power = float(np.mean(plain[0] ** 2))
-    error = float(np.mean((plain[0] - plain[1]) ** 2))
     if whole is None or figures.non_finite or error <= floor**2:
-        return _Measured(0.0 if figures.non_finite or whole is None else MOST_DB, power, figures.non_finite, "")
+        return _Measured(0.0 if figures.non_finite else MOST_DB, power, figures.non_finite, "")
     variance, shared = float(plain[0].var()), float(np.mean((plain[0] - plain[0].mean()) * plain[1]))
     unrelated = ""
     if a.size >= _ENOUGH and error > max(step**2, _ALL * variance) and abs(shared - variance) >= _OFF * variance > 0:

@@ -8,6 +8,7 @@ from .layer_records import ComparedLayer
 from .onnx_graph import GRAPH_INPUT
 
 _SUDDEN = 6.0  # dB that a layer loses at once
+_EXACT = 60.0  # dB: more is no loss, as between two runs in float32
 
 
 def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float) -> str:
@@ -21,7 +22,7 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     if undecided:
         counted += f". Not compared: {some(undecided)}"
     odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(compared)[:3]]
-    odd += ["If the dump does not store it so, its axes are exchanged in earnest."] if odd else []
+    odd += ["If the dump does not store it so, its axes are really exchanged."] if odd else []
     if not roots:
         return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared), *odd])
     first = roots[0]
@@ -29,7 +30,8 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     if first.skipped:
         said.append(f"The fault may also be in {some(first.skipped)} before it, which were not compared.")
     if len(roots) > 1:
-        said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} differ.")
+        differ = "differs" if len(roots) == 2 else "differ"
+        said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} {differ}.")
     return " ".join([*said, f"{counted}.", *odd])
 
 
@@ -40,7 +42,7 @@ def _orders(layer: ComparedLayer) -> tuple[str, str]:
 def _odd(compared: Sequence[ComparedLayer]) -> list[ComparedLayer]:
     """Return the layers that agree in another order than most tensors of so many axes do.
 
-    They may be stored so, or be exchanged in earnest: one tensor does not show which. If most are stored in another
+    They may be stored so, or really be exchanged: one tensor does not show which. If most are stored in another
     layout, blocks and channels last are usual, and an exchange of the other axes is not.
     """
     found = []
@@ -79,8 +81,8 @@ def _largest_loss(layers: Sequence[ComparedLayer]) -> list[str]:
     """Return where the error grows most, as a sentence or none."""
     real = [one for one in layers if not one.layout_a.endswith(("int64", "bool"))]
     known = [(one.inputs_db, one.snr_db, one) for one in real if one.inputs_db is not None and one.snr_db is not None]
-    before, after, worst = max(known, key=lambda known: known[0] - known[1], default=(0.0, 0.0, None))
-    if worst is None or before - after < _SUDDEN:
+    before, after, worst = max(known, key=lambda known: min(known[0], _EXACT) - known[1], default=(0.0, 0.0, None))
+    if worst is None or min(before, _EXACT) - after < _SUDDEN:
         return []
     return [f"Most is lost at {worst.name!r}{_operator(worst)}: {before:.1f} to {after:.1f} dB."]
 

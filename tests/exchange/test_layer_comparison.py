@@ -110,7 +110,7 @@ def test_faults(case: Case, fault: str) -> None:
     assert found.first is not None and found.first.name == LAST, str(found)
 
 
-def test_exchanged_axes_are_told(case: Case) -> None:
+def test_exchanged_axes_are_pointed_out(case: Case) -> None:
     """A tensor with exchanged axes looks as in another layout; what is computed from it differs, and it is named."""
     b = case.spoilt(RELU, lambda x: x.swapaxes(2, 3).reshape(x.shape))
     found = case.compare(case.golden, b)
