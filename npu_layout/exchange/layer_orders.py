@@ -23,6 +23,7 @@ MARGIN = 3.0  # dB by which a reading has to be better than a preferred one, as 
 _SAMPLES = 4096  # elements: a wrong order of so many agrees to no more than 1 dB by chance
 _PAIRS = 128  # pairs of orders that are tried; beyond that, one of the two dumps is in its first order
 _CLEAR = 60.0  # dB that no other reading need be compared with
+_LIMIT = 1e150  # whose square a float64 contains
 _FITS = 20.0  # dB that a fit of integers explains, if bytes may be floats as well
 _FEW = 8  # elements that a scale and a zero point fit too easily
 _MOST_AXES = 5  # of which every order is tried
@@ -61,12 +62,13 @@ class Reading(NamedTuple):
     fitted: tuple[int, float, float] | None
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return both as float64 arrays of the shape."""
+        """Return both as float64 arrays of the shape; what is too large to be squared is infinite."""
         found = [tensor(side, self.shape) for side in (self.a, self.b)]
         if self.fitted is not None:
             which, scale, zero_point = self.fitted
             found[which] = (found[which] - zero_point) * scale
-        return found[0], found[1]
+        a, b = (np.where(np.abs(x) > _LIMIT, np.copysign(np.inf, x), x) for x in found)
+        return a, b
 
     def lacks_scale(self, dtype: str) -> bool:
         """Whether integers of one side stand for real values by no known scale; dtype: the model's."""
@@ -213,7 +215,7 @@ def _score(
     a: np.ndarray, b: np.ndarray, kind_a: str, kind_b: str, dtype: str
 ) -> tuple[float, tuple[int, float, float] | None]:
     """Return to how many dB two samples agree, and the fit of a side of integers that stand for real values."""
-    good = np.isfinite(a) & np.isfinite(b)
+    good = (np.abs(a) < _LIMIT) & (np.abs(b) < _LIMIT)  # and so finite
     a, b = a[good], b[good]
     if not a.size:
         return 0.0, None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class ComparedLayer(NamedTuple):
-    """A tensor of the model in two dumps.
+    """A tensor of the model in two dumps. `compare_layers` makes it; making one raises nothing.
 
     Attributes
     ----------
@@ -24,7 +24,8 @@ class ComparedLayer(NamedTuple):
     why
         What differs, or why it cannot be compared; else which of the dumps is stored in another layout.
     shape, layout_a, layout_b
-        The tensor's shape, and each dump's layout and dtype; None and "" if they were not compared.
+        The tensor's shape, and each dump's layout and dtype (only the dtype if the two agree in no layout); None and ""
+        if they were not compared.
     inputs, skipped
         The compared tensors from which it is computed, and the tensors between that were not compared.
     """

@@ -51,8 +51,9 @@ def judged(
         )
         return found, measured.power
     if measured.snr_db < limit:
-        why = described.why if measured.snr_db >= MARGIN else ""  # unrelated values agree in no layout
-        return described._replace(verdict="differs", why=why), measured.power
+        if measured.snr_db < MARGIN:  # unrelated values agree in no layout
+            described = described._replace(layout_a=reading.a.dtype, layout_b=reading.b.dtype, why="")
+        return described._replace(verdict="differs"), measured.power
     if measured.unrelated:
         why = f"{measured.unrelated}{'; ' + described.why if described.why else ''}"
         return described._replace(verdict="differs", why=why), measured.power

@@ -15,13 +15,14 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     """Return the result in a few sentences."""
     compared = [layer for layer in layers if layer.verdict in ("same", "differs")]
     counted = f"{len(compared)} of {len(layers)} tensors of the model are in both dumps"
-    moved = [layer for layer in compared if len({*_orders(layer)}) > 1]
+    agreeing = [layer for layer in compared if layer.verdict == "same"]
+    moved = [layer for layer in agreeing if len({*_orders(layer)}) > 1]
     if moved:
         counted += f", {len(moved)} of them in another layout"
     undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
     if undecided:
         counted += f". Not compared: {some(undecided)}"
-    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(compared)[:3]]
+    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing)[:3]]
     odd += ["If the dump does not store it so, its axes are really exchanged."] if odd else []
     if not roots:
         return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared), *odd])
@@ -39,15 +40,15 @@ def _orders(layer: ComparedLayer) -> tuple[str, str]:
     return layer.layout_a.partition(" ")[0], layer.layout_b.partition(" ")[0]
 
 
-def _odd(compared: Sequence[ComparedLayer]) -> list[ComparedLayer]:
+def _odd(agreeing: Sequence[ComparedLayer]) -> list[ComparedLayer]:
     """Return the layers that agree in another order than most tensors of so many axes do.
 
     They may be stored so, or really be exchanged: one tensor does not show which. If most are stored in another
     layout, blocks and channels last are usual, and an exchange of the other axes is not.
     """
     found = []
-    for one in (one for one in compared if one.verdict == "same" and len({*_orders(one)}) > 1):
-        alike = [c for c in compared if c.shape and one.shape and len(c.shape) == len(one.shape)]
+    for one in (one for one in agreeing if len({*_orders(one)}) > 1):
+        alike = [c for c in agreeing if c.shape and one.shape and len(c.shape) == len(one.shape)]
         plain = [c for c in alike if len({*_orders(c)}) == 1]
         if 2 * len(plain) > len(alike) or len({_without_channels(order) for order in _orders(one)}) > 1:
             found.append(one)

@@ -25,8 +25,16 @@ LAYERS = {
 def test_arrays_and_bytes() -> None:
     dump = open_layers({"a": LAYERS["scores"], "b": b"1234", "c": [[1.0]]})
     assert dump.form == "arrays" and dump.readers["b"]() == b"1234" and dump.readers["c"]().shape == (1, 1)
+    assert open_layers({"b": bytearray(b"12")}).readers["b"]() == b"12"
+    assert open_layers({"x": np.zeros(3, np.longdouble)}).readers["x"]().dtype == np.float64  # type: ignore[union-attr]
     with pytest.raises(nl.RecordingError, match="layer 'a': expected numbers or bytes, got <U1"):
         open_layers({"a": "x"}).readers["a"]()
+
+
+def test_bfloat16_of_ml_dtypes() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    halves = np.array([1.0, -2.5], ml_dtypes.bfloat16)
+    assert open_layers({"x": halves}).readers["x"]().tolist() == [1.0, -2.5]  # type: ignore[union-attr]
 
 
 def test_npz_and_a_folder(tmp_path: Path) -> None:

@@ -104,6 +104,12 @@ def test_masks_beyond_float16() -> None:
     assert verdict(a, b).verdict == "differs"
 
 
+def test_values_too_large_to_square() -> None:
+    a = X.astype(np.float64) * 1e200
+    assert verdict(a, a.copy()).verdict == "same" and verdict(a, -a).verdict == "differs"
+    assert verdict(X, a).why.startswith("b has 960 of 960 values infinite")
+
+
 def test_other_sizes() -> None:
     assert verdict(X, X[:, :, 1:]).verdict == "differs"
     assert verdict(X, bytes(37)).verdict == "undecided"
