@@ -62,8 +62,8 @@ def open_layers(layers: LayersLike, frame: int = 0) -> LayerDump:
     spec.json. frame: the number of the input, if there are several.
     """
     if isinstance(layers, Mapping):
-        held = {str(name): functools.partial(_given, name, value) for name, value in layers.items()}
-        return _checked(LayerDump("layers", "arrays", held))
+        readers = {str(name): functools.partial(_given, name, value) for name, value in layers.items()}
+        return _checked(LayerDump("layers", "arrays", readers))
     path = existing(layers)
     with errors_named(path):
         return _checked(_opened(path, frame))

@@ -1,7 +1,7 @@
 """Find the order of axes, the block and the dtype in which one of two dumps of a tensor is stored, from the other one.
 
-Every order is tried on a sample of elements. What is stored first in each list is preferred: another reading is taken
-only if it agrees better by MARGIN.
+Every order is tried on a sample of elements. Likely ones are tried first, and another one is used only if it agrees
+better by MARGIN.
 """
 
 from __future__ import annotations
@@ -132,17 +132,27 @@ def logical_shape(known: Sequence[int | None] | None, a: Stored, b: Stored) -> S
     If the model's shape is not known or neither dump has its number of elements, it is that of an array.
     """
     arrays = [x for x in (a, b) if isinstance(x, np.ndarray)]
-    if known is not None:
-        exact = tuple(n for n in known if n is not None)
-        if len(exact) == len(known) and (0 in exact or not arrays or any(_can_be(x, exact) for x in (a, b))):
-            return exact
-        for shape in (x.shape for x in arrays if len(x.shape) == len(known)):
-            if all(n in (None, m) for n, m in zip(known, shape)):
-                return shape
-        size, rest = arrays[0].size if arrays else len(a) // 4, math.prod(exact)
-        if len(exact) == len(known) - 1 and rest and size % rest == 0:
-            return tuple(size // rest if n is None else n for n in known)
-    return max((x.shape for x in arrays), key=len) if arrays else (len(a) // 4,)
+    count = arrays[0].size if arrays else len(a) // 4
+    found = None if known is None else _from_known(known, (a, b), arrays, count)
+    if found is not None:
+        return found
+    return max((x.shape for x in arrays), key=len) if arrays else (count,)
+
+
+def _from_known(
+    known: Sequence[int | None], both: Sequence[Stored], arrays: Sequence[np.ndarray], count: int
+) -> Shape | None:
+    """Return the model's shape, with the extents that it leaves open; None if no dump has such a shape."""
+    exact = tuple(n for n in known if n is not None)
+    if len(exact) == len(known):
+        return exact if 0 in exact or not arrays or any(_can_be(x, exact) for x in both) else None
+    for shape in (x.shape for x in arrays if len(x.shape) == len(known)):
+        if all(n in (None, m) for n, m in zip(known, shape)):
+            return shape
+    rest = math.prod(exact)
+    if len(exact) < len(known) - 1 or not rest or count % rest:
+        return None
+    return tuple(count // rest if n is None else n for n in known)
 
 
 def _can_be(stored: Stored, shape: Shape) -> bool:
@@ -162,23 +172,32 @@ def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: S
     choices = [list(_sides(x, shape, dtype)) for x in (a, b)]
     if not all(choices):
         return None
-    rng = np.random.default_rng(0)
-    flat = np.arange(count) if count <= _SAMPLES else np.sort(rng.integers(0, count, _SAMPLES))
-    index = np.unravel_index(flat, shape) if shape else ()
+    index = _sample_of(shape, count)
     samples = [[_sampled(side, shape, index) for side in sides] for sides in choices]
-    few = len(choices[0]) * len(choices[1]) <= _PAIRS
     best: tuple[float, Reading] | None = None
-    for (i, one), (k, other) in itertools.product(*(enumerate(sides) for sides in choices)):
-        if i and k and not few and one.layout != other.layout:
-            continue
+    for i, k in _pairs(choices):
+        one, other = choices[0][i], choices[1][k]
         score, fitted = _score(samples[0][i], samples[1][k], one.dtype, other.dtype, dtype)
-        if best is not None and best[1].fitted is None and fitted is not None and score < _FITS:
-            continue
-        if best is None or score > best[0] + MARGIN:
+        if best is None or (score > best[0] + MARGIN and (fitted is None or best[1].fitted or score >= _FITS)):
             best = score, Reading(shape, one, other, fitted)
             if score >= _CLEAR:
                 break
     return None if best is None else best[1]
+
+
+def _sample_of(shape: Shape, count: int) -> tuple[np.ndarray, ...]:
+    """Return indices of some elements, or of all if there are few, an array for each axis."""
+    chosen = np.random.default_rng(0).integers(0, count, _SAMPLES) if count > _SAMPLES else np.arange(count)
+    return np.unravel_index(np.sort(chosen), shape) if shape else ()
+
+
+def _pairs(choices: Sequence[Sequence[Side]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of ways to read both; if there are too many, those in which one is the first or both are alike."""
+    a, b = choices
+    few = len(a) * len(b) <= _PAIRS
+    for i, k in itertools.product(range(len(a)), range(len(b))):
+        if few or not (i and k) or a[i].layout == b[k].layout:
+            yield i, k
 
 
 def _sides(stored: Stored, shape: Shape, dtype: str) -> Iterator[Side]:

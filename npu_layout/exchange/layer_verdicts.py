@@ -102,18 +102,23 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     whole = figures.whole
     if whole is None or figures.non_finite or error <= floor**2:
         return _Measured(0.0 if figures.non_finite else MOST_DB, power, figures.non_finite, "")
-    variance, shared = float(plain[0].var()), float(np.mean((plain[0] - plain[0].mean()) * plain[1]))
-    unrelated = ""
-    if a.size >= _ENOUGH and error > max(step**2, _ALL * variance) and abs(shared - variance) >= _OFF * variance > 0:
-        unrelated = "what varies is unrelated; only the mean agrees"
-    elif a.size >= _ENOUGH and step:
-        parts = [part for part in figures.parts.unexplained() if part.axis is not None]
-        first = [part for part in parts if part.axis == parts[0].axis]
-        if first:
-            what = "channel" if first[0].axis == figures.channel_axis else f"index of axis {first[0].axis}:"
-            places = ", ".join(str(part.at) for part in first[:6]) + (", ..." if len(first) > 6 else "")
-            unrelated = f"{what} {places} of {first[0].among} {'is' if len(first) == 1 else 'are'} unrelated"
+    unrelated = _unrelated(*plain, figures, step) if a.size >= _ENOUGH and step else ""
     return _Measured(whole.snr_db, power, 0, unrelated)
+
+
+def _unrelated(a: np.ndarray, b: np.ndarray, figures: Comparison, step: float) -> str:
+    """Return which part of b has nothing to do with a's, in words; empty if none, or if it may be noise."""
+    error, variance = float(np.mean((a - b) ** 2)), float(a.var())
+    shared = float(np.mean((a - a.mean()) * b))
+    if error > max(step**2, _ALL * variance) and abs(shared - variance) >= _OFF * variance > 0:
+        return "what varies is unrelated; only the mean agrees"
+    parts = [part for part in figures.parts.unexplained() if part.axis is not None]
+    first = [part for part in parts if part.axis == parts[0].axis]
+    if not first:
+        return ""
+    what = "channel" if first[0].axis == figures.channel_axis else f"index of axis {first[0].axis}:"
+    places = ", ".join(str(part.at) for part in first[:6]) + (", ..." if len(first) > 6 else "")
+    return f"{what} {places} of {first[0].among} {'is' if len(first) == 1 else 'are'} unrelated"
 
 
 def _not_finite(a: np.ndarray, b: np.ndarray) -> str:

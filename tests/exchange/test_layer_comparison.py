@@ -244,3 +244,37 @@ def test_what_cannot_be_compared(case: Case) -> None:
     for model, says in ((b"", "model: expected the path"), ("nowhere.onnx", "got nothing")):
         with pytest.raises(nl.NpuLayoutError, match=says):
             exchange.compare_layers(good, good, model)  # type: ignore[arg-type]
+
+
+SIZES: tuple[dict[str, Any], ...] = (
+    dict(),
+    dict(channels=(16, 16, 16), shape=(1, 3, 16, 16)),
+    dict(channels=(32,) * 6, shape=(1, 3, 16, 16)),
+    dict(channels=(64, 32, 8), shape=(1, 3, 24, 20)),
+    dict(channels=(16,) * 10, shape=(2, 3, 12, 12)),
+    dict(channels=(12,) * 4, shape=(1, 3, 12, 12)),
+    dict(channels=(4, 4), shape=(1, 1, 6, 5)),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_many_networks(tmp_path: Path, seed: int) -> None:
+    """docs/comparing.md has the figures: no faultless dump is accused, and planted faults are found where they are."""
+    rng = np.random.default_rng(seed)
+    right = planted = 0
+    for sizes in SIZES:
+        case = Case(tmp_path, seed, **sizes)
+        for how, stored in STORED.items():
+            found = case.compare(case.golden, {name: stored(x) for name, x in case.board.items()})
+            assert found, f"{sizes} {how}: {found}"
+        maps = [name for name, x in case.golden.items() if x.ndim == 4 and "out" in name]
+        for fault, change in FAULTS.items():
+            name = maps[rng.integers(len(maps))]
+            if fault in ("one channel", "clamped"):  # of a few channels, or of what ReLU has clamped, little is lost
+                name = maps[0]
+            how = ("as it is", "channels last", "flat channels last", "bytes")[rng.integers(4)]
+            found = case.compare(case.golden, {k: STORED[how](x) for k, x in case.spoilt(name, change).items()})
+            planted += 1
+            right += found.first is not None and found.first.name == name
+    assert planted == 56 and right >= 55, f"{right} of {planted}"

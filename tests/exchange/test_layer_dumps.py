@@ -121,3 +121,28 @@ def test_what_is_no_dump(tmp_path: Path) -> None:
     (tmp_path / "empty" / "link.npy").symlink_to(outside)
     with pytest.raises(nl.RecordingError, match="leaves the folder"):
         open_layers(tmp_path / "empty").readers["link"]()
+
+
+def test_damaged_dumps_are_refused(tmp_path: Path) -> None:
+    """Whatever the bytes of a dump are, it is read or refused with a RecordingError."""
+    np.savez(tmp_path / "all.npz", **LAYERS)
+    whole = (tmp_path / "all.npz").read_bytes()
+    np.save(tmp_path / "one.npy", LAYERS["scores"])
+    one = (tmp_path / "one.npy").read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for i in range(200):
+        content = bytearray(whole if i % 2 else one)
+        content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        content = content[: rng.integers(1, len(content))] if i % 5 == 0 else content
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        path = folder / "x.npz" if i % 2 else folder
+        (folder / ("x.npz" if i % 2 else "x.npy")).write_bytes(content)
+        try:
+            for read in open_layers(path).readers.values():
+                read()
+        except nl.RecordingError as error:
+            assert str(folder) in str(error)
+            refused += 1
+    assert 50 < refused < 200
