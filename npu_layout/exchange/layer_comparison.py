@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike
+from ..support import PathLike, track
 from .layer_dumps import LayerDump, LayersLike, open_layers
 from .layer_names import matched
 from .layer_records import ComparedLayer, LayerComparison
@@ -95,7 +95,8 @@ def compare_layers(
 
 
 def _number(what: str, given: Any) -> float:
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not np.isfinite(given):
+    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
+    if not number or not np.isfinite(given):
         raise NpuLayoutError(f"{what}: expected a finite number of dB, got {given!r}")
     return float(given)
 
@@ -109,7 +110,7 @@ def _compared(
     """Return every tensor of the model, compared if both dumps have it."""
     found: dict[str, ComparedLayer] = {}
     powers: dict[str, float] = {}
-    for tensor in tensors:
+    for tensor in track(tensors, len(tensors), "comparing"):
         inputs, skipped = _sources(tensor, found)
         known = [found[name].snr_db for name in inputs]
         least = min((db for db in known if db is not None), default=None)
@@ -125,7 +126,7 @@ def _compared(
         a, b = (dump.readers[there[tensor.name]]() for dump, (there, _) in zip(dumps, names))
         floor = _FLOOR * max((powers[name] for name in inputs if name in powers), default=0.0) ** 0.5
         found[tensor.name], powers[tensor.name] = judged(start, tensor, a, b, limit, floor)
-    return tuple(found.values())
+    return tuple(one._replace(skipped=()) if one.verdict == "missing" else one for one in found.values())
 
 
 def _sources(tensor: GraphTensor, found: Mapping[str, ComparedLayer]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -27,7 +27,8 @@ class ComparedLayer(NamedTuple):
         The tensor's shape, and each dump's layout and dtype (only the dtype if the two agree in no layout); None and ""
         if they were not compared.
     inputs, skipped
-        The compared tensors from which it is computed, and the tensors between that were not compared.
+        The compared tensors from which it is computed, and the tensors between that were not compared (none if it is
+        missing itself).
     """
 
     name: str
