@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..comparison import Confused, Figures, Part, listed
-from .evidence import Candidate, Evidence
+from .evidence import Candidate, Evidence, Trial
 from .thresholds import LEAST
 
 _RUNS = 4  # outputs into which one is split
@@ -76,7 +76,8 @@ def _convert_the_values(c: Candidate) -> str:
 
 
 def _move_the_picture(c: Candidate) -> str:
-    return "No TensorSpec can describe that. Fix: correct the code that moves or resizes the picture, or compile the model again."
+    how = "correct the code that moves or resizes the picture, or compile the model again"
+    return f"No TensorSpec can describe that. Fix: {how}."
 
 
 # What to do about a cause that is proven.
@@ -98,9 +99,9 @@ def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
 
 
-def both(reads: Candidate, computes: Candidate, alone: float) -> str:
+def both(reads: Candidate, computes: Trial, alone: float) -> str:
     """Return that there are two causes, and how well device and model agree with both and with one."""
-    first, second = (f"{WRONG[c.cause]}: {c.text}" for c in (reads, computes))
+    first, second = f"{WRONG[reads.cause]}: {reads.text}", f"{WRONG[computes.cause]}: {computes.text}"
     with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
     return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 
