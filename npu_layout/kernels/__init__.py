@@ -4,7 +4,7 @@
 they were not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function
 accepts `backend`, a name of `backends`, to use other kernels than the active ones.
 
-Imports numpy, and nothing of this library: kernels know loops, not layouts.
+Imports numpy, and no other wing: kernels work on loops, not on layouts.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def _wanted() -> str:
 
 
 def _prepare(core: Any) -> None:
-    """Set what the core has to know of this machine: the size of its last cache, and the default number of threads."""
+    """Set what the core needs of this machine: the size of its last cache, and the default number of threads."""
     core.ask_for_the_last_cache()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     core.set_threads(min(4, cores))
 
 
-# Chosen at import, once for the process: a wrong choice has to fail here. An import statement, because Python calls
-# functions of an imported name faster than those of an assigned one (30 ns).
+# Chosen at import, once for the process, so that a wrong choice fails here. This is an import statement because Python
+# calls functions of an imported name faster than those of an assigned one (30 ns).
 _core: Any = None
 if _wanted() != "numpy":
     try:
@@ -71,7 +71,7 @@ if _wanted() != "numpy":
         if _wanted() == "native":
             raise ImportError(
                 "NPU_LAYOUT_KERNELS=native, but npu_layout was installed without its compiled kernels; install it "
-                "again, with pip's --no-cache-dir, where a C compiler and Python's headers are (Debian and Ubuntu: "
+                "again, with pip's --no-cache-dir, once there are a C compiler and Python's headers (Debian, Ubuntu: "
                 "apt install gcc python3-dev)"
             ) from error
     else:
@@ -100,10 +100,10 @@ def program(
     arithmetic: Arithmetic,
     backend: str | None = None,
 ) -> FallbackProgram:
-    """Return a program whose ``run(source, destination)`` works on two flat arrays of so many elements.
+    """Return a program whose ``run(source, destination)`` works on two flat arrays of the sizes given, in elements.
 
     It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
-    is compiled if the core knows the dtypes, else the fallback. `backend`: another one than the active one.
+    is compiled if the core supports the dtypes, else the fallback. `backend`: one to use in place of the active one.
     """
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
@@ -124,10 +124,10 @@ def argmax(
 ) -> None:
     """Write the first channel with the largest value, as numpy.argmax (NaN is the largest), to `out`, int64.
 
-    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides, must not
+    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides; it must not
     overlap `x`. Several axes behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
-    `channels`: how many are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in
-    uint16. ValueError on what does not fit.
+    `channels`: how many of them are not padding. int8, uint8, int16, uint16, int32, float16, float32, or
+    ``dtype="bfloat16"`` in uint16. ValueError on what does not fit.
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.argmax(x, out, channels, dtype, level):
@@ -166,15 +166,15 @@ def softmax(
 ) -> None:
     """Write softmax over the channel of ``(x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.softmax`.
 
-    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order, must not
-    overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own digits
-    of the channel: if `channels` is given, each only needs room for it. Lanes beyond are neither read nor written.
-    float32 accepts no scale. ValueError on what does not fit.
+    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order; it must
+    not overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own
+    digits of the channel: if `channels` is given, each only needs to have as many elements. Lanes beyond are neither
+    read nor written. float32 accepts no scale. ValueError on what does not fit.
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
-        known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
-        fallback.reduce.softmax(x, out, *known, scale, zero_point)
+        checked = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+        fallback.reduce.softmax(x, out, *checked, scale, zero_point)
 
 
 def sigmoid(
@@ -207,7 +207,7 @@ def peaks(
 ) -> np.ndarray:
     """Return the local maxima above `threshold` of each plane of `x`, by the rule of `fallback.reduce.peaks`.
 
-    A new array (count, 4), int64, of rows (n, c, y, x) in ascending order.
+    The result is a new int64 array (count, 4) of rows (n, c, y, x) in ascending order.
 
     `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; several axes between N and H are the channel's
     digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
@@ -224,7 +224,7 @@ def peaks(
 def tops(
     x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
 ) -> None:
-    """Write where peaks are between pixels to `out`, float64 (count, 5): n, c, x, y, value.
+    """Write the positions of peaks, refined between pixels, to `out`, float64 (count, 5): n, c, x, y, value.
 
     `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
     None, see `fallback.reduce.tops`. ValueError on what does not fit.
@@ -236,15 +236,15 @@ def tops(
 
 
 def get_num_threads() -> int:
-    """Return how many threads one call of the compiled kernels may use; numpy's are OpenCV's (cv2.setNumThreads)."""
+    """Return how many threads one call of the compiled kernels may use; the fallback uses cv2.setNumThreads."""
     return 1 if _core is None else int(_core.get_threads())
 
 
 def set_num_threads(n: int) -> None:
     """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
 
-    One call at a time uses them; a call that runs meanwhile keeps to its own thread, and so does one that moves less
-    than half a megabyte. They start when first needed and sleep in between. Raises ValueError below 1.
+    One call at a time uses them. A call that runs meanwhile uses its own thread only, and so does one that moves less
+    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1.
     """
     count = operator.index(n)
     if count < 1:

@@ -29,10 +29,10 @@ def _stored(x: np.ndarray, dtype: str | None) -> str:
 
 
 def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
-    """Return the number of channels, which the axes `digits` must have room for."""
-    room = math.prod(digits)
-    count = room if channels is None else operator.index(channels)
-    if not digits or not 1 <= count <= room:
+    """Return the number of channels, which must not exceed the product of the axes `digits`."""
+    capacity = math.prod(digits)
+    count = capacity if channels is None else operator.index(channels)
+    if not digits or not 1 <= count <= capacity:
         raise ValueError(f"{what}: {channels} channels in axes of {digits}")
     return count
 
@@ -48,7 +48,7 @@ def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place
 
 
 def _alike(x: np.ndarray, out: np.ndarray) -> bool:
-    """Whether both are the same elements, none of them twice: every step leads beyond all shorter ones."""
+    """Return whether both are the same elements, each once: every stride exceeds what the shorter ones reach."""
     steps = [(abs(s), n, s == t) for s, t, n in zip(x.strides, out.strides, x.shape) if n > 1]
     reach, alike = x.itemsize, x.ctypes.data == out.ctypes.data and x.shape == out.shape and x.dtype == out.dtype
     for step, n, same in sorted(steps):
