@@ -48,7 +48,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     order = axis_order(layout)
     if copy is not None and not isinstance(copy, (bool, np.bool_)):
         raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
-    array = plain_array(x, copy)
+    array = plain_array("x", x, copy)
     result = arranged(array, order, copy if copy is None else bool(copy))
     if not isinstance(x, Tensor):
         return result
@@ -64,7 +64,7 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     (288, 8, 96, 32)
     """
     if layout is None and not isinstance(x, Tensor):
-        return plain_array(x).copy(order="K")
+        return plain_array("x", x).copy(order="K")
     return asformat(x, x.layout if layout is None else layout, copy=True)
 
 
@@ -76,7 +76,7 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
     >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
     (240, 4, 60, 12)
     """
-    array = plain_array(x)
+    array = plain_array("x", x)
     wanted = array.dtype if dtype is None else dtype
     if layout is None and not isinstance(x, Tensor):
         try:
@@ -115,5 +115,5 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     """
     if isinstance(x, Tensor) and x._layout is not None:
         return x._layout
-    array = array_of(x, "memory_format")
+    array = array_of(x, "memory_format: x")
     return fitting_best(array.shape, array.strides, array.itemsize, letters_of(array, axes))

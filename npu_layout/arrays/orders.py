@@ -128,7 +128,7 @@ def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
     True
     """
     order = axis_order(layout)
-    array = array_of(x, "is_contiguous")
+    array = array_of(x, "is_contiguous: x")
     _check_rank(array.shape, order)
     return array.transpose(order.stored).flags.c_contiguous
 
@@ -199,7 +199,7 @@ def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...
     >>> fitting_formats(np.zeros((4, 3), order="F")), fitting_formats(np.broadcast_to(0.0, (4, 3)))
     ((Layout('CN'),), ())
     """
-    array = array_of(x, "fitting_formats")
+    array = array_of(x, "fitting_formats: x")
     letters = letters_of(array, axes)
     return tuple(layout for group in fitting_groups(array, letters) for layout in group)
 

@@ -61,7 +61,7 @@ class Tensor(np.ndarray):
     def __new__(cls: type[T], x: Any, layout: LayoutLike) -> T:
         """Return `x` in the layout, as a Tensor."""
         order = axis_order(layout)
-        return cls.of(arranged(plain_array(x), order), order.layout)
+        return cls.of(arranged(plain_array("x", x), order), order.layout)
 
     @classmethod
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:

@@ -108,7 +108,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
 
 def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
     """Return the reference's values, and the letters of its axes."""
-    wanted = plain_array(reference)
+    wanted = plain_array("reference", reference)
     if wanted.dtype.kind not in "biuf" or wanted.size == 0:
         raise NpuLayoutError(f"reference: expected numbers, got {wanted.dtype} of shape {wanted.shape}")
     letters = axes or BY_RANK.get(wanted.ndim, "")

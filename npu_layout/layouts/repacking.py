@@ -56,7 +56,7 @@ def repack(
     >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
     [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
     """
-    array = x if type(x) is np.ndarray else plain_array(x)
+    array = x if type(x) is np.ndarray else plain_array("x", x)
     asked = None if shape is None else check_extents("shape", shape)
     try:
         move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import AxisOrder, Tensor, axis_order, empty_in, fitting_best, memory_format
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape, check_distinct, check_out, distinct, near
-from ..support import array_of, plain_array
+from ..support import array_of, flag, plain_array
 from .moving import move
 from .registry import AXES, Kernel, OperatorKernels, serving
 
@@ -44,8 +44,10 @@ class Inputs(NamedTuple):
         return array if self.kind is None else self.kind.of(array, self.order.layout)
 
 
-def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True, windows: bool = False) -> Inputs:
-    """Check the inputs of an operator.
+def checked_inputs(
+    operator: OperatorKernels, *inputs: Any, values: bool = True, windows: bool = False, name: str = "x"
+) -> Inputs:
+    """Check the inputs of an operator, which its callers know as the argument `name`.
 
     `values`: it computes, so that it gets numbers in native byte order, bool as uint8; else it moves elements as they
     are. `windows`: see result_layout.
@@ -57,7 +59,7 @@ def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True,
         if order is not None:  # the usual case of a hot loop; else the checks below find the reason
             return Inputs(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
-    sources = tuple([_array(operator.name, x) for x in inputs])
+    sources = tuple([_array(operator.name, name, x) for x in inputs])
     layout = _common(carrying, sources, windows)
     kind = type(carrying[0]) if carrying else None
     arrays = tuple([_native(a) for a in sources]) if values else sources
@@ -77,14 +79,14 @@ def _order(layout: Layout | None, shape: Shape, strides: Shape, dtype: np.dtype[
     return axis_order(layout) if layout.axes in _LETTERS else None
 
 
-def _array(operator: str, x: Any) -> np.ndarray:
-    array = plain_array(x)
+def _array(operator: str, name: str, x: Any) -> np.ndarray:
+    array = plain_array(name, x)
     if array.ndim != len(AXES):
-        raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
+        raise LayoutError(f"{operator}: {name}: expected an array with the axes N, C, H and W, got shape {array.shape}")
     if array.dtype.kind not in "biuf":
-        raise NpuLayoutError(f"{operator}: expected real numbers, got dtype {array.dtype}")
+        raise NpuLayoutError(f"{operator}: {name}: expected real numbers, got dtype {array.dtype}")
     if _carries(x) and x.layout.axes not in _LETTERS:
-        raise LayoutError(f"{operator}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
+        raise LayoutError(f"{operator}: {name}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
     return array
 
 
@@ -109,7 +111,7 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)
     (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
     """
-    return _common([x for x in inputs if _carries(x)], inputs, windows)
+    return _common([x for x in inputs if _carries(x)], inputs, flag("windows", windows))
 
 
 def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) -> Layout | None:
@@ -117,7 +119,7 @@ def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) ->
     if carrying:
         last = windows and any(x.layout == _CHANNELS_LAST for x in carrying)
         return _CHANNELS_LAST if last else carrying[0].layout
-    shown = {memory_format(array_of(x, "result_layout")) for x in inputs} - {None}
+    shown = {memory_format(array_of(x, "result_layout: inputs")) for x in inputs} - {None}
     return shown.pop() if len(shown) == 1 else None
 
 
@@ -148,7 +150,7 @@ def checked_out(inputs: Inputs, out: Any, shape: Shape, dtype: Any) -> np.ndarra
     """Return `out` as a plain array if results of that shape and dtype can be written there, else raise."""
     if type(out) is np.ndarray and fits(out.shape, out.strides, out.dtype, shape, dtype) and out.flags.writeable:
         return out  # the usual case of a hot loop; else the checks below find the reason
-    plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: inputs.operator.name))
+    plain = plain_array("out", check_out(out, shape, np.dtype(dtype), None, lambda: inputs.operator.name))
     return check_distinct(plain, lambda: inputs.operator.name)
 
 

@@ -72,17 +72,14 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     """
     inputs = checked_inputs(NORMALIZE, x)
     channels = inputs.x.shape[1]
-    affine = _normalization(_numbers("mean", mean, channels), _numbers("std", std, channels), channels)
+    affine = _normalization(_numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels), channels)
     return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
 
 
 def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
-    try:
-        array = plain_array(values)
-    except NpuLayoutError as error:
-        raise NpuLayoutError(f"normalize: {what}: {error}") from None
+    array = plain_array(what, values)
     if array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
+        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {values!r}")
     return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
 
 

@@ -4,7 +4,25 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
-from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
+from .arguments import (
+    array_of,
+    counted,
+    finite,
+    flag,
+    instance,
+    items_of,
+    naming,
+    one_of,
+    path_of,
+    per_channel,
+    plain_array,
+    real_number,
+    real_numbers,
+    shown,
+    text_of,
+    whole_number,
+    whole_numbers,
+)
 from .files import PathLike, whole, whole_folder
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
@@ -18,15 +36,25 @@ __all__ = [
     "counted",
     "errors_named",
     "finite",
+    "flag",
+    "instance",
+    "items_of",
     "late",
+    "naming",
     "npy_bytes",
     "parse_npy",
+    "one_of",
     "parsed",
+    "path_of",
     "per_channel",
     "plain_array",
+    "real_number",
     "real_numbers",
+    "shown",
+    "text_of",
     "track",
     "whole",
     "whole_folder",
+    "whole_number",
     "whole_numbers",
 ]
