@@ -87,7 +87,7 @@ def _target(x: np.ndarray, shape: Any) -> Shape:
     if extents.count(-1) == 1 and known > 0 and x.size % known == 0:
         extents[extents.index(-1)] = x.size // known
     if any(n < 0 for n in extents) or math.prod(extents) != x.size:
-        raise LayoutError(f"shape {shape}: expected {x.size} elements, as the array of shape {x.shape} has")
+        raise LayoutError(f"shape {shape}: expected {x.size} elements, as the array x of shape {x.shape} has")
     return tuple(extents)
 
 

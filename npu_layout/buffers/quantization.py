@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, affine_copy
-from ..support import plain_array
+from ..support import flag, plain_array
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
@@ -163,9 +163,9 @@ class Quantization:
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
 
-        `axis` is the letter of self.axis. Raises nothing.
+        `axis` is the letter of self.axis. NpuLayoutError if `to_stored` is no bool.
         """
-        if to_stored:
+        if flag("to_stored", to_stored):
             return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
         return Affine(axis, self._zero_points, self._scales, None, None)
 

@@ -12,7 +12,7 @@ from ..arrays import AxisOrder
 from ..buffers import Quantization, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
-from ..support import plain_array
+from ..support import plain_array, shown
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
@@ -34,8 +34,8 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     [[[[200, 200]]]]
     """
     inputs = checked_inputs(TO_GRAY, x)
-    if order not in COLOR_ORDERS:
-        raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {order!r}")
+    if not isinstance(order, str) or order not in COLOR_ORDERS:
+        raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {shown(order)}")
     n, c, h, w = inputs.x.shape
     if c < 3:
         raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {inputs.x.shape}")
