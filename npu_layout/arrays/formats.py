@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError, NpuLayoutError
+from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import array_of, plain_array
+from ..support import array_of, plain_array, wanted_copy
 from .orders import arranged, axis_order, empty, fitting_best, letters_of
 from .tensor import Tensor
 
@@ -46,10 +46,9 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     (True, True, True)
     """
     order = axis_order(layout)
-    if copy is not None and not isinstance(copy, (bool, np.bool_)):
-        raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
-    array = plain_array("x", x, copy)
-    result = arranged(array, order, copy if copy is None else bool(copy))
+    wanted = wanted_copy(copy)
+    array = plain_array("x", x, wanted)
+    result = arranged(array, order, wanted)
     if not isinstance(x, Tensor):
         return result
     return x if result is array and x._layout == order.layout else type(x).of(result, order.layout)

@@ -87,7 +87,7 @@ class Quantization:
             zero_points *= len(scales)
         set_(self, "_scales", scales)
         set_(self, "_zero_points", zero_points)
-        set_(self, "_fractional", any(float(z) != int(z) for z in zero_points))
+        set_(self, "_fractional", any(z != int(z) for z in zero_points))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Quantization is frozen; make another one instead of setting {name}")

@@ -22,7 +22,7 @@ from ..layouts import (
     span_of,
     without_overlap,
 )
-from ..support import plain_array
+from ..support import plain_array, wanted_copy
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
 from .packing import plan_packing
@@ -275,6 +275,8 @@ class TensorSpec:
             On a buffer that does not fit, an out that does not, a dtype that would lose values.
         """
         move, shape, wanted, shares = self._unpacking(to, dtype)
+        if copy is not None and copy is not True:  # False by identity below: numpy's bools are no such object
+            copy = wanted_copy(copy)
         # The usual case of a hot loop; if it fails, the checks below find out why.
         if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
             fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted

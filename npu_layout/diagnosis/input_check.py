@@ -13,6 +13,7 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording, normalisation
+from ..support import isolated
 from .input_variants import FLIPPED, PADS, How, image_channels
 from .usual_mistakes import mistakes
 from .verdict import Judgement
@@ -58,7 +59,7 @@ class InputReport:
         return f"input {self.name}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"input {isolated(self.name)}: {self.verdict}", f"  {self.why}"]
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
+
+import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
@@ -17,9 +21,12 @@ from .figure import View, digit
 from .memory_lines import Part, choose_part
 from .picture import draw
 from .reads import CACHE_LINE, Reads
+from .scene import Scene
 from .terminal import render
 
 Described = Union[str, Layout, TensorSpec]
+
+_LONGEST_LINE = 1 << 30  # bytes of a cache line
 
 
 @dataclass(frozen=True)
@@ -133,9 +140,12 @@ class Explanation:
         """Return the picture as SVG text, at most about `width` pixels wide.
 
         Panels that do not fit beside each other are drawn below each other; the picture is wider only if one panel is.
-        Raises nothing.
+        NpuLayoutError if width is not above 0.
         """
-        return draw(self.views(), self.part, width).to_svg()
+        return self._drawn(width).to_svg()
+
+    def _drawn(self, width: float) -> Scene:
+        return draw(self.views(), self.part, _above_0("width", width))
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -143,16 +153,14 @@ class Explanation:
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
         """Return the picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`.
 
-        Needs OpenCV. NpuLayoutError if scale is not above 0.
+        Needs OpenCV. NpuLayoutError if scale or width is not above 0.
         """
-        if not scale > 0:
-            raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
-        return draw(self.views(), self.part, width).to_png(scale)
+        return self._drawn(width).to_png(_above_0("scale", scale))
 
     def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
 
-        NpuLayoutError on another ending, OSError if it cannot be written.
+        NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
         """
         target = Path(path)
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
@@ -168,6 +176,13 @@ class Explanation:
         They are side by side if they fit into `columns` characters. Raises nothing.
         """
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
+
+
+def _above_0(what: str, given: float) -> float:
+    """Return a measure of the picture; NpuLayoutError if it is no finite number above 0."""
+    if not isinstance(given, (int, float, np.integer, np.floating)) or not 0 < given < math.inf:
+        raise NpuLayoutError(f"{what} of a picture: expected a number above 0, got {given!r}")
+    return given
 
 
 def _width(spec: TensorSpec) -> str:
@@ -228,20 +243,20 @@ def explain(
         default they start at the first element.
     window
         Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
-        every channel.
+        every channel, and at most 2**20 elements.
     gray
         Whether to mark what one gray pixel reads: three channels.
     compare
         Layouts of the same tensor to show beside it.
     part
-        Extents that the picture shows; default: as much as a reader can take in.
+        Extents that the picture shows, at most 4096 elements; default: as much as a reader can take in.
     cache_line
         Bytes of a cache line.
 
     Raises
     ------
     LayoutError
-        If shape and layout do not match, or the window reaches beyond the tensor.
+        If shape and layout do not match, the window reaches beyond the tensor, or the part or the window is too large.
     IndexError
         If `at` is outside.
 
@@ -256,8 +271,12 @@ def explain(
     >>> len(both.reads[0].runs), len(both.compared[0].reads[0].runs)
     (3, 9)
     """
-    if cache_line < 1:
-        raise NpuLayoutError(f"cache_line: expected 1 byte or more, got {cache_line}")
+    try:
+        line = operator.index(cache_line)
+    except TypeError:
+        line = 0
+    if not 1 <= line <= _LONGEST_LINE:
+        raise NpuLayoutError(f"cache_line: expected 1 byte or more, up to {_LONGEST_LINE}, got {cache_line!r}")
     spec = _spec(layout, shape, dtype, axes)
     others = [compare] if isinstance(compare, (str, Layout, TensorSpec)) else list(compare)
     specs = [spec, *(_beside(other, spec) for other in others)]
@@ -269,8 +288,8 @@ def explain(
     start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
     found = []
     for each in specs:
-        marked = [] if window is None else [reads.window(each, window, start, cache_line)]
-        marked += [reads.gray(each, start, cache_line)] if gray else []
+        marked = [] if window is None else [reads.window(each, window, start, line)]
+        marked += [reads.gray(each, start, line)] if gray else []
         found.append(tuple(marked))
     reach = {}
     if window is not None:

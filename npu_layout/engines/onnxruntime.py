@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import counted
+from ..support import counted, isolated
 from .model_axes import fits, shape_text
 
 Arrays = dict[str, np.ndarray]
@@ -183,9 +183,12 @@ def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
     """Return {name: input}; NpuLayoutError if the names are not the model's."""
     if not isinstance(inputs, Mapping):
         if len(names) != 1:
-            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {', '.join(names)}")
+            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {_listed(names)}")
         return {names[0]: inputs}
     if set(inputs) != set(names):
-        got = ", ".join(map(str, inputs)) or "none"
-        raise NpuLayoutError(f"{model} has the inputs {', '.join(names)}; got {got}")
+        raise NpuLayoutError(f"{model} has the inputs {_listed(names)}; got {_listed(inputs) or 'none'}")
     return dict(inputs)
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(isolated(str(name)) for name in names)

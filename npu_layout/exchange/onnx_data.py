@@ -148,5 +148,8 @@ def save_onnx(recording: Recording, folder: Path, model: Model | None = None) ->
         for kind, side in zip(_KINDS, as_model(run, i)):
             for k, (name, array) in enumerate(side.items()):
                 native = np.array(array, array.dtype.newbyteorder("="), order="C")
-                proto = onnx.numpy_helper.from_array(native, name)
+                try:
+                    proto = onnx.numpy_helper.from_array(native, name)
+                except UnicodeEncodeError as error:
+                    raise NpuLayoutError(f"{kind} {name!r}: a TensorProto's name is UTF-8: {error.reason}") from None
                 (home / f"{kind}_{k}.pb").write_bytes(proto.SerializeToString(deterministic=True))

@@ -57,9 +57,13 @@ class Affine(NamedTuple):
         return self[1:5]
 
     def arrays(self, channels: int) -> Affine:
-        """Return the same with arrays of `channels` values: float32, and a float64 zero point; read-only."""
+        """Return the same with arrays of `channels` values, read-only: float32, and a float64 zero point.
+
+        A zero point that float64 cannot represent is an array of Python's integers.
+        """
         arrays: list[np.ndarray | None] = []
-        for values, dtype in zip(self.values, (np.float32, np.float32, np.float32, np.float64)):
+        zero: Any = np.float64 if self.zero_point is None or all(float(z) == z for z in self.zero_point) else object
+        for values, dtype in zip(self.values, (np.float32, np.float32, np.float32, zero)):
             if values is None:
                 arrays.append(None)
                 continue

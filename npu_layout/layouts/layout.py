@@ -24,6 +24,7 @@ from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_na
 Shape = tuple[int, ...]
 
 _TOKEN = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+_AXES = re.compile("[A-Z]*")
 _CANONICAL = "NCDHW"
 
 
@@ -151,8 +152,10 @@ class Layout:
     def plain(cls, axes: str) -> Layout:
         """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
 
-        Raises nothing: the caller guarantees that the letters differ.
+        LayoutError if `axes` is no text of upper-case letters, each of them once.
         """
+        if not isinstance(axes, str) or not _AXES.fullmatch(axes) or len(set(axes)) < len(axes):
+            raise LayoutError(f"axes: expected upper-case letters, each of them once, such as 'NCHW', got {axes!r}")
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
         object.__setattr__(layout, "axes", axes)

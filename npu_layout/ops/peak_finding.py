@@ -41,7 +41,7 @@ def peaks(
     x
         Heatmaps, (N,C,H,W) numbers.
     threshold
-        In real values.
+        In real values; not NaN.
     radius
         The window has 2 radius + 1 pixels on a side.
     refine
@@ -81,6 +81,8 @@ def peaks(
         raise NpuLayoutError(
             f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
         ) from None
+    if math.isnan(limit):
+        raise NpuLayoutError("peaks: threshold: expected a number, got nan: nothing is above that")
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
     reach = min(reach, max(1, *inputs.x.shape[2:]))  # the loops count in 64 bits

@@ -79,6 +79,25 @@ def _array_digest(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
+def begin(folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any]) -> None:
+    """Write recording.json of a growing recording into an empty folder.
+
+    RecordingError if the folder is not empty, or another thread or process begins a recording there at the same time.
+    """
+    refusal = RecordingError(f"{folder} is not empty; a recording is never written over another")
+    if any(folder.iterdir()):
+        raise refusal
+    try:
+        (folder / _ABOUT).touch(exist_ok=False)  # of all who found the folder empty, one can make it
+    except FileExistsError:
+        raise refusal from None
+    try:
+        write_about(folder, name, specs, meta, None)
+    except BaseException:
+        (folder / _ABOUT).unlink(missing_ok=True)
+        raise
+
+
 def write_about(
     folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any], frames: int | None
 ) -> None:

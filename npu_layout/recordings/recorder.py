@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor
-from ..support import PathLike, __version__
+from ..support import PathLike, __version__, isolated
 from .folder import (
+    begin,
     sha256_of,
     write_about,
     write_run,
@@ -53,7 +56,10 @@ class Recorder:
 
     Every run is on disk when `infer` returns, and stays complete if the process is killed while it writes the next one.
     No arrays are kept in memory. Use it in a with statement, or call close(), which notes the number of runs, so that
-    `Recording.load` finds out if the last one is lost.
+    `Recording.load` finds out if the last one is lost; a run after close() takes the note back.
+
+    Threads may share it: one run at a time is in the engine, and is recorded before the next one starts. A process that
+    was forked cannot: it would write the same files.
 
     Attributes
     ----------
@@ -85,6 +91,8 @@ class Recorder:
         self._inputs = named_specs("input_specs", input_specs)
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         self._first: Frame | None = None
+        self._noted: int | None = None
+        self._one_at_a_time, self._process = threading.RLock(), os.getpid()
         self._meta = checked_meta(
             {
                 **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
@@ -101,9 +109,7 @@ class Recorder:
         if self.folder.exists() and not self.folder.is_dir():
             raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
-        if any(self.folder.iterdir()):
-            raise RecordingError(f"{self.folder} is not empty; a recording is never written over another")
-        write_about(self.folder, self._name, self._specs, self._meta, None)
+        begin(self.folder, self._name, self._specs, self._meta)
 
     @property
     def input_specs(self) -> Any:
@@ -123,6 +129,21 @@ class Recorder:
         output has no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if
         the names of inputs or outputs are not those of the first run.
         """
+        with self._alone():
+            return self._recorded(inputs, frame)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out; RecordingError in another process than the one that made the Recorder."""
+        if os.getpid() != self._process:
+            raise RecordingError(
+                f"{self.folder}: this Recorder belongs to process {self._process}, which writes the same files; "
+                f"make one in each process, with a folder of its own"
+            )
+        with self._one_at_a_time:
+            yield
+
+    def _recorded(self, inputs: Any, frame: np.ndarray | None) -> Any:
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
@@ -138,6 +159,8 @@ class Recorder:
         recorded = check_run(recorded, self._specs, where, shaped=True)
         self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
         check_names(recorded, self._first, where)
+        if self._noted is not None:  # the number of runs, which is about to change
+            self._note(None)
         write_run(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
@@ -147,7 +170,7 @@ class Recorder:
             return outputs
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
-            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
+            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(map(isolated, self._outputs)) or 'none'}"
             raise RecordingError(f"{where}: the engine returned {len(given)} outputs, expected {wanted}")
         return dict(zip(self._outputs, given))
 
@@ -157,7 +180,12 @@ class Recorder:
 
     def close(self) -> None:
         """Note the number of runs in recording.json."""
-        write_about(self.folder, self._name, self._specs, self._meta, self.count)
+        with self._alone():
+            self._note(self.count)
+
+    def _note(self, count: int | None) -> None:
+        write_about(self.folder, self._name, self._specs, self._meta, count)
+        self._noted = count
 
     def __enter__(self) -> Recorder:
         return self

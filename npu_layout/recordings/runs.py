@@ -10,6 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
+from ..support import isolated
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 
@@ -151,7 +152,8 @@ def _is_buffer(given: Any) -> bool:
 
 
 def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
-    return f"inputs {', '.join(sorted(inputs)) or 'none'} and outputs {', '.join(sorted(outputs)) or 'none'}"
+    ins, outs = (", ".join(map(isolated, sorted(side))) or "none" for side in (inputs, outputs))
+    return f"inputs {ins} and outputs {outs}"
 
 
 def check_run(run: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:

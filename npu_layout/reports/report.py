@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__
+from ..support import __version__, isolated, write_text
 from . import fixes, page
 from .tables import exact, tolerance
 
@@ -115,7 +115,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"{isolated(self.title)}: {self.verdict}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -226,7 +226,7 @@ class Report:
         return next((found.verdict for found in self.findings if not found), "match")
 
     def __str__(self) -> str:
-        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
+        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
         return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -243,11 +243,13 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the report as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            write_text(path, text + "\n")
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

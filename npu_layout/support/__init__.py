@@ -1,4 +1,4 @@
-"""Read arguments, write files, show progress: what every other wing uses.
+"""Read arguments, write files, show progress and names: what every other wing uses.
 
 Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
@@ -20,13 +20,15 @@ from .arguments import (
     real_numbers,
     shown,
     text_of,
+    wanted_copy,
     whole_number,
     whole_numbers,
 )
-from .files import PathLike, whole, whole_folder
+from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
+from .text_direction import isolated, quoted
 from .version import __version__
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "finite",
     "flag",
     "instance",
+    "isolated",
     "items_of",
     "late",
     "naming",
@@ -48,13 +51,16 @@ __all__ = [
     "path_of",
     "per_channel",
     "plain_array",
+    "quoted",
     "real_number",
     "real_numbers",
     "shown",
     "text_of",
     "track",
+    "wanted_copy",
     "whole",
     "whole_folder",
     "whole_number",
     "whole_numbers",
+    "write_text",
 ]

@@ -134,6 +134,13 @@ def whole_number(what: str, given: Any) -> int:
         raise NpuLayoutError(f"{what}: expected a whole number, got {shown(given)}") from None
 
 
+def wanted_copy(given: Any) -> bool | None:
+    """Return the argument `copy` as None, True or False, given as numpy's bool too; NpuLayoutError if it is no such."""
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return None if given is None else bool(given)
+    raise NpuLayoutError(f"copy: expected None, True or False, got {given!r}")
+
+
 def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
     """Return `given` as `count` ints (None: any number of them) of at least `least`.
 

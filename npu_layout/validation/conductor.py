@@ -26,7 +26,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite
+from ..support import finite, isolated
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -105,7 +105,9 @@ def validate(
         for o in outputs
     ]
     reports = {e.output.name: _report(e, kept) for e in _exchanged(examined)}
-    note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
+    note = (
+        f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
+    )
     return Report(reports, count, engine.model, note, recording.meta, recorded_inputs(recording))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.recordings.sources import Frames
+from npu_layout.support import wanted_copy
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -76,3 +77,12 @@ def test_what_cannot_be_meant(call: Callable[[], Any], says: str) -> None:
     nl.repack(X, "NCHW", "NHWC", shape=X.shape)  # what is remembered of good calls is no reason to take bad ones
     with pytest.raises(nl.NpuLayoutError, match=says):
         call()
+
+
+def test_a_wanted_copy() -> None:
+    assert wanted_copy(None) is None
+    assert all(wanted_copy(v) is True for v in (True, np.True_))
+    assert all(wanted_copy(v) is False for v in (False, np.False_))
+    for bad in (0, 1, "", np.int8(1), [True], np.array(True)):
+        with pytest.raises(nl.NpuLayoutError, match="copy: expected None, True or False, got"):
+            wanted_copy(bad)

@@ -16,6 +16,7 @@ from .moving import SHORT, Step, moving
 Loops = tuple[tuple[int, int, int, int], ...]
 
 _EXACT = 1 << 22  # integers up to which float32 adds two without rounding
+_WHOLE = 2.0**53  # integers up to which float64 adds two without rounding
 _TABLE = 1 << 13  # bytes from which on a table of all results pays
 _CHUNK = 1 << 19  # elements that are converted at a time: numpy's calls cost more than caches save
 _TILE = 1 << 12  # elements up to which parameters are repeated
@@ -143,6 +144,9 @@ def _parameter(
     if repeat > 1:
         return np.tile(values[start:][: extents[-1] // repeat * strides[-1] : strides[-1]], repeat)
     shape = tuple(n if step else 1 for n, step in zip(extents, strides))
+    if values.dtype.hasobject:  # numpy makes no array of objects from a buffer
+        steps = tuple(s * values.itemsize for s in strides[: len(extents)])
+        return np.lib.stride_tricks.as_strided(values[start:], shape, steps, writeable=False)
     return _view(values, values.dtype, start, shape, strides[: len(extents)])
 
 
@@ -193,12 +197,22 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
         return
     wide = y.astype(np.float64)  # numpy 1 would keep float32 beside a float64 scalar
     if not a.affine.float_zero_point:
-        wide += zero_point
+        wide += np.asarray(zero_point, np.float64)
     wide = np.asarray(np.fmax(wide, float(lowest)))
     top = wide >= float(highest)  # float64 has no 2**63 - 1: the highest value is written on its own
     wide[top] = 0
     dst[...] = wide
     dst[top] = highest
+    if not a.affine.float_zero_point and (dst.itemsize == 8 or np.asarray(zero_point).dtype.hasobject):
+        _add_exactly(y, dst, zero_point, lowest, highest)
+
+
+def _add_exactly(y: np.ndarray, dst: np.ndarray, zero_point: Any, lowest: int, highest: int) -> None:
+    """Write y + zero_point again where float64 rounds the sum of these whole numbers: by Python's integers."""
+    zero = np.broadcast_to(np.asarray(zero_point), y.shape)
+    rounded = np.isfinite(y) & (np.abs(y).astype(np.float64) + np.abs(zero).astype(np.float64) >= _WHOLE)
+    pairs = zip(y[rounded].tolist(), zero[rounded].tolist())
+    dst[rounded] = np.array([min(max(int(v) + int(z), lowest), highest) for v, z in pairs], dst.dtype)
 
 
 def _stays_finite(a: Arithmetic) -> bool:
