@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, plain_array, wanted_copy
-from .orders import arranged, axis_order, empty, fitting_best, letters_of
+from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
 from .tensor import Tensor
 
 
@@ -82,9 +82,10 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
             raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
-    known = axis_order(x.layout if layout is None else layout).layout
-    result = empty(array.shape, wanted, known)
-    return type(x).of(result, known) if isinstance(x, Tensor) else result
+    order = axis_order(x.layout if layout is None else layout)
+    check_rank("x", array.shape, order)
+    result = empty_in(array.shape, wanted, order)
+    return type(x).of(result, order.layout) if isinstance(x, Tensor) else result
 
 
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:

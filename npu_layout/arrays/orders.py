@@ -65,7 +65,8 @@ def _axis_order(layout: LayoutLike) -> AxisOrder:
     return AxisOrder(known, stored, tuple(stored.index(i) for i in range(len(stored))))
 
 
-def _check_rank(what: str, shape: Shape, order: AxisOrder) -> None:
+def check_rank(what: str, shape: Shape, order: AxisOrder) -> None:
+    """Raise LayoutError that names the argument `what` if a shape has another number of axes than the order."""
     if len(shape) != len(order.stored):
         raise LayoutError(
             f"{what}: layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
@@ -80,7 +81,7 @@ def _extents(shape: Any, order: AxisOrder) -> Shape:
         raise LayoutError(f"shape of layout {order.layout}: expected a sequence of integers, got {shape!r}") from None
     if any(n < 0 for n in checked):
         raise LayoutError(f"shape of layout {order.layout}: every extent must be 0 or more, got {checked}")
-    _check_rank("shape", checked, order)
+    check_rank("shape", checked, order)
     return checked
 
 
@@ -129,7 +130,7 @@ def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
     """
     order = axis_order(layout)
     array = array_of(x, "is_contiguous: x")
-    _check_rank("x", array.shape, order)
+    check_rank("x", array.shape, order)
     return array.transpose(order.stored).flags.c_contiguous
 
 
@@ -257,7 +258,7 @@ def watch_repacks(watcher: Callable[[np.ndarray, np.ndarray], None] | None) -> N
 
 def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.ndarray:
     """Return the plain array `x` contiguous in that order, with the strides of `strides`; `copy`: see asformat."""
-    _check_rank("x", x.shape, order)
+    check_rank("x", x.shape, order)
     stored = x.transpose(order.stored)
     if copy is not True and stored.flags.c_contiguous:
         if not x.size or x.strides == tuple(s * x.itemsize for s in strides(x.shape, order.layout)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import plain_array
+from ..support import array_of, plain_array
 from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
@@ -67,9 +67,14 @@ class Tensor(np.ndarray):
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
         """Return a view of a plain `array` of any dtype as a Tensor of this layout.
 
-        Raises nothing and checks nothing: the caller knows that the array has the axes of the layout, in its order.
+        Checks nothing: the caller knows that the array has the axes of the layout, in its order. NpuLayoutError if it
+        is no array.
         """
-        result = np.ndarray.view(array, cls)
+        try:
+            result = np.ndarray.view(array, cls)
+        except TypeError:
+            array_of(array, "array")
+            raise
         result._layout = layout
         return result
 

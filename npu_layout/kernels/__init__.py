@@ -264,6 +264,7 @@ def tops(
             fallback.reduce.tops(x, rows, out, refine)
     except _TYPES:
         check_types(_LEVELS, backend, {"x": x, "rows": rows, "out": out})
+        checked_tops(x, rows, out, refine)
         raise
 
 

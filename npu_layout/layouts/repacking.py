@@ -103,7 +103,7 @@ def _repacking(
             f"expected the same letters"
         )
     if dtype.hasobject or not dtype.itemsize:
-        raise LayoutError(f"cannot repack dtype {dtype}: expected numbers")
+        raise LayoutError(f"x: cannot repack dtype {dtype}: expected numbers")
     with naming("x"):
         full = logical_shape(source, stored)
     if 0 in stored:

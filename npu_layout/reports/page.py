@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import write_text
+from ..support import path_of, write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
 from .markup import Html, document, el
@@ -66,6 +66,7 @@ def page(report: Any, made_by: str) -> str:
 
 def write(path: str | os.PathLike[str], text: str) -> None:
     """Write a file that appears whole or not at all. NpuLayoutError if it cannot be written."""
+    path = path_of("path", path)
     try:
         write_text(path, text)
     except (OSError, ValueError) as error:

@@ -37,17 +37,17 @@ def naming(what: str) -> Iterator[None]:
 
 
 def path_of(what: str, given: Any) -> str:
-    """Return a path as a str; NpuLayoutError if it is anything else, or nothing that the file system can name."""
-    if not isinstance(given, (str, os.PathLike)):
-        raise NpuLayoutError(f"{what}: expected a path, got {shown(given)}")
-    path = os.fspath(given)
+    """Return a path as a str; NpuLayoutError if it is none: a number would be the descriptor of an open file."""
+    text = given if isinstance(given, str) else given.__fspath__() if isinstance(given, os.PathLike) else None
+    if not isinstance(text, str):
+        raise NpuLayoutError(f"{what}: expected a str or an os.PathLike of one, got {shown(given)}")
     try:
-        good = isinstance(path, str) and b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        good = False
-    if not good:
-        raise NpuLayoutError(f"{what}: expected a path without zero bytes and lone surrogates, got {path!a}")
-    return path
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise NpuLayoutError(f"{what}: no file can have the name {text!r} ({error.reason})") from None
+    if b"\0" in encoded:
+        raise NpuLayoutError(f"{what}: no file can have the name {text!r} (null characters)")
+    return text
 
 
 def one_of(what: str, given: Any, known: Sequence[str | None]) -> Any:
@@ -118,7 +118,7 @@ def array_of(x: Any, what: str) -> np.ndarray:
 def counted(what: str, given: Any) -> int:
     """Return a count as an int; NpuLayoutError if it is not a whole number from 1 to 2**31 - 1."""
     try:
-        number = operator.index(given)
+        number = 0 if isinstance(given, (bool, np.bool_)) else operator.index(given)
     except TypeError:
         number = 0
     if not 1 <= number < 2**31:

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..comparison import Figures
 from ..errors import NpuLayoutError
 from ..recordings import Recording
-from ..support import isolated
+from ..support import isolated, real_number
 
 Tolerance = Union[None, float, Mapping[str, float]]
 _DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
@@ -27,8 +27,12 @@ def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
             if name and name not in recording.outputs and len(recording.frames):
                 known = ", ".join(map(isolated, recording.outputs)) or "none"
                 raise NpuLayoutError(f"{what}: the recording has no output {name!r}; it has {known}")
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
+            try:
+                real_number(what, value)
+            except NpuLayoutError:
+                raise NpuLayoutError(
+                    f"{what}: expected a finite number or {{output: number}}, got {given!r}"
+                ) from None
             floats = [k for k in ([name] if name else recording.outputs) if not stepped(recording.specs.get(k))]
             if what == "max_steps" and floats and len(recording.frames):
                 raise NpuLayoutError(

@@ -18,6 +18,7 @@ class WrongType(TypeError, ValueError):
     """An argument of another type than the kernels read: a ValueError, as every refusal of theirs, and a TypeError."""
 
 
+_FURTHEST = 1 << 30  # radius that loops can add to an index
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
 
@@ -183,7 +184,8 @@ def checked_peaks(
         raise ValueError(f"radius: expected 1 or more, got {radius}")
     count = _count(x.shape[1:-2], channels, "x")
     if math.isnan(threshold):
-        return 0, name, None, threshold, radius
+        return 0, name, None, threshold, 1
+    radius = min(radius, _FURTHEST)
     if "float" in name:
         return count, name, None, _float32_below(threshold), radius
     info = np.iinfo(x.dtype)
