@@ -43,7 +43,11 @@ def assert_matches(
     __tracebackhide__ = True
     folder = Path(sys._getframe(1).f_code.co_filename).absolute().parent
     try:
-        loaded = recording if isinstance(recording, Recording) else Recording.load(_beside(folder, path_of("recording", recording)))
+        loaded = (
+            recording
+            if isinstance(recording, Recording)
+            else Recording.load(_beside(folder, path_of("recording", recording)))
+        )
         report = validate(
             loaded,
             model if isinstance(model, (bytes, OnnxRuntimeEngine)) else _beside(folder, path_of("model", model)),

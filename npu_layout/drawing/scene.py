@@ -84,7 +84,9 @@ class Scene:
 
         height, width = round(self.height * scale), round(self.width * scale)
         if max(height, width) > _LONGEST:
-            raise NpuLayoutError(f"scale: a picture of {width} x {height} pixels is too large, expected at most {_LONGEST}")
+            raise NpuLayoutError(
+                f"scale: a picture of {width} x {height} pixels is too large, expected at most {_LONGEST}"
+            )
         image = np.full((height, width, 3), 255, np.uint8)
         for item in self.items:
             for draw, arguments in _strokes(item, scale):

@@ -86,7 +86,9 @@ def _array(operator: str, name: str, x: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{operator}: {name}: expected real numbers, got dtype {array.dtype}")
     if _carries(x) and x.layout.axes not in _LETTERS:
-        raise LayoutError(f"{operator}: {name}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
+        raise LayoutError(
+            f"{operator}: {name}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})"
+        )
     return array
 
 

@@ -72,7 +72,9 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     """
     inputs = checked_inputs(NORMALIZE, x)
     channels = inputs.x.shape[1]
-    affine = _normalization(_numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels), channels)
+    affine = _normalization(
+        _numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels), channels
+    )
     return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike, path_of, isolated
+from ..support import PathLike, isolated, path_of
 from .folder import (
     count_runs,
     new_folder,

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
-from ..support import shown
-from ..support import isolated
+from ..support import isolated, shown
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 

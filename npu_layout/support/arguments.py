@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 
-
 _T = TypeVar("_T")
 
 

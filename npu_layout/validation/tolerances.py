@@ -30,9 +30,7 @@ def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
             try:
                 real_number(what, value)
             except NpuLayoutError:
-                raise NpuLayoutError(
-                    f"{what}: expected a finite number or {{output: number}}, got {given!r}"
-                ) from None
+                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}") from None
             floats = [k for k in ([name] if name else recording.outputs) if not stepped(recording.specs.get(k))]
             if what == "max_steps" and floats and len(recording.frames):
                 raise NpuLayoutError(

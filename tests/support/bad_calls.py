@@ -19,7 +19,6 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import exchange, kernels, ops, pytest_plugin, specs
-from npu_layout.layouts import Plan
 from tests.public_face import Item, items
 from tests.support.small_models import FLOAT, build, helper
 
@@ -500,7 +499,9 @@ def is_right(name: str, argument: str, value: Any, error: BaseException, documen
     if not ours and not any(re.search(rf"\b{kind}\b", documentation) for kind in kinds):
         return False
     paths = [value] if isinstance(value, str) else value.tolist() if isinstance(value, np.ndarray) else []
-    if isinstance(error, OSError) or any(str(Path(p)) in str(error) or repr(p) in str(error) for p in paths if isinstance(p, str)):
+    if isinstance(error, OSError) or any(
+        str(Path(p)) in str(error) or repr(p) in str(error) for p in paths if isinstance(p, str)
+    ):
         return True  # it names the path, or quotes the text
     words = [argument.lstrip("*"), ALSO.get(f"{name}.{argument}", ""), ALSO.get(argument, "")]
     return any(word and re.search(rf"(?<![a-z_]){word}(?![a-z_])", str(error), re.I) for word in words)

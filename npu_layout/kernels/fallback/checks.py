@@ -18,7 +18,6 @@ class WrongType(TypeError, ValueError):
     """An argument of another type than the kernels read: a ValueError, as every refusal of theirs, and a TypeError."""
 
 
-_FURTHEST = 1 << 30  # radius that loops can add to an index
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
 
@@ -185,7 +184,7 @@ def checked_peaks(
     count = _count(x.shape[1:-2], channels, "x")
     if math.isnan(threshold):
         return 0, name, None, threshold, 1
-    radius = min(radius, _FURTHEST)
+    radius = min(radius, max(1, *x.shape[-2:]))  # no window is larger than the plane
     if "float" in name:
         return count, name, None, _float32_below(threshold), radius
     info = np.iinfo(x.dtype)
