@@ -165,7 +165,9 @@ class Quantization:
 
         `axis` is the letter of self.axis. NpuLayoutError if `to_stored` is no bool.
         """
-        if flag("to_stored", to_stored):
+        if to_stored is not True and to_stored is not False:
+            to_stored = flag("to_stored", to_stored)
+        if to_stored:
             return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
         return Affine(axis, self._zero_points, self._scales, None, None)
 

@@ -285,14 +285,7 @@ def explain(
     others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
     with naming("compare"):
         specs = [spec, *(_beside(other, spec) for other in others)]
-    if at is not None and not isinstance(at, Sequence):
-        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
-    index = tuple(at) if at is not None else None
-    if index is not None:
-        try:
-            spec.offset(*index)
-        except IndexError as error:
-            raise IndexError(f"at: {error}") from None
+    index = None if at is None else _checked_index(spec, at)
     gray = flag("gray", gray)
     start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
     found = []
@@ -308,6 +301,16 @@ def explain(
     shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
+    if not isinstance(at, Sequence):
+        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
+    try:
+        spec.offset(*at)
+    except IndexError as error:
+        raise IndexError(f"at: {error}") from None
+    return tuple(at)
 
 
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:

@@ -9,7 +9,6 @@ Imports numpy, and nothing of this library: kernels know loops, not layouts.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -82,7 +81,6 @@ if _wanted() != "numpy":
 _BACKENDS: dict[str, str | None] = {f"native ({level})": level for level in (_core.LEVELS if _core else ())}
 _BACKENDS["numpy"] = None
 _ACTIVE = next(iter(_BACKENDS))
-_LEVELS: dict[str | None, str | None] = {**_BACKENDS, None: _BACKENDS[_ACTIVE]}
 
 # What numpy and the compiled core raise on arguments of another type; `check_types` then finds out which one it is.
 _TYPES = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -111,14 +109,14 @@ def program(
     It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
     is compiled if the core knows the dtypes, else the fallback. `backend`: another one than the active one.
     """
-    level = _LEVELS[backend]
+    level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
     """Write grayscale of three views of one shape and one set of strides to `out`; see `fallback.gray.gray`."""
-    level = _LEVELS[backend]
+    level = _BACKENDS[backend or _ACTIVE]
     if level is None:
         fallback.gray.gray(blue, green, red, out)
     else:
@@ -136,11 +134,11 @@ def argmax(
     uint16. ValueError on what does not fit.
     """
     try:
-        level = _LEVELS[backend]
+        level = _BACKENDS[backend or _ACTIVE]
         if level is None or not _core.argmax(x, out, channels, dtype, level):
             fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
     except _TYPES:
-        check_types(_LEVELS, backend, arrays={"x": x, "out": out}, counts={"channels": channels}, dtype=dtype)
+        check_types(_BACKENDS, backend, arrays={"x": x, "out": out}, counts={"channels": channels}, dtype=dtype)
         raise
 
 
@@ -160,12 +158,12 @@ def top_k(
     from 1 to the number of channels, any strides; the three must not overlap. ValueError on what does not fit.
     """
     try:
-        level = _LEVELS[backend]
+        level = _BACKENDS[backend or _ACTIVE]
         if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
             fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
     except _TYPES:
         arrays = {"x": x, "values": values, "numbers": numbers}
-        check_types(_LEVELS, backend, arrays, counts={"channels": channels}, dtype=dtype)
+        check_types(_BACKENDS, backend, arrays, counts={"channels": channels}, dtype=dtype)
         raise
 
 
@@ -187,13 +185,13 @@ def softmax(
     float32 accepts no scale. ValueError on what does not fit.
     """
     try:
-        level = _LEVELS[backend]
+        level = _BACKENDS[backend or _ACTIVE]
         if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
             known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
             fallback.reduce.softmax(x, out, *known, scale, zero_point)
     except _TYPES:
         counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
-        check_types(_LEVELS, backend, {"x": x, "out": out}, counts, real, dtype)
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, counts, real, dtype)
         raise
 
 
@@ -211,14 +209,14 @@ def sigmoid(
     does not overlap it. float32 accepts no scale. ValueError on what does not fit.
     """
     try:
-        level = _LEVELS[backend]
+        level = _BACKENDS[backend or _ACTIVE]
         if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
             name = checked_sigmoid(x, out, dtype, scale, zero_point)
             if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
                 fallback.reduce.sigmoid(x, out, name, scale, zero_point)
     except _TYPES:
         real = {"scale": scale, "zero_point": zero_point}
-        check_types(_LEVELS, backend, {"x": x, "out": out}, real=real, dtype=dtype)
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, real=real, dtype=dtype)
         raise
 
 
@@ -240,13 +238,13 @@ def peaks(
     """
     try:
         count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
-        level = _LEVELS[backend]
+        level = _BACKENDS[backend or _ACTIVE]
         if not count or not x.size:
             return np.empty((0, 4), np.int64)
         found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
         return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
     except _TYPES:
-        check_types(_LEVELS, backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
+        check_types(_BACKENDS, backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
         raise
 
 
@@ -259,11 +257,11 @@ def tops(
     None, see `fallback.reduce.tops`. ValueError on what does not fit.
     """
     try:
-        if _LEVELS[backend] is None or not _core.tops(x, rows, out, refine):
+        if _BACKENDS[backend or _ACTIVE] is None or not _core.tops(x, rows, out, refine):
             checked_tops(x, rows, out, refine)
             fallback.reduce.tops(x, rows, out, refine)
     except _TYPES:
-        check_types(_LEVELS, backend, {"x": x, "rows": rows, "out": out})
+        check_types(_BACKENDS, backend, {"x": x, "rows": rows, "out": out})
         checked_tops(x, rows, out, refine)
         raise
 
@@ -277,8 +275,8 @@ def set_num_threads(n: int) -> None:
     """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
 
     One call at a time uses them; a call that runs meanwhile keeps to its own thread, and so does one that moves less
-    than half a megabyte. They start when first needed and sleep in between. Raises ValueError below 1, and on what is no
-    whole number (then it is a TypeError too).
+    than half a megabyte. They start when first needed and sleep in between. Raises ValueError below 1, and on what is
+    no whole number (then it is a TypeError too).
     """
     count = whole("n", n)
     if count < 1:

@@ -171,9 +171,10 @@ class Layout:
         >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
         ('NCW', 'ABCDEF')
         """
-        if not 0 <= whole_number("rank", rank) <= 26:
-            raise LayoutError(f"rank: layout of {rank} axes: expected 0 to 26, one letter for each axis")
-        return _of_rank(operator.index(rank))
+        axes = rank if type(rank) is int else whole_number("rank", rank)
+        if not 0 <= axes <= 26:
+            raise LayoutError(f"rank: layout of {axes} axes: expected 0 to 26, one letter for each axis")
+        return _of_rank(axes)
 
     def __str__(self) -> str:
         return self.tag

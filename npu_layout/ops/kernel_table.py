@@ -42,7 +42,7 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
     >>> table(["NHWC", "NWHC"])["resize"]
     {'NHWC': 'cv2, image by image', 'NWHC': 'generic'}
     """
-    tags = items_of("table: formats", formats, object, "tags")
+    tags: list[Any] = [*items_of("table: formats", formats, object, "tags")]
     with naming("table: formats"):
         orders = {f: axis_order(f) for f in tags}
     try:

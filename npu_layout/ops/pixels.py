@@ -110,8 +110,8 @@ def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.n
     for a in inputs.arrays:
         if (a.shape[0], *a.shape[2:]) != (n, h, w) or a.dtype != inputs.x.dtype:
             raise NpuLayoutError(
-                f"concat_channels: xs: expected {inputs.x.dtype} and shape ({n}, any, {h}, {w}) as the first array has, "
-                f"got {a.dtype} and {a.shape}"
+                f"concat_channels: xs: expected {inputs.x.dtype} and shape ({n}, any, {h}, {w}) as the first array "
+                f"has, got {a.dtype} and {a.shape}"
             )
     return apply(inputs, (n, sum(a.shape[1] for a in inputs.arrays), h, w), inputs.x.dtype, out)
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
-from ..support import PathLike, instance, isolated, write_text
+from ..errors import NpuLayoutError
+from ..support import PathLike, isolated, shown, write_text
 from .report import Report
 
 
@@ -24,7 +25,9 @@ class Reports(Mapping[str, Union[Report, str]]):
     """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
-        self._results = dict(instance("results", results, Mapping, "{path: Report or text}"))  # type: ignore[type-abstract]
+        if not isinstance(results, Mapping):
+            raise NpuLayoutError(f"results: expected {{path: Report or text}}, got {shown(results)}")
+        self._results = dict(results)
 
     def __getitem__(self, path: str) -> Report | str:
         return self._results[path]

@@ -18,6 +18,7 @@ class WrongType(TypeError, ValueError):
     """An argument of another type than the kernels read: a ValueError, as every refusal of theirs, and a TypeError."""
 
 
+_FAR = 64  # radius from which on it is compared with the plane
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
 
@@ -41,8 +42,8 @@ def check_types(
 
     For calls that failed: no time is lost in those that succeed.
     """
-    if not isinstance(backend, (str, type(None))) or backend not in backends:
-        raise WrongType(f"backend: expected one of {', '.join(filter(None, backends))}, got {backend!r}")
+    if backend is not None and not (isinstance(backend, str) and backend in backends):
+        raise WrongType(f"backend: expected one of {', '.join(backends)}, got {backend!r}")
     for name, given in arrays.items():
         if not isinstance(given, np.ndarray):
             raise WrongType(f"{name}: expected a numpy array, got {type(given).__name__}")
@@ -184,7 +185,8 @@ def checked_peaks(
     count = _count(x.shape[1:-2], channels, "x")
     if math.isnan(threshold):
         return 0, name, None, threshold, 1
-    radius = min(radius, max(1, *x.shape[-2:]))  # no window is larger than the plane
+    if radius > _FAR:
+        radius = min(radius, max(1, *x.shape[-2:]))  # no window is larger than the plane
     if "float" in name:
         return count, name, None, _float32_below(threshold), radius
     info = np.iinfo(x.dtype)
