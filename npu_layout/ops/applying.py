@@ -44,10 +44,8 @@ class Inputs(NamedTuple):
         return array if self.kind is None else self.kind.of(array, self.order.layout)
 
 
-def checked_inputs(
-    operator: OperatorKernels, *inputs: Any, values: bool = True, windows: bool = False, name: str = "x"
-) -> Inputs:
-    """Check the inputs of an operator, which its callers know as the argument `name`.
+def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True, windows: bool = False) -> Inputs:
+    """Check the inputs of an operator.
 
     `values`: it computes, so that it gets numbers in native byte order, bool as uint8; else it moves elements as they
     are. `windows`: see result_layout.
@@ -59,7 +57,7 @@ def checked_inputs(
         if order is not None:  # the usual case of a hot loop; else the checks below find the reason
             return Inputs(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
-    sources = tuple([_array(operator.name, name, x) for x in inputs])
+    sources = tuple([_array(operator, x) for x in inputs])
     layout = _common(carrying, sources, windows)
     kind = type(carrying[0]) if carrying else None
     arrays = tuple([_native(a) for a in sources]) if values else sources
@@ -79,16 +77,14 @@ def _order(layout: Layout | None, shape: Shape, strides: Shape, dtype: np.dtype[
     return axis_order(layout) if layout.axes in _LETTERS else None
 
 
-def _array(operator: str, name: str, x: Any) -> np.ndarray:
-    array = plain_array(name, x)
+def _array(operator: OperatorKernels, x: Any) -> np.ndarray:
+    array = plain_array(operator.argument, x)
     if array.ndim != len(AXES):
-        raise LayoutError(f"{operator}: {name}: expected an array with the axes N, C, H and W, got shape {array.shape}")
+        raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
     if array.dtype.kind not in "biuf":
-        raise NpuLayoutError(f"{operator}: {name}: expected real numbers, got dtype {array.dtype}")
+        raise NpuLayoutError(f"{operator}: expected real numbers, got dtype {array.dtype}")
     if _carries(x) and x.layout.axes not in _LETTERS:
-        raise LayoutError(
-            f"{operator}: {name}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})"
-        )
+        raise LayoutError(f"{operator}: expected a Tensor with the axes {AXES}, got {x.layout.axes} ({x.layout!r})")
     return array
 
 

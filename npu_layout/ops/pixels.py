@@ -105,7 +105,7 @@ def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.n
     """
     if not isinstance(xs, (tuple, list)) or not xs:
         raise NpuLayoutError(f"concat_channels: xs: expected a sequence of one or more arrays, got {type(xs).__name__}")
-    inputs = checked_inputs(CONCAT, *xs, values=False, name="xs")
+    inputs = checked_inputs(CONCAT, *xs, values=False)
     n, _, h, w = inputs.x.shape
     for a in inputs.arrays:
         if (a.shape[0], *a.shape[2:]) != (n, h, w) or a.dtype != inputs.x.dtype:
@@ -123,7 +123,7 @@ def _concatenate(x: Any, out: np.ndarray, order: AxisOrder) -> None:
         at += part.shape[1]
 
 
-CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"))
+CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"), argument="xs")
 
 
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
