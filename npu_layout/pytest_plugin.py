@@ -18,7 +18,7 @@ from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
-from .support import PathLike, path_of, shown, whole_folder
+from .support import PathLike, instance, path_of, shown, text_of, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -94,6 +94,8 @@ class Recordings:
         if not hasattr(config, "getini") or not hasattr(config, "getoption"):
             raise NpuLayoutError(f"config: expected pytest's configuration, got {shown(config)}")
         self._config, self._recorded, self._engines = config, recorded, engines
+        for what, given in (("recorded", recorded), ("engines", engines)):
+            instance(what, given, dict)
         test = Path(path_of("test", test))
         self._root = Path(config.inipath.parent if config.inipath else config.rootpath)
         named = config.getini("npu_recordings")
@@ -119,6 +121,7 @@ class Recordings:
 
         try:
             folder = self._place(name)
+            engine = None if engine is None else text_of("engine", engine)
             if self._is_to_be_recorded(folder):
                 self._record(folder, inputs, engine, about)
             return Recording.load(folder)

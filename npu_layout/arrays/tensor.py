@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import array_of, plain_array
+from ..support import array_of, plain_array, shown
 from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
@@ -67,14 +67,16 @@ class Tensor(np.ndarray):
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
         """Return a view of a plain `array` of any dtype as a Tensor of this layout.
 
-        Checks nothing: the caller knows that the array has the axes of the layout, in its order. NpuLayoutError if it
-        is no array.
+        The caller knows that the array has the axes of the layout, in its order. NpuLayoutError only if they are no
+        array and no Layout.
         """
         try:
             result = np.ndarray.view(array, cls)
         except TypeError:
             array_of(array, "array")
             raise
+        if not isinstance(layout, Layout):
+            raise NpuLayoutError(f"layout: expected a Layout, got {shown(layout)}")
         result._layout = layout
         return result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, affine_copy
-from ..support import flag, plain_array
+from ..support import flag, plain_array, shown
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
@@ -163,8 +163,10 @@ class Quantization:
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
 
-        `axis` is the letter of self.axis. NpuLayoutError if `to_stored` is no bool.
+        `axis` is the letter of self.axis. NpuLayoutError if it is no text, or `to_stored` no bool.
         """
+        if not isinstance(axis, str):
+            raise NpuLayoutError(f"axis: expected a letter, got {shown(axis)}")
         if to_stored is not True and to_stored is not False:
             to_stored = flag("to_stored", to_stored)
         if to_stored:

@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording, normalisation
-from ..support import isolated
+from ..support import check_fields, isolated
 from .input_variants import FLIPPED, PADS, How, image_channels
 from .usual_mistakes import mistakes
 from .verdict import Judgement
@@ -49,6 +49,9 @@ class InputReport:
     why: str
     spec: TensorSpec
     frames: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, verdict=str, fix=(Mapping, type(None)), why=str, spec=TensorSpec, frames=tuple)
 
     def __bool__(self) -> bool:
         return self.verdict == "match"

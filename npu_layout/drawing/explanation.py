@@ -15,7 +15,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import counted, flag, items_of, naming, path_of, whole, whole_number
+from ..support import check_fields, counted, flag, items_of, naming, path_of, whole, whole_number
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
@@ -52,6 +52,9 @@ class Explanation:
     reads: tuple[Reads, ...]
     part: Part
     compared: tuple[Explanation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, spec=TensorSpec, at=(tuple, type(None)), reads=tuple, part=dict, compared=tuple)
 
     @property
     def formula(self) -> str:

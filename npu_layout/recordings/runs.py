@@ -64,7 +64,7 @@ def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
     if isinstance(specs, Mapping):
         return checked_specs(specs, what)
     named: dict[str, TensorSpec] = {}
-    for i, spec in enumerate(specs if isinstance(specs, Iterable) else [specs]):
+    for i, spec in enumerate(specs if isinstance(specs, Iterable) and not isinstance(specs, (str, bytes)) else [specs]):
         if not isinstance(spec, TensorSpec):
             raise RecordingError(f"{what}: expected TensorSpecs, got {spec!r}")
         if not spec.name or spec.name in named:

@@ -25,7 +25,8 @@ class Reports(Mapping[str, Union[Report, str]]):
     """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
-        if not isinstance(results, Mapping):
+        pairs = results.items() if isinstance(results, Mapping) else [(None, None)]
+        if not all(isinstance(path, str) and isinstance(result, (Report, str)) for path, result in pairs):
             raise NpuLayoutError(f"results: expected {{path: Report or text}}, got {shown(results)}")
         self._results = dict(results)
 

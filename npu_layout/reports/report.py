@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__, isolated, write_text
+from ..support import __version__, check_fields, isolated, write_text
 from . import fixes, page
 from .tables import exact, tolerance
 
@@ -30,6 +30,11 @@ VERDICTS = (
     "ambiguous",
     "mismatch",
 )
+
+
+_NONE = type(None)
+_SEVERAL = (tuple, list)
+_WHOLE = (int, np.integer, _NONE)
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,12 @@ class OutputReport:
     passing: Mapping[str, float] = field(default_factory=dict)
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
+        check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
+        check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
+        check_fields(self, exhibit=(Exhibit, _NONE))
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -209,6 +220,9 @@ class Report:
     note: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_fields(self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping)
 
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))

@@ -6,6 +6,7 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
 from .arguments import (
     array_of,
+    check_fields,
     counted,
     finite,
     flag,
@@ -35,6 +36,7 @@ __all__ = [
     "PathLike",
     "__version__",
     "array_of",
+    "check_fields",
     "counted",
     "errors_named",
     "finite",

@@ -78,6 +78,16 @@ def instance(what: str, given: Any, kind: type[_T], expected: str = "") -> _T:
     return given
 
 
+def check_fields(record: Any, **kinds: Any) -> None:
+    """Raise NpuLayoutError that names the first field of a record that is not of its kind, a class or some of them."""
+    for name, kind in kinds.items():
+        given = getattr(record, name)
+        if not isinstance(given, kind):
+            known = kind if isinstance(kind, tuple) else (kind,)
+            words = " or ".join("None" if k is type(None) else str(k.__name__) for k in known)
+            raise NpuLayoutError(f"{name}: expected {words}, got {shown(given)}")
+
+
 def items_of(what: str, given: Any, kind: type[_T], plural: str = "") -> list[_T]:
     """Return a list of what an iterable contains; NpuLayoutError if it is none, or if an item is no `kind`."""
     expected = f"a sequence of {plural or f'{kind.__name__}s'}"

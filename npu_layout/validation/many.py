@@ -19,7 +19,7 @@ from ..reports import Report, Reports
 from ..support import PathLike, counted, flag, items_of, path_of, shown, track
 from .conductor import validate
 from .processes import ProcessDied, Processes
-from .tolerances import Tolerance
+from .tolerances import Tolerance, check_numbers
 
 Model = Union[str, bytes]
 
@@ -116,10 +116,11 @@ def validate_many(
         raise NpuLayoutError(
             f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"
         )
+    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
+    check_numbers(asked)
     found = find_recordings(paths)
     source: Model = model if isinstance(model, bytes) else os.fspath(model)
     _engine(source, _stamp(source), None)
-    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     call, threads = uuid.uuid4().hex, None if workers is None else max(1, (os.cpu_count() or 1) // workers)
     jobs = (Job(path, source, threads, asked, pictures, call) for path in found)
     judged: Judged
