@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, checked_specs, new_folder
-from ..support import PathLike, errors_named, path_of
+from ..support import PathLike, errors_named, items_of, path_of, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -127,6 +127,10 @@ def load(
             path_of(what, given)
     if description is not None and not isinstance(description, Mapping):
         path_of("description", description)
+    for what, word in (("runner", runner), ("side", side)):
+        if word is not None:
+            text_of(what, word)
+    outputs = None if outputs is None else items_of("outputs", outputs, str, "names")
     specs = None if specs is None else checked_specs(specs)
     chosen = _form(form) if form is not None else _recognised(existing(path))
     options = dict(

@@ -23,7 +23,7 @@ from tests.support.bad_calls import (
 
 
 def test_everything_public_has_a_good_call() -> None:
-    assert set(CALLS) == set(public_functions())
+    assert {name.partition("@")[0] for name in CALLS} == set(public_functions())
     assert len(CALLS) > 120
 
 

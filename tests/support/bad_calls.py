@@ -20,12 +20,14 @@ import pytest
 import npu_layout as nl
 from npu_layout import exchange, kernels, ops, pytest_plugin, specs
 from tests.public_face import Item, items
+from tests.support.exchanged import SNAPSHOT
 from tests.support.small_models import FLOAT, build, helper
 
 SPEC = nl.TensorSpec((1, 4, 2, 3), "NCHW4c", "int8", quantization=nl.Quantization(0.5, 1), name="y")
 TARGET = nl.TensorSpec((1, 4, 2, 3), "NHWC")
 GEOMETRY = nl.Geometry.letterbox((8, 6), (4, 4))
 SHAPE = (1, 4, 2, 3)
+NIBBLES = nl.TensorSpec(SHAPE, "NCHW", "int4")
 _numbers = itertools.count()
 
 
@@ -145,9 +147,9 @@ def model_file() -> str:
     return "model.onnx"
 
 
-def dumps() -> str:
+def dumps(form: str = "raw") -> str:
     name = new("dumps")
-    exchange.save(recording(), name, form="raw")
+    exchange.save(recording(), name, form=form)
     return name
 
 
@@ -179,6 +181,7 @@ def fixture() -> pytest_plugin.Recordings:
     return pytest_plugin.Recordings(config, Path("test_it.py"), {}, {})
 
 
+# By the name below npu_layout, with @ and a word where one function has several ways that read other arguments.
 CALLS: dict[str, Callable[[], Call]] = {
     "Conversion": lambda: Call(nl.Conversion, dict(source=SPEC, target=TARGET, move=nl.plan(SPEC, TARGET).move)),
     "Conversion.__call__": lambda: Call(
@@ -307,6 +310,10 @@ CALLS: dict[str, Callable[[], Call]] = {
         dict(flat=stored(), to="NHWC", dtype="float32", out=np.empty((1, 2, 3, 4), np.float32), copy=True),
     ),
     "TensorSpec.view": lambda: Call(nl.TensorSpec((1, 2, 3, 4), "NHWC", "int8").view, dict(flat=bytes(24))),
+    "TensorSpec.pack@int4": lambda: Call(
+        NIBBLES.pack, dict(tensor=np.ones(SHAPE, np.int8), out=np.zeros(12, np.uint8))
+    ),
+    "TensorSpec.unpack@int4": lambda: Call(NIBBLES.unpack, dict(flat=bytes(12), out=np.empty(SHAPE, np.int8))),
     "asformat": lambda: Call(nl.asformat, dict(x=tensor(), layout="NHWC", copy=True)),
     "clone": lambda: Call(nl.clone, dict(x=tensor(), layout="NHWC")),
     "empty": lambda: Call(nl.empty, dict(shape=SHAPE, dtype="int8", layout="NHWC")),
@@ -318,6 +325,7 @@ CALLS: dict[str, Callable[[], Call]] = {
             compare=["NCHW"], part=(1, 3, 2, 2), cache_line=64,
         ),
     ),
+    "explain@spec": lambda: Call(nl.explain, dict(layout=SPEC, at=(0, 1, 0, 0), compare="NHWC")),
     "find_recordings": lambda: Call(nl.find_recordings, dict(paths=[on_disk()])),
     "fitting_formats": lambda: Call(nl.fitting_formats, dict(x=tensor(), axes="NCHW")),
     "identify": lambda: Call(nl.identify, dict(flat=SPEC.pack(tensor()), reference=tensor(), axes="NCHW")),
@@ -351,7 +359,16 @@ CALLS: dict[str, Callable[[], Call]] = {
     "why_copy": lambda: Call(nl.why_copy, dict(x=tensor(), shape=(4, 6))),
     "exchange.Form": lambda: Call(exchange.Form, exchange.FORMS["raw"]._asdict()),
     "exchange.load": lambda: Call(exchange.load, dict(path=dumps(), form="raw")),
+    "exchange.load@onnx": lambda: Call(exchange.load, dict(path=dumps("onnx"), form="onnx", model=model_file())),
+    "exchange.load@polygraphy": lambda: Call(exchange.load, dict(path=dumps("polygraphy"))),
+    "exchange.load@rknn": lambda: Call(exchange.load, dict(path=str(SNAPSHOT), outputs=["heat/out"])),
     "exchange.save": lambda: Call(exchange.save, dict(recording=recording(), path=new("dumps"), form="raw")),
+    "exchange.save@onnx": lambda: Call(
+        exchange.save, dict(recording=recording(), path=new("dumps"), form="onnx", model=engine())
+    ),
+    "exchange.save@polygraphy": lambda: Call(
+        exchange.save, dict(recording=recording(), path=new("dumps"), form="polygraphy", model=engine())
+    ),
     "kernels.active": lambda: Call(kernels.active, {}),
     "kernels.argmax": lambda: Call(
         kernels.argmax, dict(x=image(), out=np.empty((1, 3, 4), np.int64), channels=5, dtype="uint8")
@@ -530,21 +547,22 @@ def fresh_folder(parent: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def outcomes(name: str, descriptor: int, parent: Path) -> Iterator[Outcome]:
+def outcomes(called: str, descriptor: int, parent: Path) -> Iterator[Outcome]:
     """Call it with every bad value in the place of every argument, each time in a new folder below `parent`."""
+    name = called.partition("@")[0]
     item = public_functions()[name]
     documentation = " ".join(filter(None, (item.owner and item.owner.__doc__, inspect.getdoc(item.held))))
     with fresh_folder(parent):
-        arguments = CALLS[name]().parameters()
+        arguments = CALLS[called]().parameters()
     for argument, value in itertools.product(arguments, bad_values(descriptor)):
         if (name, argument, value) in LEFT_OUT:
             continue
         given = bad_values(descriptor)[value]
         try:
             with fresh_folder(parent):
-                CALLS[name]()(**{argument: given})
+                CALLS[called]()(**{argument: given})
         except (Exception, SystemExit, pytest.fail.Exception) as error:
             right = is_right(name, argument, given, error, documentation)
-            yield Outcome(name, argument, value, error, right)
+            yield Outcome(called, argument, value, error, right)
         else:
-            yield Outcome(name, argument, value, None)
+            yield Outcome(called, argument, value, None)
