@@ -91,8 +91,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Counts of outputs, and the figures that are asked for; `failed` names those that are missed."""
-    clean = [o for o in outcomes if o.case.startswith("faultless/")]
-    faulty = [o for o in outcomes if not o.case.startswith("faultless/")]
+    clean = [o for o in outcomes if o.case.startswith("faultless")]
+    faulty = [o for o in outcomes if not o.case.startswith("faultless")]
     kinds = collections.Counter(o.outcome for o in faulty)
     told = sum(kinds[k] for k in ("right", *FAILURES))
     right, refused = (100 * kinds[k] / max(told, 1) for k in ("right", "refused"))

@@ -3,9 +3,21 @@
 Imports layouts and support.
 """
 
+from .colors import in_model_order, spec_in_model_order, with_exchanged_colors
 from .conversion import Conversion, plan
 from .elements import element, kernel_name, unpack_nibbles
 from .quantization import Quantization
 from .spec import TensorSpec
 
-__all__ = ["Conversion", "Quantization", "TensorSpec", "element", "kernel_name", "plan", "unpack_nibbles"]
+__all__ = [
+    "Conversion",
+    "Quantization",
+    "TensorSpec",
+    "element",
+    "in_model_order",
+    "kernel_name",
+    "plan",
+    "spec_in_model_order",
+    "unpack_nibbles",
+    "with_exchanged_colors",
+]

@@ -90,7 +90,7 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     Raises
     ------
     LayoutError, NpuLayoutError
-        If shapes or axes differ, if values could be lost (floats to integers without a quantization, integers
+        If shapes, axes or channels differ, if values could be lost (floats to integers without a quantization, integers
         to a narrower dtype), on elements of half a byte, and on quantizations along two different axes.
 
     Examples
@@ -115,6 +115,11 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
     shapes = [dict(zip(spec.axes, spec.shape)) for spec in (source, target)]
     if shapes[0] != shapes[1]:
         raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
+    if None not in (source.channels, target.channels) and source.channels != target.channels:
+        raise LayoutError(
+            f"plan: {source.describe()} and {target.describe()} differ in their colours, which a plan does not "
+            f"reorder; expected equal channels=, or none"
+        )
     affine = _arithmetic(source._tensor, target._tensor)
     names = source.element.kernel, target.element.kernel
     return Conversion(source, target, plan_move(source.storage, target.storage, *names, affine))

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import (
+    COLOR_ORDERS,
     Layout,
     LayoutLike,
+    Plan,
     Shape,
     Storage,
     as_layout,
@@ -56,6 +58,10 @@ class TensorSpec:
         if a gap follows.
     name
         The tensor's name in the model.
+    channels
+        "RGB" or "BGR": the colours in the three channels of an input's buffer, if the runtime puts them into the
+        model's order by itself; None: the buffer has the model's order. Nothing here reorders by it, and an axis of a
+        quantization is the buffer's. Preprocessor and `validate` read it; the model's order is Preprocessor's `color`.
 
     Raises
     ------
@@ -86,6 +92,7 @@ class TensorSpec:
     storage_offset: int
     size: int
     name: str
+    channels: str | None
     storage: Storage
     element: Element
     _tensor: StoredTensor  # the same as a record
@@ -105,6 +112,7 @@ class TensorSpec:
         storage_offset: int = 0,
         size: int | None = None,
         name: str = "",
+        channels: str | None = None,
     ) -> None:
         kind = element(dtype)
         order = as_layout(layout, axes)
@@ -113,6 +121,7 @@ class TensorSpec:
             _check_quantization(quantization, kind, storage)
         if not isinstance(name, str):
             raise LayoutError(f"{storage.describe()}: name: expected a string, got {name!r}")
+        colors = None if channels is None else _checked_channels(channels, storage)
         self.__dict__.update(
             shape=storage.shape,
             layout=order,
@@ -124,9 +133,10 @@ class TensorSpec:
             storage_offset=storage.start,
             size=storage.size,
             name=name,
+            channels=colors,
             storage=storage,
             element=kind,
-            _tensor=StoredTensor(storage, kind, quantization, name),
+            _tensor=StoredTensor(storage, kind, quantization, name, colors),
             _plans={},
             _shapes={(kind.buffer_size(storage.size),)},
         )
@@ -135,7 +145,7 @@ class TensorSpec:
         raise AttributeError(f"TensorSpec is frozen; make another one instead of setting {name}")
 
     def _key(self) -> tuple[Any, ...]:
-        return self.storage, self.dtype, self.quantization, self.name
+        return self.storage, self.dtype, self.quantization, self.name, self.channels
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorSpec) and self._key() == other._key()
@@ -295,17 +305,22 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
-        array = without_overlap(array, out)
+        self._run_into(out, move, without_overlap(array, out), wanted)
+        return out
+
+    def _run_into(self, out: np.ndarray, move: Plan, array: np.ndarray, wanted: np.dtype[Any]) -> None:
+        """Unpack `array`, the buffer's elements, into an `out` of any strides."""
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
         elif span_of(out).copied:
             check_distinct(out, lambda: f"unpack of {self.describe()}")
-            np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
+            result = np.empty(out.shape, wanted)
+            move.run(array, result.reshape(-1))
+            np.copyto(out, result)
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
             affine = real_values(self._tensor, wanted)
             plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
-        return out
 
     def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
         key = (to, dtype)
@@ -367,6 +382,19 @@ class TensorSpec:
         Raises NpuLayoutError on an unknown or missing key.
         """
         return cls(**spec_arguments(d))
+
+
+def _checked_channels(channels: Any, storage: Storage) -> str:
+    extents = dict(zip(storage.layout.axes, storage.shape))
+    if not isinstance(channels, str) or channels not in COLOR_ORDERS:
+        raise LayoutError(
+            f"{storage.describe()}: channels: expected {' or '.join(map(repr, COLOR_ORDERS))}, or None if the buffer "
+            f"has the model's order, got {channels!r}"
+        )
+    if extents.get("C") != 3:
+        got = f"C of {extents['C']}" if "C" in extents else f"the axes {storage.layout.axes}"
+        raise LayoutError(f"{storage.describe()}: channels={channels!r}: expected an axis C of 3 elements, got {got}")
+    return str(channels)
 
 
 def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:

@@ -10,12 +10,16 @@ from .quantization import Quantization
 
 
 class StoredTensor(NamedTuple):
-    """A layout bound to memory, an element type, a quantization and a name: the other fields of a TensorSpec follow."""
+    """A layout bound to memory, an element type, a quantization, a name, and the order of colours.
+
+    The other fields of a TensorSpec follow.
+    """
 
     storage: Storage
     element: Element
     quantization: Quantization | None
     name: str
+    channels: str | None = None
 
     @property
     def axes(self) -> str:
@@ -31,4 +35,5 @@ class StoredTensor(NamedTuple):
     def describe(self) -> str:
         """Return the tensor as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""
         name = f"{self.name!r}: " if self.name else ""
-        return f"{name}{self.storage.describe()} {self.element.name}"
+        colours = f" {self.channels}" if self.channels else ""
+        return f"{name}{self.storage.describe()} {self.element.name}{colours}"

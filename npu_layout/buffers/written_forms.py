@@ -20,12 +20,14 @@ _FIELDS = (
     "storage_offset",
     "size",
     "name",
+    "channels",
 )
 
 
 def spec_dict(spec: StoredTensor) -> dict[str, Any]:
     """Return the fields of `spec` as lists, numbers and strings; TensorSpec.to_dict."""
     storage = spec.storage
+    colours = {} if spec.channels is None else {"channels": spec.channels}
     return {
         "shape": list(storage.shape),
         "layout": str(storage.layout),
@@ -37,6 +39,7 @@ def spec_dict(spec: StoredTensor) -> dict[str, Any]:
         "storage_offset": storage.start,
         "size": storage.size,
         "name": spec.name,
+        **colours,
     }
 
 
@@ -75,6 +78,8 @@ def spec_text(spec: StoredTensor) -> str:
             parts.append(f"{field}={mine!r}")
     if spec.name:
         parts.append(f"name={spec.name!r}")
+    if spec.channels is not None:
+        parts.append(f"channels={spec.channels!r}")
     return f"TensorSpec({', '.join(parts)})"
 
 

@@ -46,7 +46,7 @@ def _inspect_specs(specs: dict[str, TensorSpec], as_json: bool) -> int:
     if as_json:
         console.show_json({"specs": _described(specs)})
     else:
-        console.table(_SPEC, _spec_rows(specs))
+        _show_specs(specs)
     return 0
 
 
@@ -70,7 +70,7 @@ def _inspect_recording(recording: Recording, as_json: bool) -> int:
         return 0
     console.show(f"{len(recording)} frames of {sum(nbytes for *_, nbytes in arrays)} bytes")
     console.table(("in each", "name", "array", "dtype", "bytes"), ((k, n, _x(s), d, b) for k, n, s, d, b in arrays))
-    console.table(_SPEC, _spec_rows(recording.specs))
+    _show_specs(recording.specs)
     if recording.meta:
         console.table(("meta", "value"), recording.meta.items())
     return 0
@@ -95,6 +95,15 @@ def _described(specs: dict[str, TensorSpec]) -> dict[str, Any]:
 
 def _padding(spec: TensorSpec) -> int:
     return spec.size - math.prod(spec.shape)
+
+
+def _show_specs(specs: dict[str, TensorSpec]) -> None:
+    """Print a table of the specs; of their channels too, if one of them states any."""
+    if any(spec.channels for spec in specs.values()):
+        stated = ((spec.channels or "",) for spec in specs.values())
+        console.table((*_SPEC, "channels"), (row + more for row, more in zip(_spec_rows(specs), stated)))
+    else:
+        console.table(_SPEC, _spec_rows(specs))
 
 
 def _spec_rows(specs: dict[str, TensorSpec]) -> Iterable[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_variants import image_channels, variants
+    from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
     from .verdict import Judgement, diagnose
@@ -40,6 +41,7 @@ __all__ = [
     "identify",
     "image_channels",
     "recorded_inputs",
+    "runtime_exchanges",
     "variants",
 ]
 
@@ -59,6 +61,7 @@ __getattr__, __dir__ = late(
         "ends": "samples",
         "image_channels": "input_variants",
         "recorded_inputs": "input_check",
+        "runtime_exchanges": "runtime_colors",
         "variants": "input_variants",
     },
 )

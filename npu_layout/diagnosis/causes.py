@@ -11,11 +11,15 @@ from ..buffers import TensorSpec
 from .activations import activations
 from .answers import Remade, other_inputs, other_outputs, shifted_frames, shuffled_frames
 from .channel_orders import channel_orders
+from .endings import endings
 from .evidence import Evidence, Trial
+from .factors import factors
+from .geometries import geometries
 from .readings import declared, readings
-from .scales import quantizations
+from .resizes import resizes
+from .row_orders import row_orders
 
-__all__ = ["Situation", "declared", "every", "other_inputs", "quantizations"]
+__all__ = ["Situation", "declared", "every", "other_inputs"]
 
 
 class Situation(NamedTuple):
@@ -33,6 +37,8 @@ class Situation(NamedTuple):
         {model's output: declared spec}, of the outputs that were recorded.
     remade
         The model's answers to inputs made in other ways.
+    sides
+        Heights and widths of the images that are the model's inputs.
     """
 
     output: str
@@ -40,15 +46,20 @@ class Situation(NamedTuple):
     references: Mapping[str, Sequence[np.ndarray]]
     specs: Mapping[str, TensorSpec]
     remade: Sequence[Remade]
+    sides: Sequence[int] = ()
 
 
 def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     """Yield a trial of each cause."""
     yield from declared(evidence)
-    yield from quantizations(evidence)
+    yield from factors(evidence, situation.sides)
     yield from readings(evidence)
     yield from activations(evidence)
+    yield from endings(evidence)
     yield from channel_orders(evidence)
+    yield from row_orders(evidence)
+    yield from geometries(evidence)
+    yield from resizes(evidence)
     yield from other_outputs(evidence, situation.output, situation.references, situation.specs)
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)

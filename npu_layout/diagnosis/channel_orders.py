@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,7 +30,8 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     order = np.argsort(stands_for)
     fix = tuple(int(c) for c in order)
     text = f"{moved} of {len(order)} are in other places (the model's are stored at {listed(order, 12)})"
-    yield Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix)
+    choices = math.lgamma(len(order) + 1) - math.lgamma(len(order) - moved + 1)
+    yield Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix, choices=choices)
 
 
 def _assigned(evidence: Evidence, axis: int) -> np.ndarray:

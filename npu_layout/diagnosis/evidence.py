@@ -44,6 +44,8 @@ class Trial(NamedTuple):
         Whether its stored values can be compared with the declared ones.
     places
         Samples of one channel, if its tensor has another shape than the model's output.
+    parameters, choices
+        How many numbers were fitted, and the logarithm of the number of arrangements that it was picked from.
     answers
         {row of the kept frames: what the model would have returned}, if the trial is about the model's inputs.
     """
@@ -60,6 +62,8 @@ class Trial(NamedTuple):
     comparable: bool = True
     places: int = 0
     answers: Mapping[int, np.ndarray] = {}
+    parameters: int = 0
+    choices: float = 0.0
 
 
 class Candidate(NamedTuple):
@@ -103,7 +107,8 @@ class Evidence:
     also
         Further tensors whose extreme values are sampled: what the buffer might contain instead.
     channel_axis
-        The channels' axis in the model's order, or None: all is one channel.
+        The channels' axis in the model's order, or None: all is one channel. So is a vector of few frames, whose
+        channels have too few values to vary; `named_axis` is what messages call its channels.
     """
 
     def __init__(
@@ -117,7 +122,8 @@ class Evidence:
         self.spec, self.buffers, self.references = spec, list(buffers), list(references)
         shape = references[0].shape
         self.letters = Layout.of_rank(len(shape)).axes
-        self.channel_axis = channel_axis
+        self.named_axis = channel_axis
+        self.channel_axis = None if _is_short_vector(references, channel_axis) else channel_axis
         self.samples = Samples([*references, *also], self.channel_axis)
         self.wanted = np.stack([self.samples.of(r) for r in references])
         self.elements = [stored(spec, b) for b in buffers]
@@ -133,6 +139,11 @@ class Evidence:
     def enough(self) -> bool:
         """Whether every channel has enough samples to name a cause."""
         return self.values >= ENOUGH and len(self.buffers) > 1
+
+    @property
+    def channels(self) -> int:
+        """Channels, or 1: all is one channel."""
+        return 1 if self.channel_axis is None else int(self.references[0].shape[self.channel_axis])
 
     @property
     def values(self) -> int:
@@ -251,6 +262,15 @@ class Evidence:
         leans, decided = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
         return leans if decided else None
 
+    def differs(self, candidate: Candidate) -> bool:
+        """Whether what a candidate predicts differs from what is declared by more than the noise."""
+        trial = self.trial(candidate)
+        declared = self.as_declared(trial.rows).left
+        if not self.fits or trial.left.shape != declared.shape:
+            return True
+        difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
+        return difference > max(noise, ROUNDING if self.steps else 0.0)
+
     def _candidate(self, t: Trial) -> Candidate:
         score = self.score(t)
         if t.cause == "match":
@@ -271,6 +291,13 @@ class Evidence:
         if t.steps == self.steps and t.comparable:
             leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
         return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order)
+
+
+def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None) -> bool:
+    """Whether every channel is one value, of fewer frames than a channel has to have values."""
+    if channel_axis is None or len(references) >= ENOUGH:
+        return False
+    return bool(references[0].size == references[0].shape[channel_axis])
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, in_model_order, spec_in_model_order
 from ..errors import NpuLayoutError
-from ..frames import ARGUMENTS, INTERPOLATIONS, MODES, Preprocessor, said, usual
+from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
-from ..recordings import FRAME, Recording, normalisation
+from ..recordings import FRAME, Recording
 from ..support import check_fields, isolated
-from .input_variants import FLIPPED, PADS, How, image_channels
-from .usual_mistakes import mistakes
+from .input_bytes import stored
+from .input_changes import (
+    Change,
+    arguments,
+    border,
+    colours,
+    compressed,
+    geometry,
+    lighting,
+    other_frames,
+)
+from .input_pairs import Pair
+from .input_variants import FLIPPED, How, image_channels
 from .verdict import Judgement
 
 _SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
 _EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
+_NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
+_BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
+_AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
+_EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
+_SATURATED = 0.5  # of the values: what saturates more is no way to make an input
+_REACH = 2  # frames before and after
+_FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
+_COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
@@ -32,9 +52,11 @@ class InputReport:
     name
         The recording's name of the input.
     verdict
-        "match", or "preprocessing": it is not what the recording's preprocess makes of the frame.
+        "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
+        same picture mirrored, rotated, cropped or shifted); "input_layout" (its bytes in another order, with another
+        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input).
     fix
-        The Preprocessor's arguments that make it of the frame; None if none were found, or none are needed.
+        The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
         The evidence and how to fix it, in sentences.
     spec
@@ -67,7 +89,7 @@ class InputReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict."""
-        fix = None if self.fix is None else dict(self.fix)
+        fix = self.fix and {k: v.to_dict() if isinstance(v, TensorSpec) else v for k, v in self.fix.items()}
         spec, frames = self.spec.to_dict(), list(self.frames)
         return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
 
@@ -88,14 +110,16 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
     if FRAME not in seen[0] or len(images) != 1:
         return {}
     name, spec = images[0]
+    color = declared.get("color", "RGB")
     try:
-        pairs = [_Pair(spec, inputs[FRAME], spec.unpack(np.ascontiguousarray(inputs[name]))) for inputs in seen]
-        found = _found(pairs, {k: v for k, v in declared.items() if k in ARGUMENTS}, numbers)
+        stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
+        recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
+        found = _found(_Seen(spec_in_model_order(spec, color), _Frames(recording), recorded), _stated(declared))
     except NpuLayoutError:
         return {}
     if found is None:
         return {}
-    fix = found.fix and {**declared, **found.fix}
+    fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix)}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
 
 
@@ -113,139 +137,177 @@ def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
     return spec if image and known else None
 
 
-class _Pair:
-    """A camera's frame, and what was recorded as the input made of it."""
-
-    def __init__(self, spec: TensorSpec, frame: np.ndarray, recorded: np.ndarray) -> None:
-        self.spec, self.frame, self.recorded = spec, frame, np.asarray(recorded, np.float32)
-        self.channels = spec.shape[spec.axes.index("C")]
-        # Integers without quantization are pixels: mean and std are part of the compiled model.
-        self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
-        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: most changes keep its arguments
-
-    def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and std in a shape that is broadcast over the input."""
-        along = [self.channels if letter == "C" else 1 for letter in self.spec.axes]
-        stated = {} if self.is_pixels else {"preprocess": how}
-        mean, std = (values.reshape(along) for values in normalisation(stated, self.channels))
-        return mean, std
-
-    def made(self, how: How) -> np.ndarray:
-        """Return the input as `how` makes it, saturated and rounded if it is quantised."""
-        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
-        if not self._fitted[1].size or self._fitted[0] != fitting:
-            target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
-            self._fitted = fitting, Preprocessor(target, **fitting)(self.frame)[0].reshape(self.spec.shape)
-        mean, std = self.arithmetic(how)
-        made = ((self._fitted[1] - mean) / std).astype(np.float32)
-        return made if self.spec.quantization is None else self.spec.unpack(self.spec.pack(made))
-
-    def step(self, how: How) -> float:
-        """Return the smallest difference that counts, in pixel values: one, or a larger step of the input."""
-        quantization = self.spec.quantization
-        scale = 0.0 if quantization is None else float(np.max(quantization.scale))
-        return max(1.0, scale * float(abs(self.arithmetic(how)[1]).max()))
-
-    def off(self, how: How, other: np.ndarray | None = None) -> float:
-        """Return by how many steps, root mean square, the recorded input, or `other`, differs from what `how` makes."""
-        error = (self.made(how) - (self.recorded if other is None else other)) * self.arithmetic(how)[1]
-        off = float(np.sqrt(np.square(error).mean(dtype=np.float64))) / self.step(how)
-        return off if np.isfinite(off) else np.inf
+def _stored_colors(spec: TensorSpec, color: str, fix: How) -> How:
+    """Return the target of a fix for another colour: a runtime that exchanges colours was given the other channels."""
+    if spec.channels is None or fix.get("color", color) == color:
+        return {}
+    return {"target": TensorSpec.from_dict({**spec.to_dict(), "channels": FLIPPED[spec.channels]})}
 
 
-class _Change(NamedTuple):
-    """Other arguments than declared, their words, and whether they only resize by another formula."""
-
-    arguments: How
-    words: str
-    is_formula: bool = False
+def _stated(declared: Mapping[str, Any]) -> How:
+    return {k: v for k, v in declared.items() if k in ARGUMENTS}
 
 
-def _found(pairs: Sequence[_Pair], how: How, numbers: Sequence[int]) -> Judgement | None:
+class _Frames(Mapping[int, np.ndarray]):
+    """{number: the camera's frame} of a recording, read when it is asked for."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._count = len(recording.frames)
+        self._read = lru_cache(maxsize=16)(lambda number: recording.frames[number].inputs[FRAME])
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number not in self:
+            raise KeyError(number)
+        return self._read(number)
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and 0 <= number < self._count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._count))
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class _Seen(NamedTuple):
+    """The recorded inputs of some frames."""
+
+    spec: TensorSpec
+    frames: _Frames
+    recorded: Mapping[int, np.ndarray]
+
+    def pairs(self, how: How) -> list[Pair]:
+        """Return each with its frame, declared to be made as `how` says."""
+        return [Pair(self.spec, self.frames, number, array, how) for number, array in self.recorded.items()]
+
+
+def _found(seen: _Seen, how: How) -> Judgement | None:
     """Return the judgement of the input, or None.
 
     If neither mean nor std is declared, any usual ones are accepted, and others are not judged.
     """
+    pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
-        return _judged(pairs, how, numbers)
-    usually = (
-        _judged(pairs, {**how, "mean": list(m), "std": list(s)}, numbers, scaled=False)
-        for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values()
-    )
+        return _judged(pairs, how)
+    usually = []
+    for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
+        base = {**how, "mean": list(m), "std": list(s)}
+        usually.append(_judged(seen.pairs(base), base, scaled=False))
     explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
     return min(explained, key=lambda found: found.verdict != "match", default=None)
 
 
-def _judged(pairs: Sequence[_Pair], base: How, numbers: Sequence[int], scaled: bool = True) -> Judgement:
+class _Tried(NamedTuple):
+    """A change, the steps that it leaves at most, and the share of the values that saturate in it."""
+
+    change: Change
+    off: float
+    saturated: float
+
+
+def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     """Return whether the recorded inputs are as declared, and if not, how they were made.
 
     base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong.
     """
-
-    def off(given: How) -> float:
-        return max(pair.off(given) for pair in pairs)
-
-    def pixels(given: How, steps: float) -> str:
-        return f"{steps * pairs[0].step(given):.1f}"
-
-    frames, declared = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}", off(base)
+    numbers = [pair.number for pair in pairs]
+    frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}"
+    made = [pair.made(pair.pixels(base), base).values for pair in pairs]
+    offs = [pair.off(m) for pair, m in zip(pairs, made)]
+    declared = max(offs)
     if declared <= _SAME:
         return Judgement(
             "match", None, f"The recorded input is what preprocess= makes of the frame ({frames} made again)."
         )
-    changes = [change._replace(arguments={**base, **change.arguments}) for change in _changes(base, pairs[0], scaled)]
-    offs = [off(change.arguments) for change in changes]
-    spread = _spread(pairs, base, changes)
-    best = min(range(len(changes)), key=offs.__getitem__)
-    if offs[best] > (_EXACT if changes[best].is_formula else _SAME):  # resized by another library
-        best = min((i for i, change in enumerate(changes) if not change.is_formula), key=offs.__getitem__)
-    off_by = f"{pixels(base, declared)} pixel values"
-    if offs[best] <= max(_SAME, min(spread, declared / 2)):
-        arguments, words, _ = changes[best]
-        by = f"within {pixels(arguments, offs[best])} pixel values in {frames}; as declared, it differs by {off_by}"
-        fix = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
-        return Judgement("preprocessing", arguments, f"{_WRONG}: it is what {words} makes ({by}).", fix)
-    nearest = min(off for off, change in zip(offs, changes) if change.is_formula)
+    off_by = f"{_pixels(pairs, declared)} pixel values"
+    formulas, others = _tried(pairs, base, scaled)
+    resized = _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is not None])
+    spread = max(resized, _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is None]))
+    contrast = max(pair.contrast for pair in pairs)
+    best = _best(formulas, others, max(_SAME, min(spread, _BETTER * declared)), _EXPLAINED * contrast)
+    if best is not None:
+        by = f"within {_pixels(pairs, best.off)} pixel values in {frames}; as declared, it differs by {off_by}"
+        usable = _usable(pairs[0].spec, best.change.how)
+        return Judgement(
+            best.change.verdict,
+            usable,
+            f"{_WRONG}: it is what {best.change.words} makes ({by}).",
+            _COMPARE if usable is None else _FIX,
+        )
+    nearest = min(tried.off for tried in formulas)
     if declared <= spread or nearest <= _SAME:
-        most = f"cv2's interpolations by up to {pixels(base, spread)}"
-        why = "The recorded input is what preprocess= makes of the frame, except for the resize formula: it differs by"
+        is_resize = declared <= resized or nearest <= _SAME
+        except_for = "the resize formula" if is_resize else "a loss as JPEG's"
+        most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
+        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
+        why = f"The recorded input is what preprocess= makes of the frame, except for {except_for}: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
-    worst = numbers[max(range(len(pairs)), key=lambda i: pairs[i].off(base))]
+    worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    fix = "Fix: compare the code that makes the input with preprocess=."
-    return Judgement("preprocessing", None, f"{why} ({frames} made again).", fix)
+    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", _COMPARE)
+    clamped = max(pair.at_top for pair in pairs)
+    return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 
 
-def _spread(pairs: Sequence[_Pair], base: How, changes: Sequence[_Change]) -> float:
-    """Return by how many steps other interpolations differ from the declared one at most."""
-    made = [pair.made(base) for pair in pairs]
-    formulas = [change.arguments for change in changes if change.is_formula]
-    return max([_SAME, *(max(pair.off(f, m) for pair, m in zip(pairs, made)) for f in formulas)])
+def _pixels(pairs: Sequence[Pair], steps: float) -> str:
+    return f"{steps * pairs[0].step:.1f}"
 
 
-def _changes(how: How, pair: _Pair, scaled: bool) -> Iterator[_Change]:
-    """Yield usual mistakes, the commonest first; scaled: also of mean and std."""
-    color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
-    mean, std = (np.ravel(values) for values in pair.arithmetic(how))
-    swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
-    if color in FLIPPED:
-        other = {"color": FLIPPED[color]}
-        yield _Change(other, f"color={other['color']!r}")
-        if scaled and len({*zip(mean, std)}) > 1:
-            yield _Change(swapped, _words(mean[::-1], std[::-1]))
-            yield _Change({**other, **swapped}, f"color={other['color']!r}, {_words(mean[::-1], std[::-1])}")
-    for mode in MODES:
-        if mode != resize:
-            yield _Change({"resize": mode}, f"resize={mode!r}")
-    if scaled and not pair.is_pixels:
-        for _, text, m, s in mistakes(mean, std, color):
-            yield _Change({"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})")
-    for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
-        yield _Change({"pad_value": pad}, f"pad_value={said(np.ravel(pad))}")
-    for interpolation in INTERPOLATIONS:
-        if interpolation != how.get("interpolation", "linear"):
-            yield _Change({"interpolation": interpolation}, f"interpolation={interpolation!r}", is_formula=True)
+def _clamped(share: float) -> str:
+    what = f"{100 * share:.0f} % of its values are at the upper end of the range that its quantization can store"
+    return f"{what}, as with mean and std forgotten, or with another quantization than declared."
 
 
-def _words(mean: Any, std: Any) -> str:
-    return f"mean={said(mean)}, std={said(std)}"
+def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried], list[_Tried]]:
+    """Return the formulas, and all other changes, each with what it leaves; the commonest first."""
+
+    def tried(change: Change) -> _Tried:
+        chosen = [pair for pair in pairs if change.applies(pair)]
+        made = [change.make(pair) for pair in chosen]
+        offs = [pair.off(m.values, where=change.where) for pair, m in zip(chosen, made)]
+        return _Tried(change, max(offs, default=np.inf), max((m.saturated for m in made), default=0.0))
+
+    changed = [tried(change) for change in (*arguments(base, pairs[0], scaled), *border(base, pairs))]
+    formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
+    others = [t for t in changed if not t.change.is_formula]
+    if min(t.off for t in (*formulas, *others)) > _SAME:
+        rest = (
+            *geometry(base, pairs[0]),
+            *stored(base, pairs[0]),
+            *other_frames(base, pairs, _REACH),
+            *colours(base),
+            *lighting(base, pairs),
+        )
+        others += [tried(change) for change in rest]
+    return formulas, others
+
+
+def _spread(pairs: Sequence[Pair], made: Sequence[np.ndarray], formulas: Sequence[_Tried]) -> float:
+    """Return by how many steps inputs that another formula makes differ from the declared one at most."""
+    changes = [tried.change for tried in formulas]
+    return max([_SAME, *(p.off(m, c.make(p).values) for c in changes for p, m in zip(pairs, made))])
+
+
+def _best(formulas: Sequence[_Tried], others: Sequence[_Tried], most: float, explained: float) -> _Tried | None:
+    """Return the change that explains the recorded inputs; None if none does.
+
+    most: steps that it may leave; explained: steps that leave enough of the contrast.
+    """
+    exact = [t for t in formulas if t.change.how is not None and t.off <= _EXACT]
+    least = min([t.off for t in (*exact, *others)], default=np.inf)
+    if least > most or least >= explained:
+        return None
+    best = next(t for t in (*exact, *others) if t.off <= max(least * _AS_GOOD, least + _EXACT))
+    return None if best.saturated > _SATURATED else best
+
+
+def _usable(spec: TensorSpec, how: How | None) -> How | None:
+    """Return the arguments if a Preprocessor of a quantised input accepts them."""
+    if how is None or spec.quantization is None:
+        return how
+    try:
+        Preprocessor(spec, **how)
+    except NpuLayoutError:
+        return None
+    return how

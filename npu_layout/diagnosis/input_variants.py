@@ -44,18 +44,23 @@ def image_channels(shape: tuple[int, ...]) -> int | None:
 
 
 def variants(
-    x: np.ndarray, meta: Mapping[str, Any], frame: np.ndarray | None, limits: tuple[float, float]
+    x: np.ndarray,
+    meta: Mapping[str, Any],
+    frame: np.ndarray | None,
+    limits: tuple[float, float],
+    channels: str | None = None,
 ) -> Iterator[Variant]:
     """Yield every other way to make `x`, an image as the model reads it: no two nearly alike, none like `x`.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
-    uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs.
+    uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs;
+    channels: the order of the buffer's, if its spec states it.
     Yields nothing for inputs that are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
         return
-    image = _Image(x, axis, meta)
+    image = _Image(x, axis, meta, channels)
     seen = [_Input.of(image.x)]
     for variant in _every(image, frame, limits):
         made = _Input.of(variant.x)
@@ -83,11 +88,12 @@ def _alike(a: _Input, b: _Input, share: float) -> bool:
 class _Image:
     """A model's input, its pixels, and how they were declared to be made into it."""
 
-    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any]) -> None:
+    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], channels: str | None) -> None:
         self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
         self.channels = x.shape[axis]
         self.base: How = dict(meta.get("preprocess") or {})
         self.color = self.base.get("color", "RGB")
+        self.stored = channels if self.channels == 3 else None
         affine = _affine(meta, x, self.channels)
         self.known = affine is not None
         self.mean: np.ndarray
@@ -106,6 +112,10 @@ class _Image:
     def declared(self, mean: np.ndarray, std: np.ndarray) -> How:
         """Return mean and std as arguments; {} if the declared ones are not known."""
         return {"mean": _plain(mean), "std": _plain(std)} if self.known else {}
+
+    def as_stored(self, x: np.ndarray) -> np.ndarray:
+        """Return a tensor of the model with the channels of the buffer, or one of the buffer with the model's."""
+        return x if self.stored in (None, self.color) else np.flip(x, self.axis)
 
     @property
     def letters(self) -> str:
@@ -181,11 +191,12 @@ def _misread(image: _Image) -> Iterator[Variant]:
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
-        fix = {**image.how, "target": TensorSpec(shape, Layout(wrong), image.dtype, axes=letters)}
+        target = TensorSpec(shape, Layout(wrong), image.dtype, axes=letters, channels=image.stored)
+        fix = {**image.how, "target": target}
         text = f"{wrong} bytes read as {meant}"
-        shuffled = image.normalised(misread.unpack(written.pack(image.pixels)))
+        shuffled = image.normalised(image.as_stored(misread.unpack(written.pack(image.as_stored(image.pixels)))))
         yield Variant(("layout", wrong, "before"), text, fix, shuffled)
-        shuffled = misread.unpack(written.pack(image.x))
+        shuffled = image.as_stored(misread.unpack(written.pack(image.as_stored(image.x))))
         yield Variant(("layout", wrong, "after"), f"{text}, after mean and std", fix, shuffled)
 
 

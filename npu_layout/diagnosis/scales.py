@@ -15,6 +15,8 @@ from .thresholds import ENOUGH, MARGIN, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
+_SLIGHT = float(np.log(1.6))  # of a factor
+_MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 
 
@@ -29,7 +31,7 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
     if slope > 0:
         text = f"each value is {slope:.6g} times the model's, plus {offset:.6g} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
-        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec)
+        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2)
 
 
 def called(spec: TensorSpec) -> str:
@@ -84,6 +86,22 @@ def _through(x: np.ndarray, off: np.ndarray) -> float | None:
     return float((x * x).sum()) / along if along > 0 else None
 
 
+def is_slight(declared: TensorSpec, fixed: TensorSpec | None) -> bool:
+    """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
+
+    True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale.
+    """
+    if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
+        return False
+    (scale, zero_point), (was, zero) = (
+        (np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64))
+        for q in (fixed.quantization, declared.quantization)
+    )
+    low, high = ends(declared)
+    moved = np.abs(zero_point - zero).max()
+    return bool((np.abs(np.log(scale / was)) < _SLIGHT).all() and moved <= _MOVED * (high - low))
+
+
 class _Fit(NamedTuple):
     """The values that scales are fitted to, and the cause that these scales are a trial of."""
 
@@ -98,7 +116,8 @@ class _Fit(NamedTuple):
         """Return what the spec explains with this scale and zero point."""
         fixed = requantised(self.spec, Quantization(scale, zero_point, axis), self.evidence.spec.name)
         left = self.codes - predicted(fixed, self.evidence.samples, self.evidence.wanted)
-        return Trial(self.cause, f"{called(fixed)}, {words(fixed)}", fixed, self.codes, left, True, fixed)
+        text, count = f"{called(fixed)}, {words(fixed)}", np.size(scale) + np.size(zero_point)
+        return Trial(self.cause, text, fixed, self.codes, left, True, fixed, parameters=count)
 
     def simplest(self, options: Sequence[Trial]) -> Trial:
         """Return the first that explains as much as the best."""

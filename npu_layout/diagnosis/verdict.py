@@ -11,11 +11,15 @@ from ..comparison import TELLING, Comparison, Part
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
+from .proof import independent, proven
+from .scales import is_slight
 from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
+_SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
+_HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
@@ -91,7 +95,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, compariso
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
-    return _by_parts(judgement, comparison, unexplained, evidence.channel_axis)
+    return _by_parts(judgement, comparison, unexplained, evidence.named_axis)
 
 
 def _by_parts(
@@ -139,21 +143,26 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     """Return the judgement by the candidates only."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
+    slight = [c for c in ranking if c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)]
+    ranking = [c for c in ranking if c not in slight]
     strong = [c for c in ranking if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
-    others = [c for c in ranking if c.cause not in ("match", "quantization", "mismatch")]
+    others = [c for c in ranking if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
     model, device = _varies(evidence)
     if not (model and device):
         verdict = "mismatch" if model or not met else "ambiguous"
         return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
-    doubt = next((c for c in others if _in_doubt(c, score)), None)
+    doubt = next((c for c in others if _in_doubt(evidence, c, score)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
     as_declared, next_best = wording.as_declared(score, met), wording.next_best(others)
     if not met:
+        noisy = next((c for c in slight if _accuses(c, score)), None)
+        if noisy is not None:
+            return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
         return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
     if score >= LEAST:
         return Judgement("match", None, f"{as_declared} {next_best}")
@@ -170,7 +179,7 @@ def _biased(evidence: Evidence, declared: float, gain: float) -> bool:
     return declared >= _MOST and gain < _CLEAR and evidence.values < 2 * ENOUGH
 
 
-def _in_doubt(c: Candidate, declared: float) -> bool:
+def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
 
     Another input does not matter to somebody who reads the output, unless the data are on its side.
@@ -178,12 +187,13 @@ def _in_doubt(c: Candidate, declared: float) -> bool:
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
         return False
     if c.cause in _OF_INPUT:
-        return c.decided and c.leans > 0.5
+        return c.decided and c.leans > 0.5 and evidence.differs(c)
     return not c.decided or c.leans > 0.5
 
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
+    strong = _plainest(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
     best = strong[0]
     if best.cause == "quantization" and evidence.bent(best) > _BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
@@ -192,9 +202,10 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
-    if not evidence.enough or small:
+    if small or not proven(evidence, best, len(evidence.trials)):
         text = wording.explains(best, declared, proven=False)
-        return Judgement("ambiguous", None, f"{text} {wording.too_little(evidence)}", names_cause=True)
+        too_little = wording.too_little(evidence, int(independent(evidence, best)))
+        return Judgement("ambiguous", None, f"{text} {too_little}", names_cause=True)
     return Judgement(
         best.cause,
         best.fix,
@@ -202,6 +213,34 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         wording.ADVICE[best.cause](best),
         names_cause=True,
     )
+
+
+def _is_bent(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function leaves an error that depends on the value: it is another function."""
+    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > _BENT
+
+
+def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
+
+    A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it.
+    """
+    best = strong[0]
+    plain = next(
+        (
+            c
+            for c in strong
+            if c.cause == "activation" and not evidence.trial(c).parameters and not evidence.trial(c).choices
+        ),
+        None,
+    )
+    if (
+        plain is None
+        or plain.score < best.score - _HARDLY
+        or (best is not plain and not evidence.trial(best).parameters)
+    ):
+        return list(strong)
+    return [plain, *(c for c in strong if c is not plain and not evidence.trial(c).parameters)]
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

@@ -25,8 +25,9 @@ WRONG: Mapping[str, str] = {
     "channel_order": "the channels are in another order",
     "preprocessing": "the input was made in another way than declared",
     "output_order": "this is another output",
-    "mismatch": "the device's model ends in another way",
+    "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
+    "geometry": "the output is the model's, but its picture was moved or resized",
 }
 
 # What to record if a cause is not proven.
@@ -36,7 +37,8 @@ RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
-    "mismatch": "Record inputs whose outputs use more of their range.",
+    "activation": "Record inputs whose outputs use more of their range.",
+    "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
     "wrong_input": "Record more frames, and frames that differ more from one to the next.",
 }
 
@@ -67,7 +69,13 @@ def _pair_the_frames(c: Candidate) -> str:
 
 
 def _convert_the_values(c: Candidate) -> str:
-    return "Fix: end the device's model where the ONNX model ends, or convert the values before they are recorded."
+    return (
+        "Fix: end the device's model where the ONNX model ends, or convert or sort the values before they are recorded."
+    )
+
+
+def _move_the_picture(c: Candidate) -> str:
+    return "No TensorSpec can describe that. Fix: correct the code that moves or resizes the picture, or compile the model again."
 
 
 # What to do about a cause that is proven.
@@ -77,8 +85,9 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
     "channel_order": _by_the_fix("reorder the channels by the indices of the fix"),
     "preprocessing": _make_the_input,
     "output_order": _by_the_fix("rename the outputs as the fix maps them"),
-    "mismatch": _convert_the_values,
+    "activation": _convert_the_values,
     "wrong_input": _pair_the_frames,
+    "geometry": _move_the_picture,
 }
 
 
@@ -113,10 +122,18 @@ def rivals(best: Candidate, rival: Candidate, declared: Candidate | None) -> str
     return f"Two causes explain the output equally well, and the recording cannot decide between them: {both}.{before}"
 
 
-def too_little(evidence: Evidence) -> str:
-    """Return why a cause is not proven, and what to record."""
+def noisy(c: Candidate) -> str:
+    """Return that the device is noisy, and that another scale explains little of it."""
+    return (
+        f"The device is noisy. With slightly another scale ({c.text}) they would agree to {_db(c.score)}; noise alone "
+        "does that, so it is no proof of another scale."
+    )
+
+
+def too_little(evidence: Evidence, values: int) -> str:
+    """Return why a cause is not proven, and what to record. values: how many are independent."""
     frames = len(evidence.buffers)
-    what = "one frame" if frames == 1 else f"{frames} frames with {evidence.samples.count} values per channel each"
+    what = f"{max(values, 1)} independent values in {'one frame' if frames == 1 else f'{frames} frames'}"
     return f"But {what} cannot prove it: record more frames, unlike each other."
 
 

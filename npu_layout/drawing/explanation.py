@@ -112,6 +112,8 @@ class Explanation:
             ("buffer", f"{spec.size} elements, {spec.nbytes} bytes"),
             ("padding", self._padding_words()),
         ]
+        if spec.channels is not None:
+            found.append(("channels", f"{spec.channels} in the buffer; the runtime makes the model's order of it"))
         if self.at is not None:
             found.append((_index(self.at), f"{self.place(*self.at)}, {_byte(spec, self.at)}"))
         return [*found, *(("reads", str(r)) for r in self.reads)]

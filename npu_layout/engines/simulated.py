@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
 from ..support import items_of
 from .model_axes import fits, order_in_model, shape_text
@@ -29,7 +29,8 @@ class SimulatedNpu:
         belong to the remaining outputs in order. For a spec with other axes than the model's (NHWC for NCHW) the tensor
         is transposed, unless the model's own shape is the spec's (an NHWC model).
     inputs
-        The same for the inputs, which are such buffers then; None: arrays as the model declares them.
+        The same for the inputs, which are such buffers then; None: arrays as the model declares them. With
+        channels="BGR" red and blue are exchanged for the model, which reads RGB then.
     threads
         As for OnnxRuntimeEngine.
 
@@ -88,13 +89,15 @@ class SimulatedNpu:
             given = by_name(self.engine.model, list(self._inputs), inputs)
             shapes = self.engine.input_shapes
             inputs = {
-                name: spec.unpack(given[name], dtype=dtypes[name]).transpose(order_in_model(spec, shapes[name]))
+                name: in_model_order(spec, spec.unpack(given[name], dtype=dtypes[name]), "RGB").transpose(
+                    order_in_model(spec, shapes[name])
+                )
                 for name, spec in self._inputs.items()
             }
-        self.last_float = self.engine.infer(inputs)
+        answer = self.last_float = self.engine.infer(inputs)
         buffers = {}
         for name, spec in self._outputs.items():
-            array = self.last_float[name]
+            array = answer[name]  # another thread may set last_float meanwhile
             buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
         return buffers
 

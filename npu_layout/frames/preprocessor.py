@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
 from ..support import one_of, per_channel, plain_array
@@ -37,7 +37,8 @@ class Preprocessor:
     Parameters
     ----------
     target
-        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1 or 3 channels.
+        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1 or 3 channels. Its
+        `channels` is the order that is written, if the runtime makes the model's of it.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
         YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
@@ -48,7 +49,9 @@ class Preprocessor:
     source
         Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
     color
-        Channel order that the model reads: RGB, BGR or GRAY (cv2.cvtColor's).
+        Channel order that the model reads: RGB, BGR or GRAY (cv2.cvtColor's). It is also written, unless
+        ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C of
+        the target's quantization are in the buffer's.
     mean, std
         In pixel units (0..255), one number, or one for each channel of the model in its order:
         ``(x - mean) * (1 / std)`` in float32.
@@ -98,6 +101,7 @@ class Preprocessor:
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
         self.source, self.color = source, color
+        self._step = 1 if target.channels in (None, color) else -1  # through the model's channels, as they are written
         self._mean = _numbers("mean", mean, channels)
         self._std = _numbers("std", std, channels)
         self._pad = _numbers("pad_value", pad_value, channels)
@@ -132,10 +136,9 @@ class Preprocessor:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:
-        shift = None if not any(self._mean) else self._mean
-        scale = (
-            None if all(s == 1 for s in self._std) else tuple(float(np.float32(1) / np.float32(s)) for s in self._std)
-        )
+        mean, std = self._mean[:: self._step], self._std[:: self._step]
+        shift = None if not any(mean) else mean
+        scale = None if all(s == 1 for s in std) else tuple(float(np.float32(1) / np.float32(s)) for s in std)
         quantization = self.target.quantization
         if quantization is None:
             return None if plain else Affine("C", shift, scale, None, None)
@@ -147,7 +150,8 @@ class Preprocessor:
                 f"got axis {axis} ({self.target.axes[axis]})"
             )
         what = f"target {self.target.describe()} with {quantization}"
-        check_range(what, quantization, self.target.stored, self._mean, self._std, self.color)
+        of_model = with_exchanged_colors(quantization, self.target.axes) if self._step < 0 else quantization
+        check_range(what, of_model or quantization, self.target.stored, self._mean, self._std, self.color)
         return stored._replace(shift=shift, scale=scale)
 
     def __call__(self, frame: Any, out: np.ndarray | None = None) -> tuple[np.ndarray, Geometry]:
@@ -297,7 +301,7 @@ class Preprocessor:
     def plan(self) -> Plan:
         """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
         height, width = self._input_wh[::-1]
-        pixel, mapping = self._canvas_channels, self._channel_map()
+        pixel, mapping = self._canvas_channels, self._channel_map()[:: self._step]
         step = mapping[1] - mapping[0] if len(mapping) > 1 else 1
         axes = self.target.axes
         layout = Layout("NHWC") if "N" in axes else Layout("HWC")

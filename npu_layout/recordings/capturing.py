@@ -67,7 +67,7 @@ class Feed:
         if fed.element.unpacked.kind != "f" and fed.quantization is None:
             how.update(mean=0, std=1)
         self._preprocessor = Preprocessor(fed, **how)
-        same = fed.dtype == own.dtype and fed.storage_shape == own.storage_shape
+        same = fed.dtype == own.dtype and fed.storage_shape == own.storage_shape and fed.channels is None
         self.specs = () if same else (TensorSpec.from_dict({**fed.to_dict(), "name": own.name}),)
         self._name = own.name
 

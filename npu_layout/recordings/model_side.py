@@ -8,9 +8,9 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from ..buffers import Quantization, TensorSpec
+from ..buffers import Quantization, TensorSpec, in_model_order
 from ..engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
-from ..errors import NpuLayoutError, RecordingError
+from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..layouts import Layout, Shape
 from .recording import Recording
 from .runs import FRAME, Arrays, Frame
@@ -21,7 +21,8 @@ Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
 def model_inputs(recording: Recording, run: Frame) -> Arrays:
     """Return the inputs for an ONNX model of real-valued inputs, without the camera input.
 
-    An input without a spec is returned unchanged. One with a spec is unpacked to its logical shape. If it contains
+    An input without a spec is returned unchanged. One with a spec is unpacked to its logical shape; if that has
+    `channels`, they are brought into the model's order, ``meta["preprocess"]``'s color (RGB by default). If it contains
     integers that are not quantised and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by
     itself, so ``(x - mean) / std`` in float32 is applied along axis C.
 
@@ -40,13 +41,26 @@ def model_inputs(recording: Recording, run: Frame) -> Arrays:
 
 def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.ndarray:
     """Return one input that has a spec, for the ONNX model, in the spec's order of axes; see model_inputs."""
-    tensor = spec.unpack(buffer)
+    tensor = in_order(spec, spec.unpack(buffer), meta)
     if tensor.dtype.kind == "f" or not {"mean", "std"} & set(_preprocess(meta)):
         return tensor
     channels = tensor.shape[spec.axes.index("C")] if "C" in spec.axes else 1
     along = [channels if letter == "C" else 1 for letter in spec.axes]
     mean, std = (value.astype(np.float32).reshape(along) for value in normalisation(meta, channels))
     return np.asarray((tensor.astype(np.float32) - mean) / std)
+
+
+def in_order(spec: TensorSpec, tensor: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
+    """Return an unpacked tensor with its colours in the model's order, which meta's preprocess states.
+
+    RecordingError if the spec has channels, and preprocess's color is no order of three.
+    """
+    if spec.channels is None:
+        return tensor
+    try:
+        return in_model_order(spec, tensor, _preprocess(meta).get("color", "RGB"))
+    except LayoutError as error:
+        raise RecordingError(f"meta: preprocess: color: {error}") from None
 
 
 class Feeds:
@@ -72,7 +86,10 @@ class Feeds:
         if spec is not None:
             floats = port.dtype is not None and port.dtype.kind == "f"
             # A model with integer inputs gets the stored integers.
-            array = model_input(spec, array, self._meta) if floats else spec.unpack(array, dtype=spec.element.unpacked)
+            if floats:
+                array = model_input(spec, array, self._meta)
+            else:
+                array = in_order(spec, spec.unpack(array, dtype=spec.element.unpacked), self._meta)
             array = array.transpose(order_in_model(spec, port.shape))
         if port.dtype is not None and (spec is not None or array.dtype.kind == port.dtype.kind):
             cast = array.astype(port.dtype, copy=False)
@@ -157,7 +174,8 @@ def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
         return spec
     table = str.maketrans(spec.axes + spec.axes.lower(), letters + letters.lower())
     named = {"axes": letters, "layout": spec.layout.tag.translate(table)}
-    return TensorSpec.from_dict({**spec.to_dict(), **named})
+    fields = {k: v for k, v in spec.to_dict().items() if k != "channels"}  # the letter of C may have changed
+    return TensorSpec.from_dict({**fields, **named})
 
 
 def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
@@ -183,6 +201,7 @@ def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
         storage_offset=spec.storage_offset,
         size=spec.size,
         name=spec.name,
+        channels=spec.channels,
     )
 
 

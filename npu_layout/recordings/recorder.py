@@ -48,7 +48,8 @@ class Recorder:
     input_specs
         TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's.
     preprocess
-        How the inputs were made: the Preprocessor, or a mapping of its arguments.
+        How the inputs were made: the Preprocessor, or a mapping of its arguments. If its target has `channels`,
+        input_specs must too, because a recording keeps them there.
     model
         Path of the model; its SHA-256 is noted.
     note, versions
@@ -90,10 +91,11 @@ class Recorder:
         self._outputs = named_specs("output_specs", engine.output_specs)
         self._inputs = named_specs("input_specs", input_specs)
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
+        _check_channels(preprocess, self._inputs)
         self._first: Frame | None = None
         self._noted: int | None = None
         self._one_at_a_time, self._process = threading.RLock(), os.getpid()
-        self._meta = _noted(preprocess, model, note, {} if versions is None else versions)
+        self._meta = _description(preprocess, model, note, {} if versions is None else versions)
         if self.folder.exists() and not self.folder.is_dir():
             raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -182,7 +184,7 @@ class Recorder:
         self.close()
 
 
-def _noted(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, Any]:
+def _description(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, Any]:
     """Return what recording.json notes beside the specs."""
     file = None if model is None else Path(path_of("model", model))
     if file is not None and not file.is_file():
@@ -196,6 +198,15 @@ def _noted(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, A
             "versions": {**known, **checked_meta(versions, "versions")},
         }
     )
+
+
+def _check_channels(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:
+    channels = preprocess.target.channels if isinstance(preprocess, Preprocessor) else None
+    if channels is not None and channels not in {spec.channels for spec in input_specs.values()}:
+        raise RecordingError(
+            f"preprocess: its target has channels={channels!r}, and no spec of input_specs has: give the input's "
+            f"TensorSpec(..., channels={channels!r}) there, so that the recording states what the buffer contains"
+        )
 
 
 def _arguments(preprocess: Any) -> dict[str, Any]:

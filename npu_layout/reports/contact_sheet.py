@@ -17,6 +17,7 @@ from .pictures import VALUES, Sheet, picture, scale
 from .tables import decibels, number, spoken
 
 _READINGS = 4
+_OF_ENDING = ("geometry", "activation")  # causes in what was done to the model's output
 _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in how the buffer is read
 
 
@@ -36,7 +37,9 @@ def contact_sheet(o: Any) -> Html:
     tiles = [Tile("The model", "run by onnxruntime: what the device should return", reference), *tiles_of(o)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
-    if o.verdict not in _OF_READING and o.exhibit.answers:
+    if o.verdict in _OF_ENDING and o.exhibit.answers:
+        title, hint = ("the output as the other side ends it", "Two of the pictures are alike: what .why describes. ")
+    elif o.verdict not in _OF_READING and o.exhibit.answers:
         title, hint = (
             "what the model and the device return",
             "The device returns what the model returns for the input that the device really had. ",
@@ -102,6 +105,8 @@ def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
             yield c, None
         elif c.cause in _OF_READING and c.spec is not None and not _as_declared(c, o.spec):
             hopeless = c.order is None and c.score < LEAST
+            if hopeless and o.verdict in _OF_ENDING:
+                continue
             yield c, _typed_as(c.spec, o.spec) if hopeless else c.spec
 
 
@@ -127,8 +132,9 @@ def _mark(o: Any, c: Candidate) -> str | None:
 
 
 def _answered(o: Any, c: Candidate) -> Tile:
-    """Return the tile of the model's output for another input."""
-    return Tile(f"The model's answer: {decibels(c.score)}", c.text, o.exhibit.answers[c.trial], _mark(o, c))
+    """Return the tile of the model's output for another input, or of an output that ends in another way."""
+    title = f"With that: {decibels(c.score)}" if c.cause in _OF_ENDING else f"The model's answer: {decibels(c.score)}"
+    return Tile(title, c.text, o.exhibit.answers[c.trial], _mark(o, c))
 
 
 def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:

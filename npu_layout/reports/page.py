@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import path_of, write_text
+from ..support import write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
 from .markup import Html, document, el
@@ -29,6 +29,9 @@ WORDS = {
     "channel_order": ("bad", "\u2717", "The channels are in another order than the model's."),
     "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
     "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
+    "geometry": ("bad", "\u2717", "The picture is mirrored, rotated, cropped, shifted or resized in another way."),
+    "activation": ("bad", "\u2717", "The device's model ends in another way than the ONNX model."),
+    "input_layout": ("bad", "\u2717", "The input's bytes are in another order, or mean other values, than declared."),
     "wrong_input": ("bad", "\u2717", "The outputs belong to other frames than those that they are paired with."),
     "ambiguous": ("open", "?", "The recording does not decide what is right."),
     "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),
@@ -66,7 +69,6 @@ def page(report: Any, made_by: str) -> str:
 
 def write(path: str | os.PathLike[str], text: str) -> None:
     """Write a file that appears whole or not at all. NpuLayoutError if it cannot be written."""
-    path = path_of("path", path)
     try:
         write_text(path, text)
     except (OSError, ValueError) as error:
@@ -98,6 +100,7 @@ def _about(report: Any, model: str, made_by: str) -> Html:
     return el(
         "section",
         el("p", report.note, class_="alarm") if report.note else None,
+        _quiet(report.unchecked) if report.unchecked else None,
         el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
         el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",

@@ -17,7 +17,7 @@ from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
 from ..support import __version__, check_fields, isolated, write_text
 from . import fixes, page
-from .tables import exact, tolerance
+from .tables import passing, tolerance
 
 VERDICTS = (
     "match",
@@ -27,9 +27,13 @@ VERDICTS = (
     "preprocessing",
     "output_order",
     "wrong_input",
+    "geometry",
+    "activation",
     "ambiguous",
     "mismatch",
 )
+
+INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
 
 
 _NONE = type(None)
@@ -65,7 +69,7 @@ class OutputReport:
         The recording's name of the output, and the model's of what it was compared with.
     verdict
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
-        "ambiguous" or "mismatch".
+        "geometry", "activation", "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
@@ -146,9 +150,8 @@ class OutputReport:
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
             lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
-        if self.passing:
-            passing = ", ".join(f"{k}={exact(v)}" for k, v in self.passing.items())
-            lines.append(f"  tolerances that would pass: {passing}")
+        if passing(self):
+            lines.append(f"  tolerances that would pass: {passing(self)}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,6 +215,8 @@ class Report:
     inputs
         {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
         recording's preprocess describes.
+    unchecked
+        A line for people if the camera's frame was not recorded, so that no input could be made again; else "".
     """
 
     outputs: Mapping[str, OutputReport]
@@ -220,6 +225,7 @@ class Report:
     note: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
+    unchecked: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping)
@@ -241,7 +247,7 @@ class Report:
 
     def __str__(self) -> str:
         head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
-        return "\n".join([head, *([self.note] if self.note else []), *map(str, self.findings)])
+        return "\n".join(filter(None, (head, self.note, *map(str, self.findings), self.unchecked)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures."""
@@ -254,6 +260,7 @@ class Report:
             "meta": dict(self.meta),
             "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
             "inputs": {name: found.to_dict() for name, found in self.inputs.items()},
+            "unchecked": self.unchecked,
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

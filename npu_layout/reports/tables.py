@@ -14,6 +14,7 @@ from .markup import Html, el, join
 
 _ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all
 _RANKED = 8
+_NO_FAULT = ("match", "ambiguous")
 _NONE = "\u2013"
 
 
@@ -80,12 +81,17 @@ def _bound(name: str) -> str:
     return "at least" if name.startswith("min") else "at most"
 
 
+def passing(o: Any) -> str:
+    """Return the tolerances that would pass as arguments; "" beside a fault, which no tolerance should hide."""
+    offered = o.passing if o.verdict in _NO_FAULT else {}
+    return ", ".join(f"{name}={exact(value)}" for name, value in offered.items())
+
+
 def _passing(o: Any) -> Html | None:
-    if not o.passing:
+    if not passing(o):
         return None
-    passing = ", ".join(f"{name}={exact(value)}" for name, value in o.passing.items())
     words = el("p", "These tolerances would just pass:", class_="quiet")
-    return join(words, el("pre", el("code", f"validate(recording, model, {passing})")))
+    return join(words, el("pre", el("code", f"validate(recording, model, {passing(o)})")))
 
 
 def exact(value: float) -> str:

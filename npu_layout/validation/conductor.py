@@ -21,6 +21,7 @@ from ..diagnosis import (
     doubled,
     image_channels,
     recorded_inputs,
+    runtime_exchanges,
 )
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
@@ -33,6 +34,7 @@ from .pairing import Output
 from .reruns import rerun
 from .tolerances import Tolerance
 
+_UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -105,11 +107,17 @@ def validate(
         else _Examined(o, Judgement("ambiguous", None, o.model.silent))
         for o in outputs
     ]
-    reports = {e.output.name: _report(e, kept) for e in _exchanged(examined)}
+    examined = _exchanged(examined)
+    judgements, inputs = runtime_exchanges(
+        {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
+    )
+    reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     note = (
         f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
     )
-    return Report(reports, count, engine.model, note, recording.meta, recorded_inputs(recording))
+    return Report(
+        reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
+    )
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:
@@ -136,7 +144,20 @@ def _situation(
 ) -> Situation:
     references = {name: [k.references[name] for k in kept] for name in kept[0].references}
     specs = {o.model.name: o.spec for o in outputs}
-    return Situation(output.model.name, [k.number for k in kept], references, specs, remade.get(output.model.name, ()))
+    numbers, images = [k.number for k in kept], remade.get(output.model.name, ())
+    return Situation(output.model.name, numbers, references, specs, images, _sides(kept[0]))
+
+
+def _sides(first: Kept) -> list[int]:
+    """Return the heights and widths of the images that are the model's inputs."""
+    axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
+    sides = {
+        n
+        for name, x in first.inputs.items()
+        if axes[name] is not None
+        for n in np.delete(x.shape, [0, axes[name] or 0])
+    }
+    return sorted(int(n) for n in sides if n > 1)
 
 
 class _Examined(NamedTuple):
@@ -193,7 +214,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     live = [c for c in range(len(channels)) if channels[c].high > channels[c].low and c not in dead]
     worst = min(live, key=lambda c: channels[c].snr_db) if len(channels) > 1 and live else None
     return OutputReport(
-        name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.channel_axis, figures, channels,
+        name, model, judgement.verdict, judgement.fix, judgement.why, spec, output.channel_axis, figures, channels,
         worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit,
     )  # fmt: skip
 

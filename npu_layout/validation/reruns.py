@@ -31,11 +31,12 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
     made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
     todo = [(name, row) for name in images for row in rows]
     for name, row in track(todo, len(todo), "looking for causes", progress):
-        k = kept[row]
-        for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name]):
+        k, spec = kept[row], recording.specs.get(name)
+        channels = None if spec is None else spec.channels
+        for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name], channels):
             text = variant.text if len(images) == 1 else f"input {quoted(name)}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
-            fix = _stored_as(recording.specs.get(name), variant.fix)
+            fix = _stored_as(spec, variant.fix)
             for output, reference in k.references.items():
                 if answer[output].shape == reference.shape:
                     one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
@@ -52,4 +53,5 @@ def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
     if spec is None or "target" not in fix:
         return fix
     target = fix["target"]
-    return {**fix, "target": TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes)}
+    like = TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes, channels=target.channels)
+    return {**fix, "target": like}

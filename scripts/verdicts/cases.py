@@ -134,6 +134,8 @@ class _Scene:
         self.images = pictures.stream(self.rng, kind, length, size_wh)
         if fault.identical:
             self.images = [self.images[0]] * length
+        if fault.brightness != 1:
+            self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
         self.records_frame = fault.odd_frames or self.rng.random() < 0.25
         self._kept: dict[Any, Arrays] = {}
 
@@ -249,10 +251,14 @@ def build(case: Case) -> Planted:
     for name in outputs:
         holds = names.get(name, name)
         planted = everywhere or name in names or (one_output and name == chosen)
-        true, declared = _specs(scene, Port(holds, model.outputs[holds], *model.ranges[holds]), planted)
+        low, high = (ends * fault.clipped for ends in model.ranges[holds])
+        values = [y[holds] for y in device]
+        if fault.device in faults.CHANGED:
+            values, (low, high) = _changed(scene, values, (low, high))
+        true, declared = _specs(scene, Port(holds, model.outputs[holds], low, high), planted)
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
-        values = [y[holds] if moved is None else y[holds][:, moved] for y in device]
+        values = values if moved is None else [v[:, moved] for v in values]
         if fault.device in faults.SPOILED:
             values = list(faults.SPOILED[fault.device](rng, np.stack(values)))
         buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
@@ -270,6 +276,20 @@ def build(case: Case) -> Planted:
     return Planted(
         case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths)
     )
+
+
+def _changed(
+    scene: _Scene, values: list[np.ndarray], ends: tuple[np.ndarray, np.ndarray]
+) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """The device's values after a change that the truth knows, and each channel's ends."""
+    try:
+        values = list(faults.CHANGED[scene.fault.device](scene.rng, np.stack(values)))
+    except faults.changes.Unchanged as why:
+        raise NotApplicable(str(why)) from None
+    if scene.fault.cause == "geometry":
+        return values, ends
+    flat = models.by_channel(values)
+    return values, (flat.min(1), flat.max(1))
 
 
 def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
@@ -319,6 +339,8 @@ def _truth(
         explained = []
         for cut in cuts:
             wanted = [scene.says(path, scene.done, t, cut)[holds] for t in times]
+            if fault.device in faults.CHANGED:
+                wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
             left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
             explained.append((score(back, wanted, _step(true)), np.sqrt((left**2).mean(1))))
         true_db, noise = max(explained, key=lambda pair: pair[0])
@@ -336,6 +358,9 @@ def _truth(
     accept = fault.accept
     if fault.cause == "match":
         accept |= faults.REFUSALS if declared_db < 11 else frozenset()
+    elif fault.device in faults.CHANGED:
+        samples = scene.count * true.size // true.shape[1]
+        accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
     elif fault.cause not in ("mismatch", "ambiguous") and not fault.device:
         samples = scene.count * true.size // true.shape[1]
         accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
@@ -393,8 +418,16 @@ def planted_cases(each: int = 2, seed: int = 0, names: Sequence[str] = models.NA
 
 
 def faultless_cases(count: int, seed: int = 0, names: Sequence[str] = models.NAMES) -> Iterator[Case]:
-    """As many cases without any fault; their noise is 15 dB or less."""
+    """As many cases without any fault, and half as many hard ones; the noise of the former is 15 dB or less."""
+    yield from _without_fault(faults.FAULTLESS, count, seed, names)
+    for k, fault in enumerate(faults.HARD):
+        share = count // 2 * (k + 1) // len(faults.HARD) - count // 2 * k // len(faults.HARD)
+        yield from _without_fault(fault, share, seed, fault.models or names)
+
+
+def _without_fault(fault: Fault, count: int, seed: int, names: Sequence[str]) -> Iterator[Case]:
     dtypes = (*faults.DTYPES, "uint8", "bfloat16")
+    dtypes = [dtype for dtype in dtypes if dtype in fault.dtypes]
     for k in range(count):
-        noise = "qdq" if k % 2 == 0 else NOISES[1 + (k // 2) % 4]
-        yield Case("faultless", names[k % len(names)], dtypes[(k // len(names)) % len(dtypes)], noise, seed + k)
+        noise = "qdq" if k % 2 == 0 else (fault.noises or NOISES[1:5])[(k // 2) % len(fault.noises or NOISES[1:5])]
+        yield Case(fault.name, names[k % len(names)], dtypes[(k // len(names)) % len(dtypes)], noise, seed + k)

@@ -11,6 +11,8 @@ import numpy as np
 import npu_layout as nl
 from npu_layout.engines import calibrate
 
+from . import changes
+
 Rng = np.random.Generator
 REFUSALS = frozenset({"ambiguous", "mismatch"})
 QUANTISED = ("int8", "uint8", "int16")
@@ -74,9 +76,13 @@ class Fault(NamedTuple):
     shift
         What wrong_input's fix should be.
     device
-        "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED`.
+        "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED` or `CHANGED`.
     accept
         Verdicts that are right as well.
+    brightness, clipped
+        Factor of the frames' pixel values; the share of the calibrated range that the stored integers cover.
+    noises
+        Noises of faultless cases, where these are not the usual ones.
     """
 
     name: str
@@ -98,6 +104,9 @@ class Fault(NamedTuple):
     untellable: bool = False
     overflows: bool = False  # most of what a quantised network can hold
     weight: int = 1
+    brightness: float = 1.0
+    clipped: float = 1.0
+    noises: Sequence[str] = ()
 
 
 # Layouts. Letters go by rank, so one row of the table does for maps and for (1, channels, anchors).
@@ -397,8 +406,20 @@ SPOILED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
     "rows_cut": _cut_rows,
     "sigmoid_more": _sigmoid,
 }
+_CAUSES = {"sigmoid_more": "activation"}
+
+CHANGED: dict[str, changes.Change] = {**changes.GEOMETRY, **changes.ACTIVATIONS}  # as the truth knows
 
 FAULTLESS = Fault("faultless", "match", dtypes=(*DTYPES, "uint8", "bfloat16"))
+# Boards without a fault, on which a search finds one easily: nothing may be named.
+HARD = (
+    FAULTLESS._replace(name="faultless_dim", brightness=0.12, accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_clipped", clipped=0.7, dtypes=QUANTISED, accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_noisy", noises=("10", "8"), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_short", frames=(1, 3), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_dim_short", brightness=0.12, frames=(2, 4), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_box", models=("box",), accept=REFUSALS),
+)
 _LAYOUTS = {
     "nhwc_as_nchw": ("NHWC", "NCHW"),
     "nchw_as_nhwc": ("NCHW", "NHWC"),
@@ -419,6 +440,7 @@ _LAYOUTS = {
 _ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swapped": _swapped}
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
+_OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (
@@ -474,7 +496,15 @@ FAULTS: tuple[Fault, ...] = (
         weight=4,
     ),
     Fault("dead_outputs", "mismatch", device="dead", accept=REFUSALS),
-    *(Fault(name, "mismatch", device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
+    *(Fault(name, _CAUSES.get(name, "mismatch"), device=name, accept=REFUSALS, frames=(8, 24)) for name in SPOILED),
+    *(
+        Fault(name, "geometry", device=name, models=("segmentation",) if "resized" in name else None)
+        for name in changes.GEOMETRY
+    ),
+    *(
+        Fault(name, "activation", device=name, dtypes=("float32", "float16") if name in _OF_FLOATS else DTYPES)
+        for name in changes.ACTIVATIONS
+    ),
     Fault(
         "constant_maps",
         "match",
@@ -515,4 +545,4 @@ FAULTS += tuple(
     for f in FAULTS
     if f.name in _ONE_FRAME
 )
-BY_NAME = {f.name: f for f in (FAULTLESS, *FAULTS)}
+BY_NAME = {f.name: f for f in (FAULTLESS, *HARD, *FAULTS)}

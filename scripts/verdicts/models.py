@@ -124,6 +124,13 @@ def _segmentation(net: Network) -> None:
     net.output(net.node("Resize", [x, "", scales], "mask", mode="linear", coordinate_transformation_mode="half_pixel"))
 
 
+def _box(net: Network) -> None:
+    """One box: four values in all."""
+    x = net.conv(_stem(net), 32, stride=2)
+    x = net.conv(x, 4, net.shape[2] // 16, act="", pad=False, std=0.3)
+    net.output(net.node("Flatten", [x], "box", axis=1))
+
+
 def _classifier(net: Network) -> None:
     x = net.conv(_stem(net), 32, stride=2)
     x = net.apply("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
@@ -191,6 +198,7 @@ KINDS = {
     "symmetric": Kind((1, 3, 128, 128), HALF, _symmetric, special=True),
     "constant": Kind((1, 3, 128, 128), HALF, _constant, special=True),
     "yolo5": Kind((1, 3, 128, 128), UNIT, _yolo5, apart=("joined", "output0")),
+    "box": Kind((1, 3, 128, 128), UNIT, _box, special=True),
 }
 NAMES = tuple(name for name, kind in KINDS.items() if not kind.special)
 

@@ -28,7 +28,7 @@ def test_a_softmax_along_the_last_axis_is_named() -> None:
         x = rng.normal(0, 3, spec.shape).astype(np.float32)
         frames.append(({"x": x}, {"y": np.exp(x) / np.exp(x).sum(2, keepdims=True)}))
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 60, 20))).outputs["y"]
-    assert output.verdict == "mismatch" and output.channel_axis == 1
+    assert output.verdict == "activation" and output.channel_axis == 1
     assert output.why.startswith("The device's model ends in another way: an extra softmax, along axis 2. "), output.why
 
 
@@ -40,7 +40,7 @@ def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
         x = (2 * rng.normal(size=spec.shape) + [[[0], [60], [0]]]).astype(np.float32)
         frames.append(({"x": x}, {"y": (1 / (1 + np.exp(-x)) + rng.normal(0, 0.02, x.shape)).astype(np.float32)}))
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 3, 40))).outputs["y"]
-    assert output.verdict == "mismatch", output.why
+    assert output.verdict == "activation", output.why
     assert output.why.startswith("The device's model ends in another way: an extra sigmoid. "), output.why
 
 
@@ -50,7 +50,7 @@ def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
     values = [(1 / (1 + np.exp(-a["maps"]))).astype(np.float32) for a in board.answers]
     spec = spec_as(board, dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
     output = board.verdict(board.recording(spec, [{"maps": spec.pack(v)} for v in values]))
-    assert output.verdict == "mismatch" and output.why.startswith(
+    assert output.verdict == "activation" and output.why.startswith(
         "The device's model ends in another way: an extra sigmoid. "
     )
     cubes = [np.cbrt(a["maps"]).astype(np.float32) for a in board.answers]
@@ -105,7 +105,7 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Pat
         named = (
             f"The device's model ends in another way: {text} sigmoid, in 15 of 19 channels (4, 5, 6, 7, 8, 9, ...). "
         )
-        assert output.verdict == "mismatch" and output.why.startswith(named), output.why
+        assert output.verdict == "activation" and output.why.startswith(named), output.why
     output = verdict(lambda y: np.roll(y, 1, 2))
     assert output.verdict == "channel_order" and output.fix == (0, 1, 2, 3, *range(5, 19), 4)
     given = answers[0].take(np.argsort(output.fix), output.channel_axis)

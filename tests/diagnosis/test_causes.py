@@ -26,9 +26,14 @@ def test_every_verdict_of_a_cause_has_a_trial() -> None:
     remade = Remade("in another way", {"color": "BGR"}, dict(enumerate(others)))
     situation = Situation("y", range(6), {"y": references, "z": others}, {"y": spec, "z": spec}, [remade])
     tried = list(causes.every(evidence, situation))
-    assert {t.cause for t in tried} == set(VERDICTS) - {"ambiguous"}
+    mirrored = Evidence(
+        spec, [spec.pack(np.ascontiguousarray(r[..., ::-1])) for r in references], references, others, 1
+    )
+    tried += causes.every(mirrored, situation)
+    assert {t.cause for t in tried} == set(VERDICTS) - {"ambiguous", "mismatch"}
     assert all(t.codes.shape == t.left.shape and t.text for t in tried)
-    assert {t.cause for t in tried if t.answers} == {"preprocessing", "output_order", "wrong_input"}
+    of_inputs = {"preprocessing", "output_order", "wrong_input"}
+    assert {t.cause for t in tried if t.answers} == of_inputs | {"geometry", "activation"}
 
 
 def test_each_generator_is_asked() -> None:

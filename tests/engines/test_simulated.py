@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from npu_layout import BufferSizeError, NpuLayoutError, Quantization, TensorSpec
 from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu
+from tests.support.boards import SHAPE, SIDE, network
 
 
 def test_simulated_buffer_against_the_formula(twice, ramp):
@@ -91,3 +93,37 @@ def test_specs_are_matched_by_name_then_by_order(pair):
 def test_specs_that_do_not_fit(pair, specs, words):
     with pytest.raises(NpuLayoutError, match=words):
         SimulatedNpu(pair, specs)
+
+
+def test_the_run_of_another_thread_changes_no_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run ends while the first one packs its buffers."""
+    npu = SimulatedNpu(network(outputs=("a", "b")), [TensorSpec(SHAPE, "NHWC", "float32", name=name) for name in "ab"])
+    first, second = (np.full((1, 3, SIDE, SIDE), v, np.float32) for v in (0.1, 0.9))
+    expected, other = npu.infer(first), []
+    pack = TensorSpec.pack
+
+    def packed(spec: TensorSpec, *given: object, **more: object) -> np.ndarray:
+        if not other:
+            other.append({})
+            other[0] = npu.infer(second)
+        return pack(spec, *given, **more)
+
+    monkeypatch.setattr(TensorSpec, "pack", packed)
+    found = npu.infer(first)
+    assert all(np.array_equal(found[name], expected[name]) for name in "ab")
+    assert not any(np.array_equal(other[0][name], expected[name]) for name in "ab")
+
+
+@pytest.mark.parametrize("channels", [None, "RGB", "BGR"])
+def test_simulated_that_converts_colours(channels):
+    """The model reads RGB: BGR is turned, and scales belong to the buffer's channels."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 2, 2)) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    quantization = Quantization([0.5, 1.0, 2.0], 0, axis=1)
+    spec = TensorSpec((1, 3, 2, 2), "NHWC", "int8", quantization=quantization, channels=channels)
+    stored = np.arange(12, dtype=np.int8).reshape(2, 2, 3)
+    npu = SimulatedNpu(model, [TensorSpec((1, 3, 2, 2))], [spec])
+    npu.infer(stored.tobytes())
+    real = (stored * np.float32([0.5, 1.0, 2.0])).transpose(2, 0, 1)
+    np.testing.assert_array_equal(npu.last_float["y"][0], real[::-1] if channels == "BGR" else real)

@@ -180,3 +180,21 @@ def test_raw_folders_that_are_not_whole(tmp_path: Path) -> None:
     (tmp_path / "fine" / "z_1.bin").write_bytes(bytes(5))
     with pytest.raises(nl.RecordingError, match=r"z_1\.bin: output 'z': 5 bytes"):  # changed behind its back
         list(loaded)
+
+
+def test_channels_go_out_and_come_in(tmp_path: Path) -> None:
+    """As a field of the spec in raw dumps; in a form that has no specs, the input is the model's."""
+    spec = nl.TensorSpec((1, 3, 2, 2), "NHWC", "uint8", channels="BGR")
+    pixels = np.arange(12, dtype=np.uint8)
+    original = nl.Recording(
+        {"x": spec, "y": nl.TensorSpec((1, 2), "NC")}, [({"x": pixels}, {"y": np.ones(2, np.float32)})]
+    )
+    exchange.save(original, tmp_path / "dumps", form="raw")
+    assert exchange.load(tmp_path / "dumps").specs["x"] == spec
+    exchange.save(original, tmp_path / "runs.json", form="polygraphy")
+    (run,) = exchange.load(tmp_path / "runs.json")
+    equal(run.inputs, {"x": pixels.reshape(1, 2, 2, 3).transpose(0, 3, 1, 2)[:, ::-1]})
+    description = {"inputs": {"x": {"shape": [1, 3, 2, 2], "dtype": "uint8", "channels": "BRG"}}}
+    description["outputs"] = {"y": {"shape": [1, 2]}}
+    with pytest.raises(nl.RecordingError, match=r"input 'x'.*channels: expected 'BGR' or 'RGB'"):
+        exchange.load(tmp_path / "dumps", description=description)

@@ -44,6 +44,7 @@ LATE = {
     "cli.console": {"rich"},
     "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
+    "diagnosis.input_changes": {"cv2"},
     "drawing.scene": {"cv2"},
     "recordings.sources": {"cv2"},
     "arrays.tracker": {"cv2"},

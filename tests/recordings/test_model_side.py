@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import npu_layout as nl
-from npu_layout.recordings.model_side import as_model, completed, model_inputs, model_outputs, normalisation, paired
+from npu_layout.recordings.model_side import (
+    Feeds,
+    as_model,
+    completed,
+    model_inputs,
+    model_outputs,
+    normalisation,
+    paired,
+)
 from tests.support.exchanged import PREPROCESS
 
 
@@ -40,6 +49,68 @@ def test_a_mean_and_a_std_for_each_channel() -> None:
     mean, std = normalisation(meta, 3)
     assert mean.tolist() == [10, 20, 30] and std.tolist() == [2, 4, 5]
     assert [v.tolist() for v in normalisation({}, 2)] == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("channels", [None, "RGB", "BGR"])
+@pytest.mark.parametrize("color", [None, "RGB", "BGR"])
+def test_channels_come_in_the_order_of_the_model(channels: str | None, color: str | None) -> None:
+    """mean and std are in the model's order, and scales in the buffer's."""
+    stored = np.random.default_rng(0).integers(-99, 99, (1, 4, 5, 3)).astype(np.int8)
+    turned = channels is not None and channels != (color or "RGB")
+    how = {} if color is None else {"color": color}
+
+    def read(spec: nl.TensorSpec, **more: object) -> np.ndarray:
+        recording = nl.Recording({"x": spec}, [({"x": stored}, {})], {"preprocess": {**how, **more}})
+        return model_inputs(recording, recording.frames[0])["x"]
+
+    shape = (1, 3, 4, 5)
+    planes = stored.transpose(0, 3, 1, 2)
+    pixels = nl.TensorSpec(shape, "NHWC", "int8", channels=channels)
+    flipped = planes[:, ::-1] if turned else planes
+    np.testing.assert_array_equal(read(pixels), flipped)
+    mean, std = [10.0, 20.0, 30.0], [2.0, 4.0, 8.0]
+    got = read(pixels, mean=mean, std=std)
+    wanted = (flipped.astype(np.float32) - np.float32(mean)[:, None, None]) / np.float32(std)[:, None, None]
+    np.testing.assert_array_equal(got, wanted)
+    scales = [0.5, 0.25, 2.0]
+    quantised = nl.TensorSpec(shape, "NHWC", "int8", quantization=nl.Quantization(scales, 1, 1), channels=channels)
+    real = (planes.astype(np.float32) - 1) * np.float32(scales)[:, None, None]
+    np.testing.assert_array_equal(read(quantised, mean=mean, std=std), real[:, ::-1] if turned else real)
+
+
+def test_channels_of_a_model_that_has_no_colours() -> None:
+    spec, buffer = nl.TensorSpec((1, 3, 1, 1), "NHWC", "uint8", channels="BGR"), np.array([1, 2, 3], np.uint8)
+    for color in ("GRAY", "rgb", 3, ["RGB"]):
+        gray = nl.Recording({"x": spec}, [({"x": buffer}, {})], {"preprocess": {"color": color}})
+        with pytest.raises(
+            nl.RecordingError, match=r"meta: preprocess: color: .* channels='BGR': expected a model whose"
+        ):
+            model_inputs(gray, gray.frames[0])
+
+
+def test_channels_of_a_model_of_integers() -> None:
+    """It gets the stored integers, in its own order."""
+    spec = nl.TensorSpec((1, 3, 2, 2), "NHWC", "uint8", channels="BGR", name="x")
+    buffer = np.arange(12, dtype=np.uint8)
+    ports = [helper.make_tensor_value_info(k, TensorProto.UINT8, (1, 3, 2, 2)) for k in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    recording = nl.Recording(
+        {"x": spec, "y": nl.TensorSpec((1, 3, 2, 2), dtype="uint8")}, [({"x": buffer}, {"y": buffer})]
+    )
+    fed = Feeds(nl.OnnxRuntimeEngine(model), recording)(recording.frames[0], 0)["x"]
+    assert fed.dtype == np.uint8
+    np.testing.assert_array_equal(fed[0], buffer.reshape(2, 2, 3).transpose(2, 0, 1)[::-1])
+
+
+def test_channels_of_a_spec_with_other_axes() -> None:
+    spec = nl.TensorSpec((4, 5, 3), "HWC", "uint8", axes="HWC", channels="BGR")
+    assert completed(spec, (1, 3, 4, 5)).channels == "BGR"
+    named = nl.TensorSpec((1, 3, 4, 5), "NCHW", "uint8", channels="BGR")
+    assert as_model(named, (1, 3, 4, 5)) is named
+    odd = nl.TensorSpec((1, 4, 5, 3), "NHWC", "uint8", axes="NHWC", channels="BGR")
+    renamed = as_model(odd, (1, 4, 5, 3))  # the model's own axes have other letters: nothing is exchanged by letter
+    assert renamed.channels is None and renamed.axes == "NCHW" and renamed.storage_strides == odd.storage_strides
 
 
 def test_outputs_are_paired_by_name_then_shape_then_order() -> None:

@@ -381,3 +381,18 @@ def test_a_recorder_that_cannot_begin_leaves_the_folder_empty(tmp_path: Path) ->
         nl.Recorder(Summing(), tmp_path / "r")
     assert not list((tmp_path / "r").iterdir())
     nl.Recorder(Summing(), tmp_path / "r").close()
+
+
+def test_channels_of_a_preprocessor_are_kept_by_the_inputs_spec(tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image", channels="BGR")
+    preprocess, frame = nl.Preprocessor(spec), np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    other = nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image")
+    for lacking in ((), (other,), (nl.TensorSpec((1, 3, 2, 2), "NHWC", name="image", channels="RGB"),)):
+        with pytest.raises(nl.RecordingError, match=r"preprocess: its target has channels='BGR', .* input_specs"):
+            nl.Recorder(Engine(), tmp_path / "r", input_specs=lacking, preprocess=preprocess)
+    assert not (tmp_path / "r").exists()
+    with nl.Recorder(Engine(), tmp_path / "r", input_specs=[spec], preprocess=preprocess) as recorder:
+        recorder.infer({"image": preprocess(frame)[0]}, frame=frame)
+    loaded = nl.Recording.load(tmp_path / "r")
+    assert loaded.specs["image"] == spec and loaded.meta["preprocess"]["color"] == "RGB"
+    assert loaded.frames[0].inputs["image"].ravel().tolist() == frame.ravel().tolist()

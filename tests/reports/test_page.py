@@ -35,7 +35,8 @@ def test_a_layout_fault(board: Board, tmp_path: Path) -> None:
     names: dict[str, Any] = {"buffer": report.outputs["maps"].exhibit.buffer}
     exec(page.codes[0], names)
     assert names["spec"] == output.fix and np.abs(names["tensor"] - output.exhibit.reference).max() < 0.1
-    assert f"validate(recording, model, min_snr_db={output.passing['min_snr_db']:.6g}" in page.codes[1]
+    assert not any("validate(recording, model, " in code for code in page.codes), "no tolerance should hide a fault"
+    assert output.passing and "would pass" not in str(output)
     assert "at least 10: \u2717 not met" in page.text and "The next 7 of 19 channels" in page.text
 
     sheet = page.sheet()
@@ -58,6 +59,7 @@ def test_a_match(board: Board, tmp_path: Path) -> None:
     first, second, *others = page.sheet().values()
     assert alike(first, second) > 0.99 and len(others) == 3 and all(alike(first, o) < 0.7 for o in others)
     strict = report.outputs["maps"].passing
+    assert f"validate(recording, model, min_snr_db={strict['min_snr_db']:.6g}" in page.codes[0]
     for name, value in strict.items():  # what is printed passes, too
         assert nl.validate(board.recording(), board.engine, **{name: float(f"{value:.6g}")})
 
@@ -102,7 +104,7 @@ def test_hostile_names(board: Board, tmp_path: Path) -> None:
     names: dict[str, Any] = {"buffer": output.exhibit.buffer}
     exec(page.codes[0], names)
     assert names["spec"] == fix
-    exec(page.codes[2], {"outputs": {}})
+    exec(page.codes[1], {"outputs": {}})
     assert nl.validate(nl.Recording({"x" * 500: board.spec}, [], {"a": HOSTILE}), board.engine).frames == 0
 
 

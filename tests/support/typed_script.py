@@ -45,6 +45,7 @@ def tensors(quantized: nl.TensorSpec) -> np.ndarray:
     spec = nl.TensorSpec.from_dict(quantized.to_dict())
     assert_type((spec.name, spec.axes, spec.dtype, spec.layout), tuple[str, str, str, nl.Layout])
     assert_type((spec.size, spec.nbytes, spec.storage_offset), tuple[int, int, int])
+    assert_type(spec.channels, "str | None")
     assert_type(spec.shape + spec.storage_shape + spec.storage_strides, tuple[int, ...])
     assert_type(spec.quantization, "nl.Quantization | None")
     spec.storage, spec.element, spec.stored, spec.describe(), spec.offset(0, 0, 0, 0)
@@ -177,7 +178,8 @@ def engines(model: str, spec: nl.TensorSpec, folder: Path) -> nl.Recording:
 def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
     report = nl.validate(recording, model, min_snr_db=10, max_steps={"y": 1.0}, progress=False)
     assert_type(assert_matches(recording, model, max_abs=None, min_cosine=0.9), nl.Report)
-    assert_type((report.verdict, report.model, report.note, report.frames), tuple[str, str, str, int])
+    words = (report.verdict, report.model, report.note, report.unchecked, report.frames)
+    assert_type(words, tuple[str, str, str, str, int])
     report.to_html(folder / "report.html")
     report.to_json(folder / "report.json")
     report.to_dict(), report.meta

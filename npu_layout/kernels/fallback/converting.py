@@ -17,6 +17,7 @@ Loops = tuple[tuple[int, int, int, int], ...]
 
 _EXACT = 1 << 22  # integers up to which float32 adds two without rounding
 _WHOLE = 2.0**53  # integers up to which float64 adds two without rounding
+_DIGIT = 1 << 32
 _TABLE = 1 << 13  # bytes from which on a table of all results pays
 _CHUNK = 1 << 19  # elements that are converted at a time: numpy's calls cost more than caches save
 _TILE = 1 << 12  # elements up to which parameters are repeated
@@ -195,24 +196,53 @@ def _saturate(y: np.ndarray, dst: np.ndarray, zero_point: Any, a: Arithmetic) ->
             y[np.isnan(y)] = lowest
         _write(y, dst)
         return
+    if not a.affine.float_zero_point and _may_round(y, dst, zero_point):
+        _add_exactly(y, dst, zero_point, lowest, highest)
+        return
     wide = y.astype(np.float64)  # numpy 1 would keep float32 beside a float64 scalar
     if not a.affine.float_zero_point:
-        wide += np.asarray(zero_point, np.float64)
+        wide += zero_point
     wide = np.asarray(np.fmax(wide, float(lowest)))
     top = wide >= float(highest)  # float64 has no 2**63 - 1: the highest value is written on its own
     wide[top] = 0
     dst[...] = wide
     dst[top] = highest
-    if not a.affine.float_zero_point and (dst.itemsize == 8 or np.asarray(zero_point).dtype.hasobject):
-        _add_exactly(y, dst, zero_point, lowest, highest)
 
 
-def _add_exactly(y: np.ndarray, dst: np.ndarray, zero_point: Any, lowest: int, highest: int) -> None:
-    """Write y + zero_point again where float64 rounds the sum of these whole numbers: by Python's integers."""
-    zero = np.broadcast_to(np.asarray(zero_point), y.shape)
-    rounded = np.isfinite(y) & (np.abs(y).astype(np.float64) + np.abs(zero).astype(np.float64) >= _WHOLE)
-    pairs = zip(y[rounded].tolist(), zero[rounded].tolist())
-    dst[rounded] = np.array([min(max(int(v) + int(z), lowest), highest) for v, z in pairs], dst.dtype)
+def _may_round(y: np.ndarray, dst: np.ndarray, zero_point: Any) -> bool:
+    """Whether float64 may round y + zero_point, whole numbers, to another value than `dst` stores."""
+    zero = np.asarray(zero_point)
+    if dst.itemsize < 8 and not zero.dtype.hasobject:  # a sum that is rounded is beyond such a dtype
+        return False
+    most = float(np.abs(zero).max())
+    return not (float(y.min()) - most > -_WHOLE and float(y.max()) + most < _WHOLE)
+
+
+def _add_exactly(y: np.ndarray, dst: np.ndarray, zero_point: np.ndarray, lowest: int, highest: int) -> None:
+    """Write y + zero_point, whole numbers, saturated, where float64 would round their sum.
+
+    A number is its digits to the base 2**32: float64 adds those without rounding, or the sum is beyond every dtype.
+    """
+    zeros = [int(z) for z in np.asarray(zero_point).reshape(-1).tolist()]
+    zero_high, zero_low = (
+        np.array([n[i] for n in map(_digits, zeros)], np.float64).reshape(np.shape(zero_point)) for i in (0, 1)
+    )
+    wide = y.astype(np.float64)
+    high = np.floor(wide / _DIGIT)
+    low = wide - high * _DIGIT + zero_low
+    carry = low >= _DIGIT
+    high, low = high + zero_high + carry, low - carry * float(_DIGIT)
+    (least, least_low), (most, most_low) = _digits(lowest), _digits(highest)
+    below = (high < least) | ((high == least) & (low < least_low)) | np.isnan(wide)
+    above = (high > most) | ((high == most) & (low > most_low))
+    high[below | above], low[below | above] = 0, 0
+    kind = np.uint64 if lowest >= 0 else np.int64
+    dst[...] = (high.astype(kind) << kind(32)) | low.astype(kind)
+    dst[below], dst[above] = lowest, highest
+
+
+def _digits(number: int) -> tuple[int, int]:
+    return number >> 32, number & (_DIGIT - 1)
 
 
 def _stays_finite(a: Arithmetic) -> bool:

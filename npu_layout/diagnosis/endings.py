@@ -1,0 +1,127 @@
+"""Try what the device may have left to the host: softmax, normalisation, ReLU or argmax, or an argmax of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ..engines import shape_in_model, transposed
+from ..support import finite
+from .activations import normalised, softmax
+from .changed import Changed
+from .evidence import Evidence, Trial
+from .thresholds import MARGIN
+
+_ROWS = 6  # frames that are tried
+_ONE = 2e-3  # off 1: rounding of sums and lengths is less
+_FAR = 0.1  # of the logarithm: what is normalised on the device is nearer to 1
+_ZEROS = 0.02  # of the model's values are 0 after a ReLU, at least
+_MOST = 1 << 16  # labels of a frame that are compared
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+def endings(evidence: Evidence) -> Iterator[Trial]:
+    """Yield what the device's values are after a function that the model ends in, and the device does not."""
+    if evidence.settled:
+        return
+    if not evidence.fits:
+        yield from _labels(evidence)
+        return
+    rows = _rows(evidence)
+    device = [_device(evidence, k) for k in rows]
+    for text, change in _missing(evidence, device):
+        codes = np.stack([evidence.samples.of(change(x)) for x in device])
+        left = codes - evidence.wanted[rows]
+        answers = dict(zip(rows, map(change, device)))
+        trial = Trial(
+            "activation", text, None, codes, left, False, evidence.spec, rows=rows, comparable=False, answers=answers
+        )
+        if text != _RELU or evidence.score(trial) > evidence.score(evidence.as_declared(rows)) + 2 * MARGIN:
+            yield trial
+
+
+_RELU = "a missing ReLU"
+
+
+def _rows(evidence: Evidence) -> list[int]:
+    count = len(evidence.references)
+    return sorted({int(i) for i in np.linspace(0, count - 1, min(count, _ROWS)).round()})
+
+
+def _device(evidence: Evidence, row: int) -> np.ndarray:
+    """Return what the device returned for a kept frame, in the model's order of axes."""
+    spec = evidence.spec
+    return finite(np.asarray(transposed(spec.unpack(evidence.buffers[row]), spec.axes, False))).astype(np.float64)
+
+
+def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str, Change]]:
+    """Yield the functions that the model's values are the results of, and the device's are not."""
+    model = [finite(r).astype(np.float64) for r in evidence.references[:1]]
+    shape = model[0].shape
+    axes = sorted({evidence.channel_axis or 0, len(shape) - 1}, key=lambda a: a != evidence.channel_axis)
+    for axis in axes:
+        if not shape or shape[axis] < 3:
+            continue
+        along = "" if axis == evidence.channel_axis else f", along axis {axis}"
+        if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
+            yield f"a missing softmax{along}", partial(softmax, axis=axis)
+        length = partial(_length, axis=axis)
+        if all(_is_one(length(m)) for m in model) and _far(device, length):
+            yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
+    if all((m >= 0).all() and (m == 0).mean() >= _ZEROS and m.any() for m in model):
+        yield _RELU, partial(np.maximum, 0)
+
+
+def _length(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.asarray(np.linalg.norm(x, axis=axis))
+
+
+def _is_one(x: np.ndarray) -> bool:
+    return bool(np.abs(x - 1).max() <= _ONE)
+
+
+def _far(device: list[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether what is 1 of the model's values is clearly not of the device's."""
+    sizes = np.concatenate([np.ravel(measure(x)) for x in device])
+    return bool((np.abs(np.log(np.maximum(np.abs(sizes), 1e-12))).mean() > _FAR) or (sizes < 0).mean() > _FAR)
+
+
+def _labels(evidence: Evidence) -> Iterator[Trial]:
+    """Yield class numbers on one side, and scores on the other."""
+    model, device = evidence.references[0].shape, shape_in_model(evidence.spec)
+    rows = range(len(evidence.references))
+    axis = _axis(model, device)
+    if axis is not None:
+        codes = [_device(evidence, k).ravel() for k in rows]
+        labels = [finite(r).argmax(axis).ravel().astype(np.float64) for r in evidence.references]
+        answers = Changed(evidence.references, partial(_argmax, axis=axis))
+        yield _of_labels(evidence, f"an extra argmax along axis {axis}", codes, labels)._replace(answers=answers)
+    axis = _axis(device, model)
+    if axis is not None and evidence.references[0].dtype.kind in "iu":
+        codes = [_device(evidence, k).argmax(axis).ravel().astype(np.float64) for k in rows]
+        labels = [r.ravel().astype(np.float64) for r in evidence.references]
+        yield _of_labels(evidence, f"a missing argmax along axis {axis}", codes, labels)
+
+
+def _argmax(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.asarray(np.expand_dims(finite(x).argmax(axis), axis).astype(np.float32))
+
+
+def _axis(scores: tuple[int, ...], labels: tuple[int, ...]) -> int | None:
+    """Return the axis of `scores` that an argmax to `labels` leaves out, or leaves with length 1; None if none does."""
+    for axis, count in enumerate(scores):
+        without = scores[:axis] + scores[axis + 1 :]
+        if count > 1 and labels in (without, (*scores[:axis], 1, *scores[axis + 1 :])):
+            return axis
+    return None
+
+
+def _of_labels(evidence: Evidence, text: str, codes: list[np.ndarray], labels: list[np.ndarray]) -> Trial:
+    some = np.random.default_rng(3).permutation(len(codes[0]))[:_MOST]
+    device, model = (np.stack([x[some] for x in side]) for side in (codes, labels))
+    return Trial(
+        "activation", text, None, device, device - model, False, evidence.spec, comparable=False, places=len(some)
+    )

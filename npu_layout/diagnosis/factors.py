@@ -1,0 +1,86 @@
+"""Find factors in an output of floats: one for all values, one for each channel, or boxes in pixels and of 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..comparison import listed
+from .evidence import Evidence, Trial
+from .scales import line, quantizations
+from .thresholds import ENOUGH, MARGIN
+
+_SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
+_NEAR = 0.03  # off the side of an image: of noise
+_AS_GOOD = 1.0  # dB that sides of images may explain less than factors that were fitted
+
+
+def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
+    """Yield the factors that explain most; of integers, the scales.
+
+    sides: heights and widths of the model's images.
+    """
+    if not evidence.fits or evidence.steps:
+        yield from quantizations(evidence)
+        return
+    one = next(quantizations(evidence), None)
+    if evidence.settled or evidence.channel_axis is None or not evidence.enough:
+        yield from () if one is None else (one,)
+        return
+    each = _for_each(evidence)
+    boxes = _boxes(evidence, each, sides)
+    best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0
+    if boxes is not None and evidence.score(boxes) > best - _AS_GOOD:
+        yield boxes
+    elif each is not None and (one is None or evidence.score(each) > evidence.score(one) + MARGIN):
+        yield each
+    elif one is not None:
+        yield one
+
+
+def _lines(evidence: Evidence) -> list[tuple[float, float]]:
+    """Return the slope and offset of each channel; slope 0 if there is none."""
+    channels = zip(evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes))
+    return [line(x, y, np.ones(x.shape, bool)) if len(x) >= ENOUGH and x.var() else (0.0, 0.0) for x, y in channels]
+
+
+def _for_each(evidence: Evidence) -> Trial | None:
+    """Return a factor and offset for each channel; None if these hardly differ."""
+    lines = _lines(evidence)
+    rising = np.array([slope > 0 for slope, _ in lines])
+    slopes, offsets = (np.array([one[k] for one in lines]) for k in (0, 1))
+    if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
+        return None
+    channel = evidence.samples.channel
+    expected = slopes[channel] * evidence.wanted + offsets[channel]
+    left = evidence.codes - np.where(rising[channel], expected, evidence.wanted)
+    text = f"each channel has a factor of its own, of {slopes[rising].min():.4g} to {slopes[rising].max():.4g}"
+    parameters = 2 * int(rising.sum())
+    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, parameters=parameters)
+
+
+def _boxes(evidence: Evidence, each: Trial | None, sides: Sequence[int]) -> Trial | None:
+    """Return some channels multiplied or divided by the side of an image, and the others unchanged."""
+    wanted = evidence.by_channel(evidence.wanted)
+    power = np.maximum((wanted * wanted).sum(1), 1e-300)
+    ratio = (wanted * evidence.by_channel(evidence.codes)).sum(1) / power
+    options = {float(f): f for side in sides for f in (side, 1 / side)}
+    found = {}
+    for c, r in enumerate(ratio):
+        near = min(options, key=lambda f: abs(np.log(max(r, 1e-12) / f)), default=None)
+        if near is not None and abs(r / near - 1) < _NEAR:
+            found[c] = near
+    if not found:
+        return None
+    factor = np.ones(len(ratio))
+    factor[list(found)] = list(found.values())
+    left = evidence.codes - factor[evidence.samples.channel] * evidence.wanted
+    multiplied = max(found.values()) > 1
+    by = listed(f"{f:g}" for f in sorted({max(f, 1 / f) for f in found.values()}))
+    which = f"{len(found)} of {len(ratio)} channels ({listed(found)})" if len(found) < len(ratio) else "all channels"
+    ways = ("in pixels", "of 0 to 1")[:: 1 if multiplied else -1]
+    how = "multiplied" if multiplied else "divided"
+    text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
+    choices = len(ratio) * float(np.log(1 + len(options)))
+    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, choices=choices)

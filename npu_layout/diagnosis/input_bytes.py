@@ -1,0 +1,78 @@
+"""What is often done to the bytes of an input: another order, another sign, another pitch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..layouts import Layout
+from .input_changes import Change
+from .input_pairs import Made, Pair
+from .input_variants import How
+
+_PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
+
+
+def stored(base: How, pair: Pair) -> Iterator[Change]:
+    """Yield the same values stored in another way."""
+    if pair.spec.element.unpacked.kind in "iu" and pair.spec.element.unpacked.itemsize == 1:
+        yield _change("the input with the highest bit of every byte inverted (uint8 as int8)", base, _other_sign)
+        yield _change("the input clamped at 127 (uint8 pixels through int8)", base, _clamped)
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
+        yield _change(words, base, change)
+        make = partial(_of_pixels, how=base, change=change)
+        yield Change(f"{words}, before mean and std", make, verdict="input_layout")
+    frame, seen = pair.frame, set()
+    row = frame.strides[0] if frame.ndim > 1 and frame.flags.c_contiguous else 0
+    for pitch in _PITCHES:
+        padded = -(-row // pitch) * pitch
+        if row and padded != row and padded not in seen:
+            seen.add(padded)
+            words = f"the frame read as if its rows had no padding (they begin every {padded} bytes)"
+            yield Change(words, partial(_sheared, how=base, padded=padded), verdict="input_layout")
+
+
+def _change(words: str, base: How, change: Callable[[Pair, np.ndarray], np.ndarray]) -> Change:
+    def make(pair: Pair) -> Made:
+        made = pair.made(pair.pixels(base), base)
+        return made._replace(values=change(pair, made.values))
+
+    return Change(words, make, verdict="input_layout")
+
+
+def _of_pixels(pair: Pair, how: How, change: Callable[[Pair, np.ndarray], np.ndarray]) -> Made:
+    return pair.made(change(pair, pair.pixels(how)), how)
+
+
+def _other_sign(pair: Pair, values: np.ndarray) -> np.ndarray:
+    spec = TensorSpec(
+        pair.spec.shape, Layout.plain(pair.spec.axes), pair.spec.dtype, quantization=pair.spec.quantization
+    )
+    codes = spec.pack(values if spec.quantization is not None else values.astype(spec.element.unpacked))
+    return np.asarray(spec.unpack((codes.view(np.uint8) ^ 0x80).view(codes.dtype)))
+
+
+def _clamped(pair: Pair, values: np.ndarray) -> np.ndarray:
+    mean, std = pair.arithmetic(pair.declared)
+    return np.asarray(np.minimum(values, (127 - mean) / std), values.dtype)
+
+
+def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarray:
+    axes = pair.spec.axes
+    written, read = (
+        TensorSpec(values.shape, Layout("".join(c for c in tag if c in axes)), values.dtype, axes=axes)
+        for tag in (wrong, meant)
+    )
+    return np.asarray(read.unpack(written.pack(values)))
+
+
+def _sheared(pair: Pair, how: How, padded: int) -> Made:
+    frame = pair.frame
+    rows, row = frame.shape[0], frame.strides[0]
+    flat = np.zeros((rows, padded), np.uint8)
+    flat[:, :row] = frame.reshape(rows, -1)
+    return pair.made(pair.pixels(how, flat.ravel()[: rows * row].reshape(frame.shape)), how)

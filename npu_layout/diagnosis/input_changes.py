@@ -1,0 +1,253 @@
+"""What is often done to a frame other than declared: the input that it makes, in words, and its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..frames import INTERPOLATIONS, MODES, said
+from .input_pairs import Made, Pair
+from .input_variants import FLIPPED, PADS, How
+from .usual_mistakes import mistakes
+
+_QUALITIES = (50, 70, 85)  # of JPEG
+_SHIFTS = 2  # pixels of the network's input, and of the frame
+_LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
+_GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
+_FEWEST = 16  # values that a brightness is fitted to
+_BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
+
+
+class Change(NamedTuple):
+    """One other way to make an input.
+
+    Attributes
+    ----------
+    words
+        What was done.
+    make
+        The pair -> the input so made.
+    how
+        All arguments of the Preprocessor that does so; None if none does.
+    verdict
+        What it is called in an InputReport.
+    is_formula
+        Whether it is the same picture by another formula: what differs by so little is no fault.
+    where
+        Index of the places of the input that count.
+    applies
+        The pair -> whether it can be made of it.
+    """
+
+    words: str
+    make: Callable[[Pair], Made]
+    how: How | None = None
+    verdict: str = "preprocessing"
+    is_formula: bool = False
+    where: Any = ...
+    applies: Callable[[Pair], bool] = bool
+
+
+def arguments(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
+    """Yield other arguments of the Preprocessor, the commonest first. scaled: mean and std, too."""
+    for change, words, is_formula in _arguments(base, pair, scaled):
+        how = {**base, **change}
+        yield Change(words, partial(_made_by, how=how), how, is_formula=is_formula)
+
+
+def _made_by(pair: Pair, how: How) -> Made:
+    return pair.made(pair.pixels(how), how)
+
+
+def _arguments(how: How, pair: Pair, scaled: bool) -> Iterator[tuple[How, str, bool]]:
+    color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
+    mean, std = (np.ravel(values) for values in pair.arithmetic(how))
+    swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
+    if color in FLIPPED:
+        other = {"color": FLIPPED[color]}
+        yield other, f"color={other['color']!r}", False
+        if scaled and len({*zip(mean, std)}) > 1:
+            yield swapped, _words(mean[::-1], std[::-1]), False
+            yield {**other, **swapped}, f"color={other['color']!r}, {_words(mean[::-1], std[::-1])}", False
+    for mode in MODES:
+        if mode != resize:
+            yield {"resize": mode}, f"resize={mode!r}", False
+    if scaled and not pair.is_pixels:
+        for _, text, m, s in mistakes(mean, std, color):
+            yield {"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})", False
+    for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
+        yield {"pad_value": pad}, f"pad_value={said(np.ravel(pad))}", False
+    for interpolation in INTERPOLATIONS:
+        if interpolation != how.get("interpolation", "linear"):
+            yield {"interpolation": interpolation}, f"interpolation={interpolation!r}", True
+
+
+def _words(mean: Any, std: Any) -> str:
+    return f"mean={said(mean)}, std={said(std)}"
+
+
+def compressed(base: How) -> Iterator[Change]:
+    """Yield frames that were JPEG files."""
+    for quality in _QUALITIES:
+        make = partial(_made_of, how=base, change=partial(_jpeg, quality=quality))
+        yield Change(f"JPEG of quality {quality}", make, is_formula=True)
+
+
+def _jpeg(frame: np.ndarray, quality: int) -> np.ndarray:
+    import cv2
+
+    _, data = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED)).reshape(frame.shape)
+
+
+def _made_of(pair: Pair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> Made:
+    """Return the input of a changed frame; alpha, which no Preprocessor reads, is left out of the change."""
+    return pair.made(pair.pixels(how, _with_alpha(pair.frame, change)), how)
+
+
+def _with_alpha(frame: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    if frame.ndim < 3 or frame.shape[2] != 4:
+        return change(frame)
+    colours = change(np.ascontiguousarray(frame[..., :3]))
+    return np.dstack([colours, np.zeros(colours.shape[:2], frame.dtype)])
+
+
+_GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
+    ("the frame mirrored from left to right", lambda x: x[:, ::-1]),
+    ("the frame upside down, mirrored", lambda x: x[::-1]),
+    ("the frame rotated by 180 degrees", lambda x: x[::-1, ::-1]),
+    ("the frame rotated by 90 degrees clockwise", lambda x: np.rot90(x, -1)),
+    ("the frame rotated by 90 degrees counterclockwise", np.rot90),
+    ("the frame with rows and columns exchanged", lambda x: x.swapaxes(0, 1)),
+    ("the frame without its first row", lambda x: x[1:]),
+    ("the frame without its last row", lambda x: x[:-1]),
+    ("the frame without its first column", lambda x: x[:, 1:]),
+    ("the frame without its last column", lambda x: x[:, :-1]),
+)
+
+
+def geometry(base: How, pair: Pair) -> Iterator[Change]:
+    """Yield the same picture mirrored, rotated, cropped or shifted."""
+    for words, change in _GEOMETRY:
+        yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry", applies=_is_cropable)
+    steps = range(-_SHIFTS, _SHIFTS + 1)
+    axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
+    for right, down in product(steps, steps):
+        if right or down:
+            words = f"the input shifted by {_moved(right, down)}"
+            where = tuple(
+                slice(_SHIFTS, -_SHIFTS) if letter in "HW" and extent > 4 * _SHIFTS else slice(None)
+                for letter, extent in zip(pair.spec.axes, pair.spec.shape)
+            )
+            make = partial(_shifted, how=base, by=(right, down), axes=axes)
+            yield Change(words, make, verdict="geometry", where=where)
+
+
+def colours(base: How) -> Iterator[Change]:
+    """Yield the same picture in other colours."""
+    for words, change in _COLOURS:
+        yield Change(words, partial(_made_of, how=base, change=change), applies=_has_colours)
+
+
+def _has_colours(pair: Pair) -> bool:
+    return pair.frame.ndim == 3 and pair.frame.shape[2] >= 3
+
+
+def _gray(frame: np.ndarray, luma: tuple[float, float, float]) -> np.ndarray:
+    return np.repeat(np.rint(frame @ np.array(luma))[..., None], 3, 2).astype(np.uint8)
+
+
+def _u_and_v(frame: np.ndarray) -> np.ndarray:
+    import cv2
+
+    exchanged = np.ascontiguousarray(cv2.cvtColor(frame, cv2.COLOR_BGR2YUV)[..., [0, 2, 1]])
+    return np.asarray(cv2.cvtColor(exchanged, cv2.COLOR_YUV2BGR))
+
+
+def _gamma(frame: np.ndarray, power: float) -> np.ndarray:
+    return np.asarray(np.rint(255 * (np.arange(256) / 255) ** power).astype(np.uint8)[frame])
+
+
+_COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
+    ("the frame in gray", partial(_gray, luma=_LUMA)),
+    ("the frame in gray, red weighed as blue", partial(_gray, luma=_LUMA[::-1])),
+    ("the frame with U and V exchanged", _u_and_v),
+    *(
+        (f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power))
+        for power in (2.2, 1 / 2.2, 1.8, 1 / 1.8)
+    ),
+)
+
+
+def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield the pixel value that is in the border of the recorded inputs, if they have one."""
+    values = [pair.measured[~_inside(pair, base)] for pair in pairs]
+    around = np.concatenate(values)
+    if around.size >= _FEWEST and np.ptp(around) < 1.5:
+        how = {**base, "pad_value": float(np.clip(np.rint(np.median(around)), 0, 255))}
+        yield Change(f"pad_value={how['pad_value']:g}", partial(_made_by, how=how), how)
+
+
+def _is_cropable(pair: Pair) -> bool:
+    return bool(min(pair.frame.shape[:2]) > 1)
+
+
+def _moved(right: int, down: int) -> str:
+    """Return in words: "2 pixels to the left and 1 down"."""
+    parts = [
+        f"{abs(by)} {('pixel', 'pixels')[abs(by) > 1]} {ways[by > 0]}"
+        for by, ways in ((right, ("to the left", "to the right")), (down, ("up", "down")))
+        if by
+    ]
+    return " and ".join(parts)
+
+
+def _shifted(pair: Pair, how: How, by: tuple[int, int], axes: tuple[int, int]) -> Made:
+    return pair.made(np.roll(pair.pixels(how), by, axes), how)
+
+
+def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield the frame brighter or darker by one factor and offset, which are fitted to all pairs."""
+    made, measured = [], []
+    for pair in pairs:
+        measurable = (pair.measured > 1) & (pair.measured < 254) & _inside(pair, base)
+        made.append(pair.pixels(base)[measurable].astype(np.float64))
+        measured.append(pair.measured[measurable].astype(np.float64))
+    x, y = np.concatenate(made), np.concatenate(measured)
+    if x.size < _FEWEST or x.std() == 0:
+        return
+    factor, offset = (float(v) for v in np.polyfit(x, y, 1))
+    if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
+        words = f"{factor:.2f} times the pixel values {'plus' if offset >= 0 else 'minus'} {abs(offset):.0f}"
+        yield Change(words, partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset)))
+
+
+def _inside(pair: Pair, base: How) -> np.ndarray:
+    """Return where the input is of the frame, and not of a border."""
+    return pair.pixels({**base, "pad_value": 0}, np.full_like(pair.frame, 255)) > 0
+
+
+def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
+    return np.clip(np.rint(frame * factor + offset), 0, 255).astype(np.uint8)
+
+
+def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Change]:
+    """Yield the inputs of frames before and after."""
+    for distance, ways in product(range(1, reach + 1), ((-1, "before"), (1, "after"))):
+        by, word = ways
+        applies = partial(_has, by=by * distance)
+        if any(map(applies, pairs)):
+            words = f"the camera's frame {distance} {word}"
+            yield Change(words, partial(_of_frame, how=base, by=by * distance), verdict="wrong_input", applies=applies)
+
+
+def _has(pair: Pair, by: int) -> bool:
+    return pair.number + by in pair.frames
+
+
+def _of_frame(pair: Pair, how: How, by: int) -> Made:
+    return pair.made(pair.pixels(how, pair.frames[pair.number + by]), how)

@@ -1,0 +1,127 @@
+"""A camera's frame beside the input recorded for it: what else it can be made into, and how far off that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..frames import Preprocessor
+from ..layouts import Layout
+from ..recordings import normalisation
+from .input_variants import How
+from .samples import ends
+
+
+class Made(NamedTuple):
+    """An input that was made of a frame, and the share of its values that saturate beyond the range that it stores."""
+
+    values: np.ndarray
+    saturated: float
+
+
+class Pair:
+    """A camera's frame, and what was recorded as the input made of it.
+
+    Every error is measured in one unit, whatever made the input that is compared: steps of the input as declared. A
+    step is a pixel value, or one of the stored integers where these are coarser.
+
+    Parameters
+    ----------
+    spec
+        Of the input.
+    frames
+        {number: the camera's frame} of this one and its neighbours, uint8.
+    number
+        Of this frame.
+    recorded
+        The input's real values, of the shape of `spec`.
+    declared
+        The Preprocessor's arguments that were declared, mean and std among them.
+    """
+
+    def __init__(
+        self, spec: TensorSpec, frames: Mapping[int, np.ndarray], number: int, recorded: np.ndarray, declared: How
+    ) -> None:
+        self.spec, self.frames, self.number = spec, frames, number
+        self.recorded, self.declared = np.asarray(recorded, np.float32), declared
+        self.channels = spec.shape[spec.axes.index("C")]
+        # Integers that are not quantised are the pixels: mean and std are the compiled model's.
+        self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
+        mean, std = self.arithmetic(declared)
+        scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
+        self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
+        self._unit = std / np.float32(self.step)
+        self._fitted: tuple[How, Any, np.ndarray] = ({}, None, np.empty(0))  # the last one: changes share it
+        self.measured = (self.recorded * std + mean).astype(np.float32)
+
+    @property
+    def frame(self) -> np.ndarray:
+        """The camera's frame."""
+        return self.frames[self.number]
+
+    def along(self, values: Any) -> np.ndarray:
+        """Return a value for each channel in a shape that is broadcast over the input."""
+        return np.asarray(values).reshape([self.channels if letter == "C" else 1 for letter in self.spec.axes])
+
+    def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and std in a shape that is broadcast over the input."""
+        stated = {} if self.is_pixels else {"preprocess": how}
+        mean, std = (self.along(values) for values in normalisation(stated, self.channels))
+        return mean, std
+
+    def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
+        """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
+        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+        if frame is not None:
+            return self._fit(fitting, frame)
+        if self._fitted[0] != fitting or not self._fitted[2].size:
+            self._fitted = fitting, None, self._fit(fitting, self.frame)
+        return self._fitted[2]
+
+    def _fit(self, fitting: How, frame: np.ndarray) -> np.ndarray:
+        target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
+        return Preprocessor(target, **fitting)(np.ascontiguousarray(frame))[0].reshape(self.spec.shape)
+
+    def made(self, pixels: np.ndarray, how: How) -> Made:
+        """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
+        mean, std = self.arithmetic(how)
+        made = ((pixels - mean) / std).astype(np.float32)
+        if self.spec.quantization is None:
+            return Made(made, 0.0)
+        low, high = ends(self.spec)
+        stored = self._stored(made)
+        saturated = float(((stored < low - 1) | (stored > high + 1)).mean())
+        return Made(self.spec.unpack(self.spec.pack(made)), saturated)
+
+    def _stored(self, real: np.ndarray) -> np.ndarray:
+        """Return what real values are in steps of the quantization, neither rounded nor saturated."""
+        q, rank = self.spec.quantization, len(self.spec.shape)
+        assert q is not None
+        along = [-1 if q.axis is not None and i == q.axis % rank else 1 for i in range(rank)]
+        scale, zero_point = (np.asarray(v, np.float32).reshape(along) for v in (q.scale, q.zero_point))
+        return np.asarray(real / scale + zero_point)
+
+    def off(self, made: np.ndarray, other: np.ndarray | None = None, where: Any = ...) -> float:
+        """Return by how many steps, root mean square, the recorded input, or another, differs from `made`.
+
+        `where`: an index of the places that count.
+        """
+        error = ((made - (self.recorded if other is None else other)) * self._unit)[where]
+        off = float(np.sqrt(np.square(error).mean(dtype=np.float64)))
+        return off if np.isfinite(off) else np.inf
+
+    @property
+    def contrast(self) -> float:
+        """By how many steps, root mean square, the recorded values differ from their mean."""
+        values = self.recorded * self._unit
+        return float((values - values.mean(dtype=np.float64)).std(dtype=np.float64))
+
+    @property
+    def at_top(self) -> float:
+        """Share of the recorded values at the highest that the input can store; 0 for floats."""
+        if self.spec.quantization is None:
+            return 0.0
+        return float((self._stored(self.recorded) > ends(self.spec)[1] - 0.5).mean())

@@ -1,0 +1,150 @@
+"""Try another resize at the end of the network: nearest, or linear with another rule for the corners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..support import finite
+from .changed import Changed
+from .evidence import Evidence, Trial
+from .geometries import WORTH, axes_of
+from .thresholds import MARGIN
+
+_FACTORS = (32, 16, 8, 4, 2)
+_ROWS, _CHANNELS = 4, 4  # frames that are resized, and channels of one that show whether the model resizes
+_EXACT = 1e-7  # of the variance, as error: the rounding of float32 is less
+_MOST = 512  # places along an axis, of which a quarter or less has to be enough
+
+MODES = {
+    "half_pixel": "linear resize with half_pixel",
+    "align_corners": "linear resize with align_corners",
+    "asymmetric": "linear resize with asymmetric coordinates",
+    "nearest": "nearest-neighbour resize",
+    "nearest_rounded": "nearest-neighbour resize that rounds the place",
+}
+
+
+class _Resize(NamedTuple):
+    """A resize from so many rows and columns."""
+
+    mode: str
+    height: int
+    width: int
+
+
+def resizes(evidence: Evidence) -> Iterator[Trial]:
+    """Yield other resizes, if the model's maps are resized ones, that explain more than the declared reading."""
+    axes = axes_of(evidence)
+    if not evidence.fits or axes is None or axes[0] is None or evidence.settled:
+        return
+    own = _last_resize(evidence, axes)
+    if own is None:
+        return
+    rows = sorted({int(i) for i in np.linspace(0, len(evidence.references) - 1, _ROWS).round()})
+    codes, before = evidence.codes[rows], evidence.score(evidence.as_declared(rows))
+    trials = []
+    for mode in MODES:
+        change = partial(_resized, axes=axes, own=own, other=own._replace(mode=mode))
+        wanted = np.stack([evidence.samples.of(change(evidence.references[k])) for k in rows])
+        left = codes - evidence.predicted(wanted)
+        text = f"the maps end in a {MODES[mode]}, and the model's in a {MODES[own.mode]}"
+        answers = Changed(evidence.references, change)
+        trials.append(
+            Trial(
+                "geometry",
+                text,
+                None,
+                codes,
+                left,
+                evidence.steps,
+                evidence.spec,
+                rows=rows,
+                answers=answers,
+                choices=float(np.log(len(MODES))),
+            )
+        )
+    scores = [evidence.score(trial) for trial in trials]
+    for trial, mode, score in zip(trials, MODES, scores):
+        if mode != own.mode and score > before + WORTH and score > max(scores) - MARGIN:
+            yield trial
+
+
+def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
+    """Return the resize that the model's maps come from, the largest that leaves nothing of them; None if none does."""
+    reference = max(evidence.references, key=lambda r: float(finite(r).var()))
+    x = np.moveaxis(finite(reference), axes, (-2, -1))
+    planes = x.reshape(-1, *x.shape[-2:]).astype(np.float64)
+    spread = planes.var((1, 2))
+    planes = planes[np.argsort(-spread, kind="stable")[:_CHANNELS]]
+    power = planes.var()
+    if not power:
+        return None
+    tall, wide = planes.shape[1:]
+    for factor in _FACTORS:
+        for mode in MODES:
+            height, width = (_source(n, factor, mode) for n in (tall, wide))
+            if not (height and width) or ((tall > _MOST or wide > _MOST) and factor < 4):
+                continue
+            low = _reduced(planes, mode, height, width)
+            left = planes - _enlarged(low, mode, tall, wide)
+            if float((left * left).mean()) <= _EXACT * power:
+                return _Resize(mode, height, width)
+    return None
+
+
+def _source(count: int, factor: int, mode: str) -> int:
+    """Return how many places were resized to `count`; 0 if none can have been."""
+    if mode == "align_corners" and count % 2 and (count - 1) % factor == 0:
+        return (count - 1) // factor + 1 if count > factor + 1 else 0
+    return count // factor if count % factor == 0 and count >= 2 * factor else 0
+
+
+def _resized(reference: np.ndarray, axes: tuple[int, int], own: _Resize, other: _Resize) -> np.ndarray:
+    """Return the model's output as another resize of what was resized would be."""
+    x = np.moveaxis(finite(reference), axes, (-2, -1)).astype(np.float64)
+    resized = _enlarged(_reduced(x, own.mode, own.height, own.width), other.mode, *x.shape[-2:])
+    return np.asarray(np.moveaxis(resized, (-2, -1), axes))
+
+
+def _reduced(x: np.ndarray, mode: str, height: int, width: int) -> np.ndarray:
+    down, across = _inverse(mode, height, x.shape[-2]), _inverse(mode, width, x.shape[-1])
+    return np.asarray(down @ x @ across.T)
+
+
+def _enlarged(x: np.ndarray, mode: str, height: int, width: int) -> np.ndarray:
+    down, across = matrix(mode, x.shape[-2], height), matrix(mode, x.shape[-1], width)
+    return np.asarray(down @ x @ across.T)
+
+
+@lru_cache(maxsize=64)
+def matrix(mode: str, count: int, to: int) -> np.ndarray:
+    """Return the weights (to, count) of a resize along one axis.
+
+    >>> matrix("half_pixel", 2, 4).tolist()
+    [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
+    """
+    i, place = np.arange(to), _places(mode, count, to)
+    first = np.minimum(np.floor(place).astype(int), count - 2)
+    weights = np.zeros((to, count))
+    weights[i, first] = 1 - (place - first)
+    weights[i, first + 1] += place - first
+    return weights
+
+
+def _places(mode: str, count: int, to: int) -> np.ndarray:
+    """Return where in `count` places each of `to` places is."""
+    i = np.arange(to)
+    half, corners = (i + 0.5) * count / to - 0.5, i * ((count - 1) / (to - 1))
+    place = half if mode == "half_pixel" else corners if mode == "align_corners" else i * count / to
+    if mode.startswith("nearest"):
+        place = np.floor(place + (0.5 if mode == "nearest_rounded" else 0))
+    return np.asarray(np.clip(place, 0, count - 1))
+
+
+@lru_cache(maxsize=64)
+def _inverse(mode: str, count: int, to: int) -> np.ndarray:
+    return np.asarray(np.linalg.pinv(matrix(mode, count, to)))

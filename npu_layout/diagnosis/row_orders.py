@@ -1,0 +1,92 @@
+"""Find rows in another order: boxes that the device sorted, or that it did not sort as the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..engines import transposed
+from ..support import finite
+from .evidence import Evidence, Trial
+from .thresholds import LEAST, ROUNDING
+
+_MOST = 1024  # rows
+_FRAMES = 6
+_SORTED = 0.99  # of the neighbours are in order
+_CLEAR = 2.0  # times the gain that the choice of an order reaches by chance
+
+
+def row_orders(evidence: Evidence) -> Iterator[Trial]:
+    """Yield for each frame the order of the rows that fits best, if it is not the model's."""
+    shape = evidence.references[0].shape
+    if not evidence.fits or evidence.settled or len(shape) not in (2, 3) or shape == (1, shape[-1]):
+        return
+    rows, values = shape[-2:]
+    if not (2 <= rows <= _MOST and values >= 2 and int(np.prod(shape)) == rows * values):
+        return
+    chosen = sorted({int(i) for i in np.linspace(0, len(evidence.references) - 1, _FRAMES).round()})
+    device, model, orders = [], [], []
+    for k in chosen:
+        y = np.asarray(transposed(evidence.spec.unpack(evidence.buffers[k]), evidence.spec.axes, False))
+        y, x = (finite(side).reshape(rows, values).astype(np.float64) for side in (y, evidence.references[k]))
+        spread = np.maximum(x.std(0), 1e-12)
+        order = _assigned(y / spread, x / spread)
+        device.append(y / spread)
+        model.append(x / spread)
+        orders.append(order)
+    constant = all((order == orders[0]).all() for order in orders)
+    if constant and ((orders[0] == np.arange(rows)).all() or evidence.channel_axis == len(shape) - 2):
+        return  # in their places, or one order of the channels
+    left = np.stack([y - x[order] for y, x, order in zip(device, model, orders)])
+    before = np.stack(device) - np.stack(model)
+    if not _worth(evidence, left, before, rows):
+        return
+    moved = sum(int((order != np.arange(rows)).sum()) for order in orders)
+    text = f"{moved} of {rows * len(chosen)} rows are at other places{_sorted_by(device, model)}"
+    codes = np.stack(device).transpose(0, 2, 1).reshape(len(chosen), -1)
+    errors = left.transpose(0, 2, 1).reshape(len(chosen), -1)
+    yield Trial(
+        "activation", text, None, codes, errors, False, evidence.spec, rows=chosen, comparable=False, places=rows,
+        choices=len(chosen) * rows * float(np.log(rows)),
+        answers={k: _ordered(evidence.references[k], order) for k, order in zip(chosen, orders)},
+    )  # fmt: skip
+
+
+def _ordered(reference: np.ndarray, order: np.ndarray) -> np.ndarray:
+    return reference.take(order, reference.ndim - 2)
+
+
+def _assigned(device: np.ndarray, model: np.ndarray) -> np.ndarray:
+    """Return for each row of the device the nearest of the model's, each used once; the clearest rows choose first."""
+    cost = (device * device).sum(1)[:, None] - 2 * device @ model.T + (model * model).sum(1)
+    nearest = np.partition(cost, 1, axis=1)
+    order = np.full(len(cost), -1)
+    free = np.ones(len(cost), bool)
+    for k in np.argsort(nearest[:, 0] - nearest[:, 1], kind="stable"):
+        left = np.where(free, cost[k], np.inf)
+        best = int(left.argmin())
+        order[k] = k if free[k] and left[k] <= left[best] else best
+        free[order[k]] = False
+    return order
+
+
+def _worth(evidence: Evidence, left: np.ndarray, before: np.ndarray, rows: int) -> bool:
+    """Whether the order gains more than by its choice: each row is one of so many."""
+    floor = 1e-9 if not evidence.steps else 1e-4 * ROUNDING
+    error, was = (max(float((x * x).mean()), floor) for x in (left, before))
+    gain = 0.5 * left.size * float(np.log(was / error))
+    return gain > _CLEAR * len(left) * rows * float(np.log(rows)) and 10 * float(np.log10(was / error)) >= LEAST
+
+
+def _sorted_by(device: list[np.ndarray], model: list[np.ndarray]) -> str:
+    """Return by which of its values either side is sorted, and the other is not."""
+    for side, other, words in ((device, model, "the device sorts"), (model, device, "the model sorts")):
+        for column in range(side[0].shape[1]):
+            if _falls(side, column) >= _SORTED > _falls(other, column):
+                return f": {words} them by value {column}, the largest first"
+    return ""
+
+
+def _falls(side: list[np.ndarray], column: int) -> float:
+    return min(float((np.diff(rows[:, column]) <= 0).mean()) for rows in side)

@@ -1,0 +1,164 @@
+"""What a device may have done to an output after the network: pictures moved, activations more or less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Rng = np.random.Generator
+Change = Callable[[Rng, np.ndarray], np.ndarray]  # of (frames, N, channels, ...)
+
+
+class Unchanged(Exception):
+    """This change makes no sense for such an output."""
+
+
+def _maps(change: Callable[[np.ndarray], np.ndarray]) -> Change:
+    def changed(rng: Rng, values: np.ndarray) -> np.ndarray:
+        if values.ndim < 5 or min(values.shape[-2:]) < 6:
+            raise Unchanged("no maps")
+        result = np.ascontiguousarray(change(values))
+        if result.shape != values.shape:
+            raise Unchanged("not square")
+        return result
+
+    return changed
+
+
+def _shifted(down: int, right: int, wraps: bool) -> Callable[[np.ndarray], np.ndarray]:
+    def change(values: np.ndarray) -> np.ndarray:
+        moved = np.roll(values, (down, right), (-2, -1))
+        if wraps:
+            return moved
+        for axis, by in ((-2, down), (-1, right)):
+            edge = [slice(None)] * values.ndim
+            edge[axis] = slice(0, by) if by > 0 else slice(by, None) if by < 0 else slice(0, 0)
+            moved[tuple(edge)] = 0
+        return moved
+
+    return change
+
+
+def _cropped(values: np.ndarray) -> np.ndarray:
+    """Without the first row, enlarged by OpenCV."""
+    import cv2
+
+    tall, wide = values.shape[-2:]
+    flat = values.reshape(-1, tall, wide)
+    return np.stack([cv2.resize(x[1:], (wide, tall)) for x in flat]).reshape(values.shape)
+
+
+def _resized(mode: str) -> Change:
+    """Of maps that the model enlarged to twice their size, linearly with half_pixel."""
+
+    def changed(rng: Rng, values: np.ndarray) -> np.ndarray:
+        if values.ndim < 5:
+            raise Unchanged("no maps")
+        small = values
+        for axis in (-2, -1):
+            count = values.shape[axis]
+            small = np.moveaxis(
+                np.moveaxis(small, axis, -1) @ np.linalg.pinv(_weights("half_pixel", count)).T, -1, axis
+            )
+        for axis in (-2, -1):
+            small = np.moveaxis(np.moveaxis(small, axis, -1) @ _weights(mode, values.shape[axis]).T, -1, axis)
+        return small.astype(np.float32)
+
+    return changed
+
+
+def _weights(mode: str, count: int) -> np.ndarray:
+    half = count // 2
+    i = np.arange(count)
+    place = {
+        "half_pixel": (i + 0.5) / 2 - 0.5,
+        "align_corners": i * (half - 1) / (count - 1),
+        "asymmetric": i / 2,
+        "nearest": np.floor(i / 2),
+    }[mode]
+    return np.stack([np.interp(place, np.arange(half), column) for column in np.eye(half)], 1)
+
+
+GEOMETRY: dict[str, Change] = {
+    "mirrored": _maps(lambda x: x[..., ::-1]),
+    "upside_down": _maps(lambda x: x[..., ::-1, :]),
+    "rotated_180": _maps(lambda x: x[..., ::-1, ::-1]),
+    "rotated_90": _maps(lambda x: np.rot90(x, -1, (-2, -1))),
+    "rotated_270": _maps(lambda x: np.rot90(x, 1, (-2, -1))),
+    "shifted_1": _maps(_shifted(0, 1, wraps=False)),
+    "shifted_row": _maps(_shifted(1, 0, wraps=True)),
+    "shifted_2": _maps(_shifted(-1, -2, wraps=False)),
+    "row_cropped": _maps(_cropped),
+    "resized_nearest": _resized("nearest"),
+    "resized_align_corners": _resized("align_corners"),
+    "resized_asymmetric": _resized("asymmetric"),
+}
+
+
+def _elementwise(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf, high: float = np.inf) -> Change:
+    """A function of each value, where the values are from `low` to `high`, and vary enough for it to matter."""
+
+    def changed(rng: Rng, values: np.ndarray) -> np.ndarray:
+        if not low < values.min() <= values.max() < high:
+            raise Unchanged("not of such values")
+        with np.errstate(all="ignore"):
+            result = function(values.astype(np.float64)).astype(np.float32)
+        if np.abs(result - values).max() < 0.05 * values.std():
+            raise Unchanged("hardly another value")
+        return result
+
+    return changed
+
+
+def _softmax(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if values.shape[2] < 3 or values.shape[2] > 200:
+        raise Unchanged("no classes")
+    powers = np.exp(values - values.max(2, keepdims=True))
+    return np.asarray(powers / powers.sum(2, keepdims=True))
+
+
+def _normalised(rng: Rng, values: np.ndarray) -> np.ndarray:
+    if values.shape[2] < 3 or values.shape[2] > 200:
+        raise Unchanged("no vectors")
+    return np.asarray(values / np.maximum(np.sqrt((values * values).sum(2, keepdims=True)), 1e-6), np.float32)
+
+
+def _each_factor(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """A factor for each channel: as where a runtime forgets the scales of the channels."""
+    count = values.shape[2]
+    if count < 3 or count > 200:
+        raise Unchanged("no channels")
+    factor = np.geomspace(0.02, 0.2, count)[np.random.default_rng(5).permutation(count)]
+    return np.asarray(values * factor.reshape(-1, *[1] * (values.ndim - 3)), np.float32)
+
+
+def _unit_boxes(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """Boxes of 0 to 1, in the first four channels of 84; of an input of 128 x 128."""
+    axis = next((a for a in (2, 3) if values.ndim == 4 and values.shape[a] == 84), None)
+    if axis is None:
+        raise Unchanged("no boxes")
+    factor = np.where(np.arange(84) < 4, 1 / 128, 1.0)
+    return np.asarray(values * factor.reshape([-1 if a == axis else 1 for a in range(4)]), np.float32)
+
+
+def _sorted_rows(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """The rows of each frame by their first value, the largest first."""
+    if values.ndim != 4 or not values.shape[2] > values.shape[3] >= 4:
+        raise Unchanged("no rows")
+    order = np.argsort(-values[..., :1], axis=2, kind="stable")
+    return np.take_along_axis(values, order, 2)
+
+
+ACTIVATIONS: dict[str, Change] = {
+    "sigmoid_added": _elementwise(lambda x: 1 / (1 + np.exp(-x))),
+    "exp_added": _elementwise(np.exp, high=6),
+    "log_added": _elementwise(np.log, low=1e-3),
+    "relu_added": _elementwise(lambda x: np.maximum(x, 0)),
+    "reciprocal_added": _elementwise(lambda x: 1 / x, low=1e-2),
+    "softmax_added": _softmax,
+    "l2_added": _normalised,
+    "factors_each": _each_factor,
+    "boxes_of_one": _unit_boxes,
+    "rows_sorted": _sorted_rows,
+}

@@ -1,0 +1,59 @@
+"""What the device leaves to the host: softmax, normalisation, ReLU, argmax."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.endings import ending, smooth, verdict
+
+MAPS = (1, 7, 12, 16)
+NORMALISED = {"op": "LpNormalization", "axis": 1, "p": 2}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("db", [40, 15])
+def test_what_is_missing_is_named(dtype: str, db: float) -> None:
+    inputs = smooth(MAPS)
+    for model, text in (
+        (ending(MAPS, "Softmax", axis=1), "a missing softmax"),
+        (ending(MAPS, **NORMALISED), "a missing L2 normalisation"),
+        (ending(MAPS, "Relu"), "a missing ReLU"),
+    ):
+        output = verdict(model, inputs, lambda x, y: x, db, dtype)
+        assert output.verdict == "activation" and output.fix is None, str(output)
+        assert output.why.startswith(f"The device's model ends in another way: {text}. "), output.why
+        assert "Fix: end the device's model where the ONNX model ends" in output.why
+
+
+@pytest.mark.parametrize("db", [30, 15, 10.5])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_nothing_is_missing_of_a_faultless_device(dtype: str, db: float) -> None:
+    for seed in range(3):
+        inputs = smooth(MAPS, seed=seed)
+        for model in (ending(MAPS, "Softmax", axis=1), ending(MAPS, **NORMALISED), ending(MAPS, "Relu")):
+            output = verdict(model, inputs, lambda x, y: y, db, dtype)
+            assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
+            assert output.verdict == "match" or db < 15, str(output)
+
+
+def test_class_numbers_for_scores() -> None:
+    inputs, scores = smooth(MAPS), ending(MAPS)
+    for keep in (True, False):
+        output = verdict(
+            scores,
+            inputs,
+            lambda x, y, keep=keep: np.expand_dims(y.argmax(1), 1)[:, 0 if not keep else slice(None)],
+            60,
+        )
+        assert output.verdict == "activation" and "an extra argmax along axis 1" in output.why, str(output)
+    wrong = verdict(scores, inputs, lambda x, y: np.roll(y, 5, 2).argmax(1), 60)
+    assert wrong.verdict != "activation", str(wrong)
+
+
+def test_scores_for_class_numbers() -> None:
+    inputs = smooth(MAPS)
+    model = ending(MAPS, "ArgMax", (1, 1, 12, 16), axis=1, keepdims=1)
+    output = verdict(model, inputs, lambda x, y: x)
+    assert output.verdict == "activation" and "a missing argmax along axis 1" in output.why, str(output)
+    assert verdict(model, inputs, lambda x, y: y, 200).verdict == "match"

@@ -1,0 +1,57 @@
+"""Factors of channels in outputs of floats, and boxes in pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.factors import factors
+from tests.support.endings import ending, smooth, verdict
+
+MAPS, BOXES = (1, 9, 12, 16), (1, 12, 300)
+
+
+def test_a_factor_for_each_channel_is_named() -> None:
+    each = np.geomspace(0.01, 0.2, 9).reshape(1, 9, 1, 1)
+    for db in (40, 20):
+        output = verdict(ending(MAPS), smooth(MAPS), lambda x, y: y * each, db)
+        assert output.verdict == "activation" and output.fix is None, str(output)
+        assert "each channel has a factor of its own, of 0.01" in output.why, output.why
+
+
+@pytest.mark.parametrize("db", [40, 20, 12])
+def test_one_factor_is_no_factor_for_each(db: float) -> None:
+    output = verdict(ending(MAPS), smooth(MAPS), lambda x, y: 0.1 * y, db)
+    assert output.verdict == "quantization" and output.fix is None, str(output)
+    assert verdict(ending(MAPS), smooth(MAPS), lambda x, y: y, db).verdict == "match"
+
+
+def _evidence(device: list[np.ndarray], model: list[np.ndarray]) -> Evidence:
+    spec = nl.TensorSpec(BOXES, "NCW", "float32")
+    return Evidence(spec, [spec.pack(d) for d in device], model, (), 1)
+
+
+def test_boxes_in_pixels() -> None:
+    rng = np.random.default_rng(0)
+    model = [rng.uniform(0, 1, BOXES).astype(np.float32) for _ in range(4)]
+    sides = np.array([640, 480, 640, 480, *[1] * 8], np.float32).reshape(1, 12, 1)
+    for device, ways in (
+        ([m * sides for m in model], "multiplied by 480, 640: the device's are in pixels, the model's of 0 to 1"),
+        (model, "divided by 480, 640: the device's are of 0 to 1, the model's in pixels"),
+    ):
+        wanted = model if device is not model else [m * sides for m in model]
+        (trial,) = factors(_evidence(device, wanted), [480, 640])
+        assert trial.cause == "activation" and trial.text == f"4 of 12 channels (0, 1, 2, 3) are {ways}"
+        assert np.abs(trial.left).max() < 1e-3
+        assert all(t.text != trial.text for t in factors(_evidence(device, wanted), [224]))
+
+
+def test_boxes_of_a_model_with_an_image() -> None:
+    """The sides are those of the model's input."""
+    shape = (1, 3, 40, 60)
+    by = np.array([60.0, 40.0, 60.0]).reshape(1, 3, 1, 1)
+    inputs = [np.abs(x) for x in smooth(shape)]
+    output = verdict(ending(shape), inputs, lambda x, y: y / by)
+    assert output.verdict == "activation" and "all channels are divided by 40, 60" in output.why, str(output)

@@ -1,0 +1,116 @@
+"""What suffices to prove a cause: counted on noise, on vectors, and on single values."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis import Situation, diagnose
+from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
+from npu_layout.diagnosis.proof import RATE, independent, needed, proven
+from tests.support.paths import ROOT
+
+
+def evidence(shape: tuple[int, ...], frames: int, noise: float, channel_axis: int | None, seed: int = 0) -> Evidence:
+    rng = np.random.default_rng(seed)
+    references = [rng.standard_normal(shape).astype(np.float32) for _ in range(frames)]
+    buffers = [(r + noise * rng.standard_normal(shape)).astype(np.float32).ravel() for r in references]
+    return Evidence(nl.TensorSpec(shape, nl.Layout.of_rank(len(shape))), buffers, references, (), channel_axis)
+
+
+def judged(found: Evidence) -> str:
+    situation = Situation("y", range(len(found.buffers)), {"y": found.references}, {"y": found.spec}, ())
+    return diagnose(found, situation, True, None)[1].verdict
+
+
+def test_noise_is_proven_no_more_often_than_the_rate() -> None:
+    """Of 100,000 searches through 50 candidates whose errors differ by noise alone, for every number of values."""
+    rng = np.random.default_rng(0)
+    tried, draws = 50, 100_000
+    for n in (4, 12, 100):
+        found = evidence((1, n), 1, 0.1, 1)
+        found.trials = [Trial("layout", "", None, np.zeros((1, n)), np.zeros((1, n)), False)]
+        low, high = 0.0, 200.0  # dB: the least that proves
+        for _ in range(60):
+            middle = (low + high) / 2
+            sound = proven(found, Candidate("layout", "", 20.0, middle, None), tried)
+            low, high = (low, middle) if sound else (middle, high)
+        best = np.zeros(draws)
+        declared = rng.chisquare(n, draws)
+        for _ in range(tried):
+            best = np.maximum(best, declared / rng.chisquare(n, draws))
+        assert (10 * np.log10(best) >= high).sum() <= 2 * RATE * draws, n
+
+
+def test_neighbours_in_a_map_count_as_one_and_vectors_do_not() -> None:
+    vector, maps = evidence((1, 1000), 1, 0.1, 1), evidence((1, 8, 16, 16), 1, 0.1, 1)
+    for found in (vector, maps):
+        found.trials = [found.as_declared()]
+    whole = Candidate("layout", "", 20.0, 10.0, None)
+    assert independent(vector, whole) == vector.wanted.size == 1000
+    assert independent(maps, whole) == maps.wanted.size / 8
+
+
+def test_parameters_and_arrangements_cost() -> None:
+    found = evidence((1, 64), 4, 0.1, 1)
+    free = found.as_declared()
+    found.trials = [free, free._replace(parameters=2), free._replace(choices=math.lgamma(65))]
+    costs = [needed(found, Candidate("layout", "", 20.0, 10.0, None, trial=i), 10) for i in range(3)]
+    assert costs[0] == pytest.approx(math.log(10 / RATE))
+    assert costs[1] == pytest.approx(costs[0] + math.log(256))
+    assert costs[2] == pytest.approx(costs[0] + math.lgamma(65))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((1, 1000), 1), ((1, 36, 32, 32), 1), ((1, 12, 100), 1)])
+def test_one_frame_of_many_values_is_proof(shape: tuple[int, ...], axis: int) -> None:
+    """The device has the channels in a rolled order, and rounds them to 1 %; declared, it explains nothing."""
+    rng = np.random.default_rng(1)
+    reference = rng.standard_normal(shape).astype(np.float32) * np.linspace(1, 2, shape[1]).reshape(
+        [-1 if i == 1 else 1 for i in range(len(shape))]
+    )
+    other = rng.standard_normal(shape).astype(np.float32)
+    spec = nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)))
+    device = (other + 0.01 * rng.standard_normal(shape)).astype(np.float32).ravel()
+    found = Evidence(spec, [device], [reference], [other], axis)
+    situation = Situation("y", [0], {"y": [reference], "z": [other]}, {"y": spec, "z": spec}, ())
+    judgement = diagnose(found, situation, False, None)[1]
+    assert (judgement.verdict, judgement.fix) == ("output_order", "z"), judgement
+
+
+def test_four_values_prove_nothing() -> None:
+    rng = np.random.default_rng(2)
+    one, other = (rng.standard_normal((1, 4)).astype(np.float32) for _ in "ab")
+    spec = nl.TensorSpec((1, 4), "NC")
+    found = Evidence(
+        spec, [(other + 0.3 * rng.standard_normal((1, 4))).astype(np.float32).ravel()], [one], [other], None
+    )
+    situation = Situation("y", [0], {"y": [one], "z": [other]}, {"y": spec, "z": spec}, ())
+    judgement = diagnose(found, situation, False, None)[1]
+    assert judgement.verdict in ("ambiguous", "mismatch") and judgement.fix is None, judgement
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((1, 4), None), ((1, 10), 1), ((1, 1000), 1), ((1, 6, 8, 8), 1), ((1, 1, 16, 16), 1)]
+)
+def test_noise_is_not_accused(shape: tuple[int, ...], axis: int | None, noise: float) -> None:
+    for seed in range(6):
+        for frames in (1, 2, 5):
+            assert judged(evidence(shape, frames, noise, axis, seed)) in ("match", "ambiguous"), (seed, frames)
+
+
+def test_the_table_of_the_docs() -> None:
+    """How many dB of gain so many values need, of 50 explanations."""
+    page = (ROOT / "docs" / "proving.md").read_text()
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) dB", page, re.MULTILINE)
+    assert len(rows) == 6
+    for values, decibels in rows:
+        n = int(values.replace(",", ""))
+        found = evidence((1, n), 1, 0.1, 1)
+        found.trials = [Trial("layout", "", None, np.zeros((1, n)), np.zeros((1, n)), False)]
+        for gain, sound in ((float(decibels) + 0.05, True), (float(decibels) - 0.05, n >= 1000)):
+            assert proven(found, Candidate("layout", "", 50.0, gain, None), 50) == sound, (values, gain)
