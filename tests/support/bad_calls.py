@@ -361,7 +361,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "exchange.load": lambda: Call(exchange.load, dict(path=dumps(), form="raw")),
     "exchange.load@onnx": lambda: Call(exchange.load, dict(path=dumps("onnx"), form="onnx", model=model_file())),
     "exchange.load@polygraphy": lambda: Call(exchange.load, dict(path=dumps("polygraphy"))),
-    "exchange.load@rknn": lambda: Call(exchange.load, dict(path=str(SNAPSHOT), outputs=["heat/out"])),
+    "exchange.load@rknn": lambda: Call(exchange.load, dict(path=str(SNAPSHOT), outputs=["heat/out:0"])),
     "exchange.save": lambda: Call(exchange.save, dict(recording=recording(), path=new("dumps"), form="raw")),
     "exchange.save@onnx": lambda: Call(
         exchange.save, dict(recording=recording(), path=new("dumps"), form="onnx", model=engine())
