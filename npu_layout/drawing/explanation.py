@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from collections.abc import Sequence
@@ -10,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-import numpy as np
-
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import check_fields, counted, flag, items_of, naming, path_of, whole, whole_number
+from ..support import check_fields, counted, flag, items_of, naming, path_of, real_number, whole, whole_number
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
@@ -188,8 +185,7 @@ class Explanation:
 
 def _above_0(what: str, given: float) -> float:
     """Return a measure of the picture; NpuLayoutError if it is no finite number above 0."""
-    if not isinstance(given, (int, float, np.integer, np.floating)) or not 0 < given < math.inf:
-        raise NpuLayoutError(f"{what} of a picture: expected a number above 0, got {given!r}")
+    real_number(f"{what} of a picture", given, above=0)
     return given
 
 

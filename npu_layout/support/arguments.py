@@ -112,8 +112,8 @@ def real_number(what: str, given: Any, above: float | None = None) -> float:
         except OverflowError:
             number = math.inf
     if not math.isfinite(number) or (above is not None and not number > above):
-        bound = "" if above is None else f" above {above:g}"
-        raise NpuLayoutError(f"{what}: expected a finite number{bound}, got {shown(given)}")
+        expected = "a finite number" if above is None else f"a number above {above:g}"
+        raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}")
     return number
 
 

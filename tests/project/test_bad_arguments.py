@@ -12,7 +12,6 @@ import pytest
 
 import npu_layout as nl
 from tests.support.bad_calls import (
-    CALLS,
     UNCHECKED,
     bad_values,
     fresh_folder,
@@ -20,6 +19,7 @@ from tests.support.bad_calls import (
     outcomes,
     public_functions,
 )
+from tests.support.good_calls import CALLS
 
 
 def test_everything_public_has_a_good_call() -> None:

@@ -128,7 +128,7 @@ def test_numbers() -> None:
     for bad in (np.nan, np.inf, None, "1", True, 10**400, 1j):
         with refused("^x: expected a finite number, got"):
             arguments.real_number("x", bad)
-    with refused("^x: expected a finite number above 0, got 0"):
+    with refused("^x: expected a number above 0, got 0"):
         arguments.real_number("x", 0, above=0)
     with refused("^n: expected a whole number of 1 or more, got True"):
         arguments.counted("n", True)
