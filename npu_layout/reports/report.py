@@ -228,7 +228,9 @@ class Report:
     unchecked: str = ""
 
     def __post_init__(self) -> None:
-        check_fields(self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping)
+        check_fields(
+            self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping, unchecked=str
+        )
 
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
