@@ -72,6 +72,7 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
 
     A Tensor for a Tensor, else a plain array. Raises as `empty`.
 
+    >>> from npu_layout import empty
     >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
     (240, 4, 60, 12)
     """
