@@ -9,7 +9,6 @@ Imports numpy, and no other wing: kernels work on loops, not on layouts.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -23,12 +22,14 @@ from .box import Affine as Affine
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
 from .fallback.checks import (
+    check_types,
     checked_argmax,
     checked_peaks,
     checked_sigmoid,
     checked_softmax,
     checked_top_k,
     checked_tops,
+    whole,
 )
 
 __all__ = [
@@ -81,6 +82,9 @@ _BACKENDS: dict[str, str | None] = {f"native ({level})": level for level in (_co
 _BACKENDS["numpy"] = None
 _ACTIVE = next(iter(_BACKENDS))
 
+# What numpy and the compiled core raise on arguments of another type; `check_types` then finds out which one it is.
+_TYPES = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+
 
 def active() -> str:
     """Return which kernels are in use: ``native (avx2)``, with the instruction set, or ``numpy`` (with OpenCV)."""
@@ -129,9 +133,13 @@ def argmax(
     `channels`: how many of them are not padding. int8, uint8, int16, uint16, int32, float16, float32, or
     ``dtype="bfloat16"`` in uint16. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.argmax(x, out, channels, dtype, level):
-        fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.argmax(x, out, channels, dtype, level):
+            fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+    except _TYPES:
+        check_types(_BACKENDS, backend, arrays={"x": x, "out": out}, counts={"channels": channels}, dtype=dtype)
+        raise
 
 
 def top_k(
@@ -149,9 +157,14 @@ def top_k(
     `x`, `channels` and dtypes as for `argmax`; `values`: of the dtype of `x`, and `numbers`: both (*positions, k) for k
     from 1 to the number of channels, any strides; the three must not overlap. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
-        fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
+            fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+    except _TYPES:
+        arrays = {"x": x, "values": values, "numbers": numbers}
+        check_types(_BACKENDS, backend, arrays, counts={"channels": channels}, dtype=dtype)
+        raise
 
 
 def softmax(
@@ -171,10 +184,15 @@ def softmax(
     digits of the channel: if `channels` is given, each only needs to have as many elements. Lanes beyond are neither
     read nor written. float32 accepts no scale. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
-        checked = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
-        fallback.reduce.softmax(x, out, *checked, scale, zero_point)
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
+            known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+            fallback.reduce.softmax(x, out, *known, scale, zero_point)
+    except _TYPES:
+        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, counts, real, dtype)
+        raise
 
 
 def sigmoid(
@@ -190,11 +208,16 @@ def sigmoid(
     `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, `x` itself or an array that
     does not overlap it. float32 accepts no scale. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
-        name = checked_sigmoid(x, out, dtype, scale, zero_point)
-        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
-            fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
+            name = checked_sigmoid(x, out, dtype, scale, zero_point)
+            if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
+                fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+    except _TYPES:
+        real = {"scale": scale, "zero_point": zero_point}
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, real=real, dtype=dtype)
+        raise
 
 
 def peaks(
@@ -213,12 +236,16 @@ def peaks(
     digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
     fit.
     """
-    count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
-    if not count or not x.size:
-        return np.empty((0, 4), np.int64)
-    level = _BACKENDS[backend or _ACTIVE]
-    found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
-    return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    try:
+        count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
+        level = _BACKENDS[backend or _ACTIVE]
+        if not count or not x.size:
+            return np.empty((0, 4), np.int64)
+        found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
+        return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    except _TYPES:
+        check_types(_BACKENDS, backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
+        raise
 
 
 def tops(
@@ -229,10 +256,14 @@ def tops(
     `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
     None, see `fallback.reduce.tops`. ValueError on what does not fit.
     """
-    native = _BACKENDS[backend or _ACTIVE] is not None
-    if not native or not _core.tops(x, rows, out, refine):
+    try:
+        if _BACKENDS[backend or _ACTIVE] is None or not _core.tops(x, rows, out, refine):
+            checked_tops(x, rows, out, refine)
+            fallback.reduce.tops(x, rows, out, refine)
+    except _TYPES:
+        check_types(_BACKENDS, backend, {"x": x, "rows": rows, "out": out})
         checked_tops(x, rows, out, refine)
-        fallback.reduce.tops(x, rows, out, refine)
+        raise
 
 
 def get_num_threads() -> int:
@@ -244,10 +275,11 @@ def set_num_threads(n: int) -> None:
     """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
 
     One call at a time uses them. A call that runs meanwhile uses its own thread only, and so does one that moves less
-    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1.
+    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1, and
+    on what is no whole number (then it is a TypeError too).
     """
-    count = operator.index(n)
+    count = whole("n", n)
     if count < 1:
-        raise ValueError(f"threads: expected 1 or more, got {n}")
+        raise ValueError(f"threads: n: expected 1 or more, got {n}")
     if _core is not None:
         _core.set_threads(min(count, 64))
