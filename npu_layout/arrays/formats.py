@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, plain_array, wanted_copy
-from .orders import arranged, axis_order, empty, fitting_best, letters_of
+from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
 from .tensor import Tensor
 
 
@@ -47,7 +47,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     """
     order = axis_order(layout)
     wanted = wanted_copy(copy)
-    array = plain_array(x, wanted)
+    array = plain_array("x", x, wanted)
     result = arranged(array, order, wanted)
     if not isinstance(x, Tensor):
         return result
@@ -63,7 +63,7 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     (288, 8, 96, 32)
     """
     if layout is None and not isinstance(x, Tensor):
-        return plain_array(x).copy(order="K")
+        return plain_array("x", x).copy(order="K")
     return asformat(x, x.layout if layout is None else layout, copy=True)
 
 
@@ -72,19 +72,21 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
 
     A Tensor for a Tensor, else a plain array. Raises as `empty`.
 
+    >>> from npu_layout import empty
     >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
     (240, 4, 60, 12)
     """
-    array = plain_array(x)
+    array = plain_array("x", x)
     wanted = array.dtype if dtype is None else dtype
     if layout is None and not isinstance(x, Tensor):
         try:
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
             raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
-    known = axis_order(x.layout if layout is None else layout).layout
-    result = empty(array.shape, wanted, known)
-    return type(x).of(result, known) if isinstance(x, Tensor) else result
+    order = axis_order(x.layout if layout is None else layout)
+    check_rank("x", array.shape, order)
+    result = empty_in(array.shape, wanted, order)
+    return type(x).of(result, order.layout) if isinstance(x, Tensor) else result
 
 
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
@@ -114,5 +116,5 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     """
     if isinstance(x, Tensor) and x._layout is not None:
         return x._layout
-    array = array_of(x, "memory_format")
+    array = array_of(x, "memory_format: x")
     return fitting_best(array.shape, array.strides, array.itemsize, letters_of(array, axes))

@@ -201,7 +201,7 @@ class TensorSpec:
                 )
             if buffer.size == self.element.buffer_size(self.size):
                 self._check_order(buffer.shape, "buffer")
-            array = plain_array(buffer).reshape(-1)
+            array = plain_array("buffer", buffer).reshape(-1)
         else:
             try:
                 array = np.frombuffer(buffer, np.uint8)
@@ -354,7 +354,7 @@ class TensorSpec:
         NpuLayoutError
             On values that the stored dtype cannot represent, and on an out that does not fit.
         """
-        array = plain_array(tensor)
+        array = plain_array("tensor", tensor)
         affine = plan_packing(self._tensor, array)
         kind = self.element
         length = kind.buffer_size(self.size)

@@ -54,6 +54,12 @@ VERBS = (
         "validate",
     ),
     Verb(
+        "compare",
+        "Compare two tools' dumps of a network layer by layer, and name the first layer that really differs.",
+        "npu-layout compare onnx_layers board_layers --model model.onnx",
+        "compare",
+    ),
+    Verb(
         "identify",
         "Find the layout and the dtype of a buffer from the tensor that it encodes.",
         "npu-layout identify heat.bin heat.npy --dtype int8",

@@ -14,7 +14,7 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
-from ..support import isolated
+from ..support import check_fields, isolated
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -71,6 +71,9 @@ class InputReport:
     why: str
     spec: TensorSpec
     frames: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, verdict=str, fix=(Mapping, type(None)), why=str, spec=TensorSpec, frames=tuple)
 
     def __bool__(self) -> bool:
         return self.verdict == "match"

@@ -14,6 +14,7 @@ from .samples import Matrix, ends, predicted
 from .thresholds import ENOUGH, MARGIN, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
+_FARTHEST = 2.0**40  # steps of a zero point: what fits by such a one is no line
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
@@ -134,7 +135,10 @@ def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> I
     q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
     fit = _Fit(evidence, spec, codes, inner, declared, cause)
-    one = fit.simplest([fit.trial(float(f"{s:.6g}"), z) for s, z in _for_all(fit, slope, offset)])
+    options = [(s, z) for s, z in _for_all(fit, slope, offset) if abs(z) < _FARTHEST]
+    if not options:
+        return
+    one = fit.simplest([fit.trial(float(f"{s:.6g}"), z) for s, z in options])
     each = _for_each(fit, 1 / slope)
     if each is None:
         yield one

@@ -89,7 +89,8 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     in_line = sorted(others, key=lambda k: _off_line(evidence, evidence.trials[k]))[:_EACH]
     alike = sorted(others, key=lambda k: _unlike(evidence, evidence.trials[k]))[:_EACH]
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
-    return list(dict.fromkeys([*in_line, *alike, *outputs[:_EACH]]))
+    usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
+    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH]]))
 
 
 def _off_line(evidence: Evidence, t: Trial) -> float:
@@ -102,13 +103,22 @@ def _off_line(evidence: Evidence, t: Trial) -> float:
 
 
 def _unlike(evidence: Evidence, t: Trial) -> float:
-    """Return how unlike the distributions of the stored values and of the trial's are, in deviations."""
-    row, rng = min(t.answers), np.random.default_rng(0)
-    ends = np.linspace(0.01, 0.99, _QUANTILES)
+    """Return how unlike the distributions of the device's values and of the trial's are, in deviations.
+
+    In every order the same. The device's values have the declared scale, if that is one.
+    """
+    q, rng = evidence.spec.quantization, np.random.default_rng(0)
+    each = q is not None and q.axis is not None
+    scale, zero_point = (1.0, 0.0) if q is None or each else (float(q.scale), float(q.zero_point))
 
     def quantiles(x: np.ndarray) -> np.ndarray:
         flat = finite(np.asarray(x)).ravel()
-        found = np.quantile(flat[rng.integers(0, flat.size, min(flat.size, _VALUES))].astype(np.float64), ends)
-        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300))
+        some = flat if flat.size <= _VALUES else flat[rng.integers(0, flat.size, _VALUES)]
+        found = np.quantile(some.astype(np.float64), np.linspace(0.01, 0.99, _QUANTILES))
+        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300)) if each else np.asarray(found)
 
-    return float(np.abs(quantiles(evidence.elements[row]) - quantiles(t.answers[row])).mean())
+    distances = []
+    for row in sorted(t.answers)[:_FRAMES]:
+        device, model = quantiles((evidence.elements[row] - zero_point) * scale), quantiles(t.answers[row])
+        distances.append(float(np.abs(device - model).mean()) / max(float(model.std()), 1e-300))
+    return float(np.mean(distances))

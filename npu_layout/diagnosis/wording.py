@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..comparison import Confused, Figures, Part, listed
 from ..support import quoted
-from .evidence import Candidate, Evidence
+from .evidence import Candidate, Evidence, Trial
 from .thresholds import LEAST
 
 _RUNS = 4  # outputs into which one is split
@@ -100,9 +100,9 @@ def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
 
 
-def both(reads: Candidate, computes: Candidate, alone: float) -> str:
+def both(reads: Candidate, computes: Trial, alone: float) -> str:
     """Return that there are two causes, and how well device and model agree with both and with one."""
-    first, second = (f"{WRONG[c.cause]}: {c.text}" for c in (reads, computes))
+    first, second = f"{WRONG[reads.cause]}: {reads.text}", f"{WRONG[computes.cause]}: {computes.text}"
     with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
     return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from collections.abc import Sequence
@@ -10,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-import numpy as np
-
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import whole
+from ..support import check_fields, counted, flag, items_of, naming, path_of, real_number, whole, whole_number
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
@@ -52,6 +49,9 @@ class Explanation:
     reads: tuple[Reads, ...]
     part: Part
     compared: tuple[Explanation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, spec=TensorSpec, at=(tuple, type(None)), reads=tuple, part=dict, compared=tuple)
 
     @property
     def formula(self) -> str:
@@ -164,7 +164,7 @@ class Explanation:
 
         NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
         """
-        target = Path(path)
+        target = Path(path_of("path", path))
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
         if target.suffix.lower() not in writers:
             raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in .svg or .png")
@@ -175,15 +175,17 @@ class Explanation:
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
 
-        They are side by side if they fit into `columns` characters. Raises nothing.
+        They are side by side if they fit into `columns` characters. NpuLayoutError on another depth or less than 1.
         """
+        columns, depth = counted("columns", columns), whole_number("depth", depth)
+        if depth not in (24, 8, 0):
+            raise NpuLayoutError(f"depth: expected 24, 8 or 0 bits of colour, got {depth}")
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
 
 
 def _above_0(what: str, given: float) -> float:
     """Return a measure of the picture; NpuLayoutError if it is no finite number above 0."""
-    if not isinstance(given, (int, float, np.integer, np.floating)) or not 0 < given < math.inf:
-        raise NpuLayoutError(f"{what} of a picture: expected a number above 0, got {given!r}")
+    real_number(f"{what} of a picture", given, above=0)
     return given
 
 
@@ -280,13 +282,12 @@ def explain(
     if not 1 <= line <= _LONGEST_LINE:
         raise NpuLayoutError(f"cache_line: expected 1 byte or more, up to {_LONGEST_LINE}, got {cache_line!r}")
     spec = _spec(layout, shape, dtype, axes)
-    others = [compare] if isinstance(compare, (str, Layout, TensorSpec)) else list(compare)
-    specs = [spec, *(_beside(other, spec) for other in others)]
-    if at is not None and not isinstance(at, Sequence):
-        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
-    index = tuple(at) if at is not None else None
-    if index is not None:
-        spec.offset(*index)
+    one = isinstance(compare, (str, Layout, TensorSpec))
+    others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
+    with naming("compare"):
+        specs = [spec, *(_beside(other, spec) for other in others)]
+    index = None if at is None else _checked_index(spec, at)
+    gray = flag("gray", gray)
     start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
     found = []
     for each in specs:
@@ -296,10 +297,21 @@ def explain(
     reach = {}
     if window is not None:
         reach = dict(zip([a for a in spec.axes if a not in "NC"][-len(window) :], window))
-    extents = None if part is None else spec.layout.check_shape(part)
+    with naming("part"):
+        extents = None if part is None else spec.layout.check_shape(part)
     shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
+    if not isinstance(at, Sequence):
+        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
+    try:
+        spec.offset(*at)
+    except IndexError as error:
+        raise IndexError(f"at: {error}") from None
+    return tuple(at)
 
 
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:

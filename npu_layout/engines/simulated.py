@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
+from ..support import items_of
 from .model_axes import fits, order_in_model, shape_text
 from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name
 
@@ -59,8 +60,11 @@ class SimulatedNpu:
     ) -> None:
         self.engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model, threads=threads)
         where = self.engine.model
-        self._outputs = _match(f"{where}: output", self.engine.output_shapes, outputs)
-        self._inputs = None if inputs is None else _match(f"{where}: input", self.engine.input_shapes, inputs)
+        self._outputs = _match(f"{where}: output", self.engine.output_shapes, items_of("outputs", outputs, TensorSpec))
+        self._inputs = None
+        if inputs is not None:
+            given = items_of("inputs", inputs, TensorSpec)
+            self._inputs = _match(f"{where}: input", self.engine.input_shapes, given)
         self.last_float = {}
 
     @property
@@ -98,9 +102,8 @@ class SimulatedNpu:
         return buffers
 
 
-def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
+def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], given: Sequence[TensorSpec]) -> dict[str, TensorSpec]:
     """Return {name: spec} in the model's order."""
-    given = list(specs)
     matched = {spec.name: spec for spec in given if spec.name}
     unknown = [name for name in matched if name not in shapes]
     if unknown:

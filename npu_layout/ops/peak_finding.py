@@ -13,11 +13,12 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
+from ..support import one_of
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
 from .registry import CORE, Kernel, OperatorKernels
 
-_REFINEMENTS = ("parabola", "quarter")
+_REFINEMENTS = ("parabola", "quarter", None)
 
 
 def peaks(
@@ -72,8 +73,8 @@ def peaks(
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
     inputs = checked_inputs(PEAKS, x)
-    if refine is not None and refine not in _REFINEMENTS:
-        raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
+    if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
+        one_of("peaks: refine", refine, _REFINEMENTS)
     try:
         limit, reach = float(threshold), operator.index(radius)
     except (TypeError, ValueError, OverflowError):

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, npy_bytes, parsed, whole, whole_folder
+from ..support import PathLike, npy_bytes, parsed, path_of, whole, whole_folder
 from .runs import Arrays, Frame
 
 FORMAT = 1
@@ -39,7 +39,7 @@ def new_folder(path: PathLike) -> Iterator[Path]:
 
     RecordingError if `path` exists already. An OSError names `path`.
     """
-    folder = Path(path)
+    folder = Path(path_of("path", path))
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
     try:

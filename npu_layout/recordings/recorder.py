@@ -16,7 +16,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor
-from ..support import PathLike, __version__, isolated
+from ..support import PathLike, __version__, isolated, path_of, text_of
 from .folder import (
     begin,
     sha256_of,
@@ -85,7 +85,7 @@ class Recorder:
         note: str = "",
         versions: Mapping[str, str] | None = None,
     ) -> None:
-        self.engine, self.folder = engine, Path(folder)
+        self.engine, self.folder = engine, Path(path_of("folder", folder))
         if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
             raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
         self._outputs = named_specs("output_specs", engine.output_specs)
@@ -95,19 +95,7 @@ class Recorder:
         self._first: Frame | None = None
         self._noted: int | None = None
         self._one_at_a_time, self._process = threading.RLock(), os.getpid()
-        self._meta = checked_meta(
-            {
-                **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
-                **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
-                "note": note,
-                "versions": {
-                    "npu_layout": __version__,
-                    "python": platform.python_version(),
-                    "numpy": np.__version__,
-                    **(versions or {}),
-                },
-            }
-        )
+        self._meta = _description(preprocess, model, note, {} if versions is None else versions)
         if self.folder.exists() and not self.folder.is_dir():
             raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -194,6 +182,22 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _description(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, Any]:
+    """Return what recording.json notes beside the specs."""
+    file = None if model is None else Path(path_of("model", model))
+    if file is not None and not file.is_file():
+        raise RecordingError(f"model: expected a file, got {file}")
+    known = {"npu_layout": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return checked_meta(
+        {
+            **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
+            **({} if file is None else {"model": file.name, "model_sha256": sha256_of(file)}),
+            "note": text_of("note", note),
+            "versions": {**known, **checked_meta(versions, "versions")},
+        }
+    )
 
 
 def _check_channels(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:

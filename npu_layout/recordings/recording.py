@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike, isolated
+from ..support import PathLike, isolated, path_of
 from .folder import (
     count_runs,
     new_folder,
@@ -100,7 +100,7 @@ class Recording:
         Raises RecordingError, with file and field, if anything is missing, damaged, renamed, swapped, of another format
         or size, or a link that leaves the folder.
         """
-        folder = Path(path)
+        folder = Path(path_of("path", path))
         about = read_about(folder)
         specs, name = about["specs"], about["id"]
         count = count_runs(folder, about["frames"])

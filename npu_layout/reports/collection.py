@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
-from ..support import PathLike, isolated, write_text
+from ..errors import NpuLayoutError
+from ..support import PathLike, isolated, shown, write_text
 from .report import Report
 
 
@@ -24,6 +25,9 @@ class Reports(Mapping[str, Union[Report, str]]):
     """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
+        pairs = results.items() if isinstance(results, Mapping) else [(None, None)]
+        if not all(isinstance(path, str) and isinstance(result, (Report, str)) for path, result in pairs):
+            raise NpuLayoutError(f"results: expected {{path: Report or text}}, got {shown(results)}")
         self._results = dict(results)
 
     def __getitem__(self, path: str) -> Report | str:

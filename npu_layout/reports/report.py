@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__, isolated, write_text
+from ..support import __version__, check_fields, isolated, write_text
 from . import fixes, page
 from .tables import passing, tolerance
 
@@ -34,6 +34,11 @@ VERDICTS = (
 )
 
 INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
+
+
+_NONE = type(None)
+_SEVERAL = (tuple, list)
+_WHOLE = (int, np.integer, _NONE)
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class OutputReport:
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
     also: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
+        check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
+        check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
+        check_fields(self, exhibit=(Exhibit, _NONE))
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -220,6 +231,11 @@ class Report:
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
     unchecked: str = ""
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping, unchecked=str
+        )
 
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Union
 
-from ..errors import NpuLayoutError
+from .arguments import path_of
 
 # What is accepted as the path of a file or folder.
 PathLike = Union[str, "os.PathLike[str]"]
@@ -24,20 +24,6 @@ def _beside(target: Path, kind: str) -> Path:
     return target.with_name(f".{target.name[:_LEGIBLE]}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
 
 
-def _checked(path: PathLike) -> PathLike:
-    """Return `path`; NpuLayoutError if it can be none. A number would be the descriptor of an open file."""
-    text = path if isinstance(path, str) else path.__fspath__() if isinstance(path, os.PathLike) else None
-    if not isinstance(text, str):
-        raise NpuLayoutError(f"path: expected a str or an os.PathLike of one, got {path!r}")
-    try:
-        encoded = os.fsencode(text)
-    except UnicodeEncodeError as error:
-        raise NpuLayoutError(f"path: no file can have the name {path!r} ({error.reason})") from None
-    if b"\0" in encoded:
-        raise NpuLayoutError(f"path: no file can have the name {path!r} (null characters)")
-    return path
-
-
 @contextmanager
 def whole(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file to fill, which replaces `path` when the block ends, and nothing if it raises.
@@ -45,7 +31,7 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
     OSError names `path`. NpuLayoutError if `path` is no path.
     """
-    _checked(path)
+    path_of("path", path)
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
     partial = target if straight else _beside(target, "partial")
@@ -77,7 +63,7 @@ def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
 
     With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
     """
-    target = Path(_checked(path))
+    target = Path(path_of("path", path))
     partial, before = _beside(target, "partial"), _beside(target, "before")
     try:
         partial.mkdir(parents=True)

@@ -28,7 +28,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite, isolated
+from ..support import finite, flag, isolated
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -91,6 +91,7 @@ def validate(
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
+    progress = None if progress is None else flag("progress", progress)
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     tolerances.check(asked, recording)
     count = len(recording.frames)
