@@ -235,6 +235,7 @@ def build(case: Case) -> Planted:
     model, rng, count = scene.model, scene.rng, scene.count
     outputs = list(model.outputs)
     one_output = bool(fault.readings or fault.channels)
+    pair = fault if fault.readings and fault.done else None  # one output is read wrongly, too
     chosen = outputs[int(rng.integers(len(outputs)))]
     order = _applicable(scene, chosen)
     names = fault.names(model.outputs) if fault.names else {}
@@ -256,12 +257,15 @@ def build(case: Case) -> Planted:
         if fault.device in faults.CHANGED:
             values, (low, high) = _changed(scene, values, (low, high))
         true, declared = _specs(scene, Port(holds, model.outputs[holds], low, high), planted)
+        if pair and name != chosen:
+            planted = True
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
         values = values if moved is None else [v[:, moved] for v in values]
         if fault.device in faults.SPOILED:
             values = list(faults.SPOILED[fault.device](rng, np.stack(values)))
         buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
+        scene.fault = fault if pair is None or name == chosen else fault._replace(cause="preprocessing", readings=None)
         truths[name] = _truth(scene, name, holds, times, planted, true, specs[name], moved, buffers)
     frames = []
     for t in range(count):
