@@ -18,7 +18,7 @@ from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
-from .support import PathLike, whole_folder
+from .support import PathLike, instance, path_of, shown, text_of, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -43,10 +43,14 @@ def assert_matches(
     __tracebackhide__ = True
     folder = Path(sys._getframe(1).f_code.co_filename).absolute().parent
     try:
-        loaded = recording if isinstance(recording, Recording) else Recording.load(_beside(folder, recording))
+        loaded = (
+            recording
+            if isinstance(recording, Recording)
+            else Recording.load(_beside(folder, path_of("recording", recording)))
+        )
         report = validate(
             loaded,
-            model if isinstance(model, (bytes, OnnxRuntimeEngine)) else _beside(folder, model),
+            model if isinstance(model, (bytes, OnnxRuntimeEngine)) else _beside(folder, path_of("model", model)),
             min_snr_db=min_snr_db,
             min_cosine=min_cosine,
             max_abs=max_abs,
@@ -87,7 +91,12 @@ class Recordings:
     folder: Path
 
     def __init__(self, config: Any, test: Path, recorded: dict[str, int], engines: dict[str, Any]) -> None:
+        if not hasattr(config, "getini") or not hasattr(config, "getoption"):
+            raise NpuLayoutError(f"config: expected pytest's configuration, got {shown(config)}")
         self._config, self._recorded, self._engines = config, recorded, engines
+        for what, given in (("recorded", recorded), ("engines", engines)):
+            instance(what, given, dict)
+        test = Path(path_of("test", test))
         self._root = Path(config.inipath.parent if config.inipath else config.rootpath)
         named = config.getini("npu_recordings")
         self.folder = self._root / named if named else test.parent / "recordings"
@@ -112,6 +121,7 @@ class Recordings:
 
         try:
             folder = self._place(name)
+            engine = None if engine is None else text_of("engine", engine)
             if self._is_to_be_recorded(folder):
                 self._record(folder, inputs, engine, about)
             return Recording.load(folder)
@@ -122,7 +132,7 @@ class Recordings:
         pytest.fail(str(refused), pytrace=False)
 
     def _place(self, name: str) -> Path:
-        folder = self.folder / name
+        folder = self.folder / path_of("name", name)
         if os.path.isabs(name) or not name or ".." in Path(name).parts:
             raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
         return folder

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError, NpuLayoutError
+from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import array_of, plain_array
-from .orders import arranged, axis_order, empty, fitting_best, letters_of
+from ..support import array_of, plain_array, wanted_copy
+from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
 from .tensor import Tensor
 
 
@@ -46,10 +46,9 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     (True, True, True)
     """
     order = axis_order(layout)
-    if copy is not None and not isinstance(copy, (bool, np.bool_)):
-        raise NpuLayoutError(f"copy: expected None, True or False, got {copy!r}")
-    array = plain_array(x, copy)
-    result = arranged(array, order, copy if copy is None else bool(copy))
+    wanted = wanted_copy(copy)
+    array = plain_array("x", x, wanted)
+    result = arranged(array, order, wanted)
     if not isinstance(x, Tensor):
         return result
     return x if result is array and x._layout == order.layout else type(x).of(result, order.layout)
@@ -64,7 +63,7 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     (288, 8, 96, 32)
     """
     if layout is None and not isinstance(x, Tensor):
-        return plain_array(x).copy(order="K")
+        return plain_array("x", x).copy(order="K")
     return asformat(x, x.layout if layout is None else layout, copy=True)
 
 
@@ -73,19 +72,21 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
 
     A Tensor for a Tensor, else a plain array. Raises as `empty`.
 
+    >>> from npu_layout import empty
     >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
     (240, 4, 60, 12)
     """
-    array = plain_array(x)
+    array = plain_array("x", x)
     wanted = array.dtype if dtype is None else dtype
     if layout is None and not isinstance(x, Tensor):
         try:
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
             raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
-    known = axis_order(x.layout if layout is None else layout).layout
-    result = empty(array.shape, wanted, known)
-    return type(x).of(result, known) if isinstance(x, Tensor) else result
+    order = axis_order(x.layout if layout is None else layout)
+    check_rank("x", array.shape, order)
+    result = empty_in(array.shape, wanted, order)
+    return type(x).of(result, order.layout) if isinstance(x, Tensor) else result
 
 
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
@@ -115,5 +116,5 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     """
     if isinstance(x, Tensor) and x._layout is not None:
         return x._layout
-    array = array_of(x, "memory_format")
+    array = array_of(x, "memory_format: x")
     return fitting_best(array.shape, array.strides, array.itemsize, letters_of(array, axes))

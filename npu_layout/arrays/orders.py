@@ -65,10 +65,11 @@ def _axis_order(layout: LayoutLike) -> AxisOrder:
     return AxisOrder(known, stored, tuple(stored.index(i) for i in range(len(stored))))
 
 
-def _check_rank(shape: Shape, order: AxisOrder) -> None:
+def check_rank(what: str, shape: Shape, order: AxisOrder) -> None:
+    """Raise LayoutError that names the argument `what` if a shape has another number of axes than the order."""
     if len(shape) != len(order.stored):
         raise LayoutError(
-            f"layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
+            f"{what}: layout {order.layout} has {len(order.stored)} axes ({order.layout.axes}), "
             f"got a shape with {len(shape)}: {shape}"
         )
 
@@ -80,7 +81,7 @@ def _extents(shape: Any, order: AxisOrder) -> Shape:
         raise LayoutError(f"shape of layout {order.layout}: expected a sequence of integers, got {shape!r}") from None
     if any(n < 0 for n in checked):
         raise LayoutError(f"shape of layout {order.layout}: every extent must be 0 or more, got {checked}")
-    _check_rank(checked, order)
+    check_rank("shape", checked, order)
     return checked
 
 
@@ -128,8 +129,8 @@ def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
     True
     """
     order = axis_order(layout)
-    array = array_of(x, "is_contiguous")
-    _check_rank(array.shape, order)
+    array = array_of(x, "is_contiguous: x")
+    check_rank("x", array.shape, order)
     return array.transpose(order.stored).flags.c_contiguous
 
 
@@ -163,9 +164,12 @@ def follows(x: np.ndarray, order: AxisOrder) -> bool:
 
 def letters_of(x: np.ndarray, axes: str | None) -> str:
     """Return the letters of the axes of `x`: those given, or the usual ones of its rank. LayoutError on others."""
-    letters = Layout.of_rank(x.ndim).axes if axes is None else axis_order(axes).layout.tag
+    try:
+        letters = Layout.of_rank(x.ndim).axes if axes is None else axis_order(axes).layout.tag
+    except LayoutError as error:
+        raise LayoutError(f"axes: {error}" if axes is not None else f"x: {error}") from None
     if len(letters) != x.ndim:
-        raise LayoutError(f"axes {letters}: expected one letter for each axis of an array of shape {x.shape}")
+        raise LayoutError(f"axes {letters}: expected one letter for each axis of x, an array of shape {x.shape}")
     return letters
 
 
@@ -199,7 +203,7 @@ def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...
     >>> fitting_formats(np.zeros((4, 3), order="F")), fitting_formats(np.broadcast_to(0.0, (4, 3)))
     ((Layout('CN'),), ())
     """
-    array = array_of(x, "fitting_formats")
+    array = array_of(x, "fitting_formats: x")
     letters = letters_of(array, axes)
     return tuple(layout for group in fitting_groups(array, letters) for layout in group)
 
@@ -254,7 +258,7 @@ def watch_repacks(watcher: Callable[[np.ndarray, np.ndarray], None] | None) -> N
 
 def arranged(x: np.ndarray, order: AxisOrder, copy: bool | None = None) -> np.ndarray:
     """Return the plain array `x` contiguous in that order, with the strides of `strides`; `copy`: see asformat."""
-    _check_rank(x.shape, order)
+    check_rank("x", x.shape, order)
     stored = x.transpose(order.stored)
     if copy is not True and stored.flags.c_contiguous:
         if not x.size or x.strides == tuple(s * x.itemsize for s in strides(x.shape, order.layout)):

@@ -46,7 +46,7 @@ def why_copy(x: np.ndarray, shape: Any) -> str:
     'copy: (4, 3) -> (12,) merges axes 0 and 1, but a step along axis 0 is 1 element and all 3 of axis 1 take 12
      (3 x 4)'
     """
-    array = array_of(x, "why_copy")
+    array = array_of(x, "why_copy: x")
     target = _target(array, shape)
     head = f"{array.shape} -> {target}"
     if not array.size:
@@ -87,7 +87,7 @@ def _target(x: np.ndarray, shape: Any) -> Shape:
     if extents.count(-1) == 1 and known > 0 and x.size % known == 0:
         extents[extents.index(-1)] = x.size // known
     if any(n < 0 for n in extents) or math.prod(extents) != x.size:
-        raise LayoutError(f"shape {shape}: expected {x.size} elements, as the array of shape {x.shape} has")
+        raise LayoutError(f"shape {shape}: expected {x.size} elements, as the array x of shape {x.shape} has")
     return tuple(extents)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import plain_array
+from ..support import array_of, plain_array, shown
 from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
@@ -61,15 +61,22 @@ class Tensor(np.ndarray):
     def __new__(cls: type[T], x: Any, layout: LayoutLike) -> T:
         """Return `x` in the layout, as a Tensor."""
         order = axis_order(layout)
-        return cls.of(arranged(plain_array(x), order), order.layout)
+        return cls.of(arranged(plain_array("x", x), order), order.layout)
 
     @classmethod
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
         """Return a view of a plain `array` of any dtype as a Tensor of this layout.
 
-        Raises nothing and checks nothing: the caller knows that the array has the axes of the layout, in its order.
+        The caller knows that the array has the axes of the layout, in its order. NpuLayoutError only if they are no
+        array and no Layout.
         """
-        result = np.ndarray.view(array, cls)
+        try:
+            result = np.ndarray.view(array, cls)
+        except TypeError:
+            array_of(array, "array")
+            raise
+        if not isinstance(layout, Layout):
+            raise NpuLayoutError(f"layout: expected a Layout, got {shown(layout)}")
         result._layout = layout
         return result
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..support import PathLike
+from ..support import PathLike, isolated, write_text
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -107,8 +106,8 @@ class LayoutReport:
         lines = [self.summary]
         for call in self.calls:
             times = f", {call.times} times" if call.times > 1 else ""
-            within = f"  (in {shown(call.within)})" if call.within else ""
-            where, formats = f"{shown(call.file)}:{call.line}", f"{call.inputs} -> {call.output}"
+            within = f"  (in {isolated(shown(call.within))})" if call.within else ""
+            where, formats = f"{isolated(shown(call.file))}:{call.line}", f"{call.inputs} -> {call.output}"
             lines.append(
                 f"{call.fault or 'kept':6}  {where}  {call.call}  {formats}  {call.copied_nbytes} bytes{times}{within}"
             )
@@ -121,10 +120,13 @@ class LayoutReport:
         return {"kept": bool(self), "summary": self.summary, "calls": [call._asdict() for call in self.calls]}
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """Return the report as JSON text, and write it to `path` if one is given."""
+        """Return the report as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from pathlib import Path
 
 from .. import kernels
+from ..support import counted, write_text
 from . import peers
 from .cases import cases
 from .contenders import OURS
@@ -28,7 +28,11 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches."""
+    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches.
+
+    NpuLayoutError if the number of threads is none.
+    """
+    counted("--threads", options.threads)
     try:
         from rich.console import Console
         from rich.progress import track
@@ -62,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
             console.print(f"{row['key']} {row['title']}: {name} {why}", style="red")
     console.print(table)
     if options.json:
-        Path(options.json).write_text(json.dumps({**about, "rows": rows}, indent=1))
+        write_text(options.json, json.dumps({**about, "rows": rows}, indent=1))
     if options.markdown:
-        Path(options.markdown).write_text(markdown(rows, about) + "\n")
+        write_text(options.markdown, markdown(rows, about) + "\n")
     if options.plot:
         plot(rows, about, options.plot)
     return int(any(OURS in row["wrong"] or set(row["wrong"]) & set(kernels.backends()) for row in rows))

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from .. import kernels
 from ..buffers import Quantization, TensorSpec, plan
 from ..frames import to_gray
 from ..kernels.caches import Caches, caches, human
-from ..support import track
+from ..support import track, write_text
 from . import networks
 from .cases import MEAN, STD
 from .measuring import clock, machine, medians
@@ -317,9 +316,9 @@ def run(options: argparse.Namespace) -> int:
         for name, why in row["wrong"].items():
             print(f"{row['operator']}, {row['size']}, {name}: {why}", file=sys.stderr)
     if options.json:
-        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_text(options.json, json.dumps(result, indent=1) + "\n")
     if options.markdown:
-        Path(options.markdown).write_text(text + "\n", encoding="utf-8")
+        write_text(options.markdown, text + "\n")
     if options.plot:
         plot(result, options.plot)
     return int(any(row["wrong"] for row in [*result["rows"], *result["networks"]]))

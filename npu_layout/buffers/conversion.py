@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Plan, check_out, plan_move
+from ..support import instance, shown
 from .spec import TensorSpec
 from .stored import StoredTensor
 
@@ -30,7 +31,8 @@ class Conversion:
     move: Plan
 
     def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
-        self.source, self.target, self.move = source, target, move
+        self.source, self.target = instance("source", source, TensorSpec), instance("target", target, TensorSpec)
+        self.move = instance("move", move, Plan)
         self._run, self._attempt = move.run, move.attempt
         self._fitted: tuple[Any, ...] = ()  # dtypes and shapes of the last arrays that passed every check
 
@@ -99,9 +101,9 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     >>> unpack(np.arange(8, dtype=np.int8)).tolist()
     [0.0, 0.5, 1.0, 2.0, 2.5, 3.0]
     """
-    for spec in (source, target):
-        if not isinstance(spec, TensorSpec):
-            raise NpuLayoutError(f"plan: expected two TensorSpecs, got {type(spec).__name__}")
+    if not isinstance(source, TensorSpec) or not isinstance(target, TensorSpec):
+        what, given = ("target", target) if isinstance(source, TensorSpec) else ("source", source)
+        raise NpuLayoutError(f"plan: {what}: expected two TensorSpecs, got {shown(given)}")
     return _planned(source, target)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, affine_copy
-from ..support import plain_array
+from ..support import flag, plain_array, shown
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
@@ -17,7 +17,7 @@ Values = tuple[float, ...]
 
 def _values(what: str, given: Any, axis: int | None) -> Values:
     try:
-        array = plain_array(given)
+        array = plain_array(what, given)
     except NpuLayoutError:
         array = np.empty(0, object)
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
@@ -87,7 +87,7 @@ class Quantization:
             zero_points *= len(scales)
         set_(self, "_scales", scales)
         set_(self, "_zero_points", zero_points)
-        set_(self, "_fractional", any(float(z) != int(z) for z in zero_points))
+        set_(self, "_fractional", any(z != int(z) for z in zero_points))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Quantization is frozen; make another one instead of setting {name}")
@@ -155,16 +155,20 @@ class Quantization:
 
         m and axis are as scale and axis of `Quantization`. Raises LayoutError if m is not positive or not a number.
         """
-        multiplier = np.asarray(_values("multiplier", m, axis), np.float64)
+        multiplier = np.asarray(_values("m", m, axis), np.float64)
         if not (multiplier > 0).all():
-            raise LayoutError(f"quantization multiplier: expected positive numbers, got {m!r}")
+            raise LayoutError(f"quantization m: expected positive numbers, got {m!r}")
         return cls(1.0 / (multiplier if axis is not None else multiplier[0]), 0, axis)
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
 
-        `axis` is the letter of self.axis. Raises nothing.
+        `axis` is the letter of self.axis. NpuLayoutError if it is no text, or `to_stored` no bool.
         """
+        if not isinstance(axis, str):
+            raise NpuLayoutError(f"axis: expected a letter, got {shown(axis)}")
+        if to_stored is not True and to_stored is not False:
+            to_stored = flag("to_stored", to_stored)
         if to_stored:
             return Affine(axis, None, None, self._scales, self._zero_points, self._fractional)
         return Affine(axis, self._zero_points, self._scales, None, None)
@@ -195,11 +199,11 @@ class Quantization:
         if shapes do not fit.
         """
         kind = element(dtype)
-        array = plain_array(x)
+        array = plain_array("quantize: x", x)
         if kind.unpacked.kind not in "iu":
-            raise NpuLayoutError(f"quantize: expected an integer dtype, got {dtype!r}")
+            raise NpuLayoutError(f"quantize: dtype: expected an integer dtype, got {dtype!r}")
         if array.dtype.kind not in "iuf":
-            raise NpuLayoutError(f"quantize: expected real numbers, got dtype {array.dtype}")
+            raise NpuLayoutError(f"quantize: x: expected real numbers, got dtype {array.dtype}")
         return self._apply(array, kind.unpacked, kernel_name(kind.unpacked) if not kind.nibbles else kind.kernel, True)
 
     def dequantize(self, q: Any) -> np.ndarray:
@@ -207,9 +211,9 @@ class Quantization:
 
         Raises NpuLayoutError if shapes do not fit.
         """
-        array = plain_array(q)
+        array = plain_array("dequantize: q", q)
         if array.dtype.kind not in "iu":
-            raise NpuLayoutError(f"dequantize: expected stored integers, got dtype {array.dtype}")
+            raise NpuLayoutError(f"dequantize: q: expected stored integers, got dtype {array.dtype}")
         return self._apply(array, np.dtype(np.float32), "float32", False)
 
     def to_dict(self) -> dict[str, Any]:

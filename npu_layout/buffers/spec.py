@@ -12,6 +12,7 @@ from ..layouts import (
     COLOR_ORDERS,
     Layout,
     LayoutLike,
+    Plan,
     Shape,
     Storage,
     as_layout,
@@ -23,7 +24,7 @@ from ..layouts import (
     span_of,
     without_overlap,
 )
-from ..support import plain_array
+from ..support import plain_array, wanted_copy
 from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .near_misses import order_words, same_order, size_words
 from .packing import plan_packing
@@ -200,7 +201,7 @@ class TensorSpec:
                 )
             if buffer.size == self.element.buffer_size(self.size):
                 self._check_order(buffer.shape, "buffer")
-            array = plain_array(buffer).reshape(-1)
+            array = plain_array("buffer", buffer).reshape(-1)
         else:
             try:
                 array = np.frombuffer(buffer, np.uint8)
@@ -284,6 +285,8 @@ class TensorSpec:
             On a buffer that does not fit, an out that does not, a dtype that would lose values.
         """
         move, shape, wanted, shares = self._unpacking(to, dtype)
+        if copy is not None and copy is not True:  # False by identity below: numpy's bools are no such object
+            copy = wanted_copy(copy)
         # The usual case of a hot loop; if it fails, the checks below find out why.
         if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
             fit = out.shape == shape and flat.dtype == self.stored and out.dtype == wanted
@@ -302,17 +305,22 @@ class TensorSpec:
             move.run(array, result.reshape(-1))
             return result
         check_out(out, shape, wanted, array, lambda: f"unpack of {self.describe()}")
-        array = without_overlap(array, out)
+        self._run_into(out, move, without_overlap(array, out), wanted)
+        return out
+
+    def _run_into(self, out: np.ndarray, move: Plan, array: np.ndarray, wanted: np.dtype[Any]) -> None:
+        """Unpack `array`, the buffer's elements, into an `out` of any strides."""
         if out.flags.c_contiguous:
             move.run(array, out.reshape(-1))
         elif span_of(out).copied:
             check_distinct(out, lambda: f"unpack of {self.describe()}")
-            np.copyto(out, self.unpack(flat, to=to, dtype=dtype))
+            result = np.empty(out.shape, wanted)
+            move.run(array, result.reshape(-1))
+            np.copyto(out, result)
         else:
             target, memory = bind_array(move.dst.layout, move.dst.shape, out)
             affine = real_values(self._tensor, wanted)
             plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
-        return out
 
     def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
         key = (to, dtype)
@@ -346,7 +354,7 @@ class TensorSpec:
         NpuLayoutError
             On values that the stored dtype cannot represent, and on an out that does not fit.
         """
-        array = plain_array(tensor)
+        array = plain_array("tensor", tensor)
         affine = plan_packing(self._tensor, array)
         kind = self.element
         length = kind.buffer_size(self.size)

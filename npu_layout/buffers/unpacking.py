@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, LayoutLike, Plan, Shape, Storage, as_layout, plan_move
+from ..support import naming
 from .elements import element, kernel_name
 from .stored import StoredTensor
 
@@ -48,7 +49,8 @@ def _result_dtype(spec: StoredTensor, dtype: Any) -> np.dtype[Any]:
 
 
 def _target_layout(spec: StoredTensor, to: LayoutLike | None) -> Layout:
-    layout = Layout.plain(spec.axes) if to is None else as_layout(to)
+    with naming("to"):
+        layout = Layout.plain(spec.axes) if to is None else as_layout(to)
     if sorted(layout.axes) != sorted(spec.axes):
         raise LayoutError(f"{spec.describe()}: to={layout} has axes {layout.axes}, expected the letters {spec.axes}")
     return layout if layout.axes == spec.axes else Layout(layout.tag, spec.axes)

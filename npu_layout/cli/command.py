@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import __version__
+from ..support import __version__, isolated
 
 
 class Verb(NamedTuple):
@@ -52,6 +52,12 @@ VERBS = (
         "Compare recordings with the ONNX model, and report why they differ.",
         "npu-layout validate recorded samples/models/pose.onnx --min-cosine pose:0.99 --junit report.xml",
         "validate",
+    ),
+    Verb(
+        "compare",
+        "Compare two tools' dumps of a network layer by layer, and name the first layer that really differs.",
+        "npu-layout compare onnx_layers board_layers --model model.onnx",
+        "compare",
     ),
     Verb(
         "identify",
@@ -162,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A damaged file is reported in one sentence, without what OpenCV and FFmpeg print about it.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
-    if getattr(sys.stdout, "errors", "") == "strict":  # names that the terminal cannot show are escaped
+    if getattr(sys.stdout, "errors", "") in ("strict", "surrogateescape"):  # what a terminal cannot show is escaped
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         if _BY_NAME[options.verb].echo:
@@ -172,6 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except KeyboardInterrupt:
         return 130
+    except SystemExit as end:  # a project's own code, whose status would not be this command's
+        return _refuse(options.verb, f"the project's code called exit({'' if end.code is None else repr(end.code)})")
     except BrokenPipeError:  # the reader of stdout has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -186,5 +194,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse(verb: str, why: str) -> int:
-    print(f"npu-layout {verb}: {' '.join(why.split())}", file=sys.stderr)
+    print(f"npu-layout {verb}: {isolated(' '.join(why.split()))}", file=sys.stderr)
     return 2

@@ -9,7 +9,10 @@ from ..errors import NpuLayoutError
 from .command import parser
 
 # The metavars of arguments that a shell completes as the name of a file.
-FILES = {"PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"}
+FILES = {
+    *("PATH", "FILE", "FOLDER", "RECORDING", "MODEL", "FRAMES", "BUFFER", "REFERENCE.npy", "IN", "OUT"),
+    *("DUMPS_A", "DUMPS_B"),
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..reports import INPUT_VERDICTS, VERDICTS, Report, Reports, summary_line
+from ..support import isolated
 
 _STYLES = {
     **dict.fromkeys((*VERDICTS, *INPUT_VERDICTS), "bold red"),
@@ -32,13 +34,18 @@ def _is_rich() -> bool:
     return sys.stdout.isatty() and importlib.util.find_spec("rich") is not None
 
 
+def _width(text: str) -> int:
+    """Return the characters that a terminal shows of `text`: isolates and other marks have no width."""
+    return len(text) if text.isascii() else sum(unicodedata.category(c) != "Cf" for c in text)
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows, which have a cell for each heading; verdicts are coloured."""
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[isolated(str(cell)) for cell in row] for row in rows]
     if not _is_rich():
-        widths = [max(map(len, column)) for column in zip(headings, *cells)]
+        widths = [max(map(_width, column)) for column in zip(headings, *cells)]
         for row in (headings, *cells):
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+            print("  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths)).rstrip(" "))
         return
     from rich.console import Console
     from rich.table import Table

@@ -28,10 +28,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gray", action="store_true", help="mark what one gray pixel reads")
     parser.add_argument("--compare", nargs="+", default=[], type=words.layout, metavar="LAYOUT",
                         help="other layouts to show beside it")  # fmt: skip
-    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show")
-    parser.add_argument("--cache-line", type=int, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
+    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show, at most 4096 elements")
+    parser.add_argument("--cache-line", type=words.count, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
     parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)")
-    parser.add_argument("--width", type=int, default=1400, help="largest width of the picture in pixels")
+    parser.add_argument("--width", type=words.count, default=1400, help="largest width of the picture in pixels")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
 
 

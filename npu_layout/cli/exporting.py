@@ -6,6 +6,7 @@ import argparse
 
 from .. import exchange
 from ..recordings import Recording
+from ..support import isolated
 from . import console
 
 
@@ -23,5 +24,5 @@ def run(options: argparse.Namespace) -> int:
     """Write the files and return 0."""
     recording = Recording.load(options.recording)
     exchange.save(recording, options.out, form=options.form, model=options.model)
-    console.show(f"{options.out}: {len(recording)} frames")
+    console.show(f"{isolated(options.out)}: {len(recording)} frames")
     return 0

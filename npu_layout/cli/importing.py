@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .. import exchange
+from ..support import isolated
 from . import console, words
 
 
@@ -32,5 +33,5 @@ def run(options: argparse.Namespace) -> int:
         given["specs"] = words.specs_in(options.specs)
     recording = exchange.load(options.path, **given)
     recording.save(options.out)
-    console.show(f"{options.out}: {len(recording)} frames")
+    console.show(f"{isolated(options.out)}: {len(recording)} frames")
     return 0

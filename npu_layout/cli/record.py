@@ -10,6 +10,7 @@ from typing import Any
 from ..engines import OnnxRuntimeEngine, engine_named
 from ..frames import MODES
 from ..recordings import Feed, Frames, capture, simulated
+from ..support import isolated
 from . import console, words
 
 
@@ -47,5 +48,5 @@ def run(options: argparse.Namespace) -> int:
         engine = simulated(model, feed, frames, *options.simulate)
     about: dict[str, Any] = dict(keep_frames=not options.without_frames, model=options.model, note=options.note)
     count = capture(engine, feed, frames, options.out, **about)
-    console.show(f"{options.out}: {count} frames")
+    console.show(f"{isolated(options.out)}: {count} frames")
     return 0

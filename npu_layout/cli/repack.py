@@ -6,6 +6,7 @@ import argparse
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
+from ..support import isolated
 from . import console, words
 
 
@@ -37,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
     packed = target.pack(source.unpack(buffer.data if raw else buffer))
     whole = packed if target.element.nibbles else packed.reshape(target.storage_shape)
     words.write_array(options.target, whole)
-    console.show(f"{options.target}: {target.describe()}, {target.nbytes} bytes")
+    console.show(f"{isolated(options.target)}: {target.describe()}, {target.nbytes} bytes")
     return 0

@@ -43,6 +43,14 @@ def shape(text: str) -> tuple[int, ...]:
 
 
 @_argument
+def count(text: str) -> int:
+    """Read a whole number of 1 or more: ``1400``."""
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise NpuLayoutError(f"{text!r}: expected a whole number of 1 or more")
+    return int(text)
+
+
+@_argument
 def layout(text: str) -> Layout:
     """Read a tag, or a vendor's name with its block behind a colon: ``NCHW16c``, ``NC1HWC2:16``."""
     name, _, block = text.partition(":")

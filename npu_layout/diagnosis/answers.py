@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..comparison import channel_axis, listed
 from ..engines import shape_in_model
+from ..support import quoted
 from .evidence import Evidence, Trial
 from .readings import declared
 from .thresholds import LEAST, MARGIN, ROUNDING
@@ -58,7 +59,7 @@ def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray],
         if spec is None or spec.dtype != own.dtype or spec.size != own.size:
             continue
         codes, left = there.read_as(spec, wanted)
-        text = f"the values are those of the model's output {other!r}"
+        text = f"the values are those of the model's output {quoted(other)}"
         answers = dict(enumerate(tensors))
         trials.append(
             Trial("output_order", text, other, codes, left, evidence.steps, spec, places=places, answers=answers)

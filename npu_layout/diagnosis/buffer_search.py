@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec, element
 from ..errors import NpuLayoutError
 from ..layouts import Layout
+from ..support import naming
 from .buffer_scales import quantization
 from .fillings import Filling, features, fillings, weights
 from .thresholds import ROUNDING
@@ -47,7 +48,8 @@ class Buffer:
             if not flat.flags.c_contiguous:
                 what = f"buffer with strides {flat.strides} is not contiguous"
                 raise NpuLayoutError(f"{what}; expected the accelerator's bytes in their order in memory")
-            self.own = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # quantised values are not bool
+            with naming("buffer"):
+                self.own = element(np.uint8 if flat.dtype == bool else flat.dtype).name  # quantised values are not bool
             self.dtypes = self.own, *_ALSO.get(self.own, ())
             self.raw = flat.reshape(-1).view(np.uint8)
         elif isinstance(flat, np.ndarray):

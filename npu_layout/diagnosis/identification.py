@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK
-from ..support import plain_array
+from ..support import instance, items_of, plain_array, text_of
 from .buffer_scales import along_channels
 from .buffer_search import COARSE, Buffer, Hypothesis, explained, itemsize, sampled, searched
 from .fillings import BLOCKS
@@ -43,7 +43,9 @@ class Identification:
     why: str
 
     def __init__(self, ranking: Sequence[Hypothesis], spec: TensorSpec | None, why: str) -> None:
-        self.ranking, self.spec, self.why = tuple(ranking), spec, why
+        self.ranking = tuple(items_of("ranking", ranking, Hypothesis, "Hypotheses"))
+        self.spec = None if spec is None else instance("spec", spec, TensorSpec)
+        self.why = text_of("why", why)
 
     def __bool__(self) -> bool:
         return self.spec is not None
@@ -108,10 +110,10 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
 
 def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
     """Return the reference's values, and the letters of its axes."""
-    wanted = plain_array(reference)
+    wanted = plain_array("reference", reference)
     if wanted.dtype.kind not in "biuf" or wanted.size == 0:
         raise NpuLayoutError(f"reference: expected numbers, got {wanted.dtype} of shape {wanted.shape}")
-    letters = axes or BY_RANK.get(wanted.ndim, "")
+    letters = BY_RANK.get(wanted.ndim, "") if axes is None or (isinstance(axes, str) and not axes) else axes
     if not isinstance(letters, str) or not letters or len(letters) != wanted.ndim or len(set(letters)) != len(letters):
         raise NpuLayoutError(f"reference of shape {wanted.shape}: expected a letter for each axis, got axes={axes!r}")
     return wanted.astype(np.float64), letters

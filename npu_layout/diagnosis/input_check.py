@@ -14,6 +14,7 @@ from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
+from ..support import check_fields, isolated
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -71,6 +72,9 @@ class InputReport:
     spec: TensorSpec
     frames: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, verdict=str, fix=(Mapping, type(None)), why=str, spec=TensorSpec, frames=tuple)
+
     def __bool__(self) -> bool:
         return self.verdict == "match"
 
@@ -80,7 +84,7 @@ class InputReport:
         return f"input {self.name}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.verdict}", f"  {self.why}"]
+        lines = [f"input {isolated(self.name)}: {self.verdict}", f"  {self.why}"]
         return "\n".join(lines if self.fix is None else [*lines, f"  fix: {self.fix!r}"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -167,14 +167,22 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     """Return the judgement by the candidates only."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
-    slight = [c for c in ranking if c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)]
-    ranking = [c for c in ranking if c not in slight]
-    strong = [c for c in ranking if _accuses(c, score)]
+    slight = [c for c in ranking if _is_slight(evidence, c)]
+    possible = [c for c in ranking if c not in slight]
+    strong = [c for c in possible if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
-    others = [c for c in ranking if c.cause not in ("match", "quantization", "activation")]
+    others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
+    undecided = _undecided(evidence, score, others, met)
+    if undecided is not None:
+        return undecided
+    return _without_cause(score, met, others, next((c for c in slight if _accuses(c, score)), None))
+
+
+def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], met: bool) -> Judgement | None:
+    """Return the judgement if the values do not vary, or the data do not decide between two readings."""
     model, device = _varies(evidence)
     if not (model and device):
         verdict = "mismatch" if model or not met else "ambiguous"
@@ -182,15 +190,24 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     doubt = next((c for c in others if _in_doubt(evidence, c, score)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
+    return None
+
+
+def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: Candidate | None) -> Judgement:
+    """Return the judgement if no cause is strong. noisy: a slightly other scale that explains more, if one does."""
     as_declared, next_best = wording.as_declared(score, met), wording.next_best(others)
+    if not met and noisy is not None:
+        return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
     if not met:
-        noisy = next((c for c in slight if _accuses(c, score)), None)
-        if noisy is not None:
-            return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
         return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
     if score >= LEAST:
         return Judgement("match", None, f"{as_declared} {next_best}")
     return Judgement("ambiguous", None, f"{as_declared} {wording.MEANS_ONLY} {next_best}", wording.VARY_MORE)
+
+
+def _is_slight(evidence: Evidence, c: Candidate) -> bool:
+    """Whether it is a scale that differs so little from the declared one that noise may explain it."""
+    return c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)
 
 
 def _accuses(c: Candidate, declared: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..comparison import Confused, Figures, Part, listed
+from ..support import quoted
 from .evidence import Candidate, Evidence, Trial
 from .thresholds import LEAST
 
@@ -186,7 +187,7 @@ def doubt(score: float, other: Candidate) -> str:
 
 def doubled(names: Sequence[str]) -> str:
     """Return that outputs contain one tensor, and what to do."""
-    return f"{' and '.join(map(repr, names))} contain the same tensor. Fix: record under each name its own output."
+    return f"{' and '.join(map(quoted, names))} contain the same tensor. Fix: record under each name its own output."
 
 
 def nothing_finite(odd: int, values: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +12,18 @@ from typing import Any, Union
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape
-from ..support import whole
+from ..support import check_fields, counted, flag, items_of, naming, path_of, real_number, whole, whole_number
 from . import reads
 from .figure import View, digit
 from .memory_lines import Part, choose_part
 from .picture import draw
 from .reads import CACHE_LINE, Reads
+from .scene import Scene
 from .terminal import render
 
 Described = Union[str, Layout, TensorSpec]
+
+_LONGEST_LINE = 1 << 30  # bytes of a cache line
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class Explanation:
     reads: tuple[Reads, ...]
     part: Part
     compared: tuple[Explanation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, spec=TensorSpec, at=(tuple, type(None)), reads=tuple, part=dict, compared=tuple)
 
     @property
     def formula(self) -> str:
@@ -135,9 +142,12 @@ class Explanation:
         """Return the picture as SVG text, at most about `width` pixels wide.
 
         Panels that do not fit beside each other are drawn below each other; the picture is wider only if one panel is.
-        Raises nothing.
+        NpuLayoutError if width is not above 0.
         """
-        return draw(self.views(), self.part, width).to_svg()
+        return self._drawn(width).to_svg()
+
+    def _drawn(self, width: float) -> Scene:
+        return draw(self.views(), self.part, _above_0("width", width))
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -145,18 +155,16 @@ class Explanation:
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
         """Return the picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`.
 
-        Needs OpenCV. NpuLayoutError if scale is not above 0.
+        Needs OpenCV. NpuLayoutError if scale or width is not above 0.
         """
-        if not scale > 0:
-            raise NpuLayoutError(f"scale of a picture: expected a number above 0, got {scale!r}")
-        return draw(self.views(), self.part, width).to_png(scale)
+        return self._drawn(width).to_png(_above_0("scale", scale))
 
     def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
 
-        NpuLayoutError on another ending, OSError if it cannot be written.
+        NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
         """
-        target = Path(path)
+        target = Path(path_of("path", path))
         writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
         if target.suffix.lower() not in writers:
             raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in .svg or .png")
@@ -167,9 +175,18 @@ class Explanation:
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
 
-        They are side by side if they fit into `columns` characters. Raises nothing.
+        They are side by side if they fit into `columns` characters. NpuLayoutError on another depth or less than 1.
         """
+        columns, depth = counted("columns", columns), whole_number("depth", depth)
+        if depth not in (24, 8, 0):
+            raise NpuLayoutError(f"depth: expected 24, 8 or 0 bits of colour, got {depth}")
         return f"{self}\n\n{render(self.views(), self.part, depth, columns)}"
+
+
+def _above_0(what: str, given: float) -> float:
+    """Return a measure of the picture; NpuLayoutError if it is no finite number above 0."""
+    real_number(f"{what} of a picture", given, above=0)
+    return given
 
 
 def _width(spec: TensorSpec) -> str:
@@ -230,20 +247,20 @@ def explain(
         default they start at the first element.
     window
         Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
-        every channel.
+        every channel, and at most 2**20 elements.
     gray
         Whether to mark what one gray pixel reads: three channels.
     compare
         Layouts of the same tensor to show beside it.
     part
-        Extents that the picture shows; default: as much as a reader can take in.
+        Extents that the picture shows, at most 4096 elements; default: as much as a reader can take in.
     cache_line
         Bytes of a cache line.
 
     Raises
     ------
     LayoutError
-        If shape and layout do not match, or the window reaches beyond the tensor.
+        If shape and layout do not match, the window reaches beyond the tensor, or the part or the window is too large.
     IndexError
         If `at` is outside.
 
@@ -258,29 +275,43 @@ def explain(
     >>> len(both.reads[0].runs), len(both.compared[0].reads[0].runs)
     (3, 9)
     """
-    if cache_line < 1:
-        raise NpuLayoutError(f"cache_line: expected 1 byte or more, got {cache_line}")
+    try:
+        line = operator.index(cache_line)
+    except TypeError:
+        line = 0
+    if not 1 <= line <= _LONGEST_LINE:
+        raise NpuLayoutError(f"cache_line: expected 1 byte or more, up to {_LONGEST_LINE}, got {cache_line!r}")
     spec = _spec(layout, shape, dtype, axes)
-    others = [compare] if isinstance(compare, (str, Layout, TensorSpec)) else list(compare)
-    specs = [spec, *(_beside(other, spec) for other in others)]
-    if at is not None and not isinstance(at, Sequence):
-        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
-    index = tuple(at) if at is not None else None
-    if index is not None:
-        spec.offset(*index)
+    one = isinstance(compare, (str, Layout, TensorSpec))
+    others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
+    with naming("compare"):
+        specs = [spec, *(_beside(other, spec) for other in others)]
+    index = None if at is None else _checked_index(spec, at)
+    gray = flag("gray", gray)
     start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
     found = []
     for each in specs:
-        marked = [] if window is None else [reads.window(each, window, start, cache_line)]
-        marked += [reads.gray(each, start, cache_line)] if gray else []
+        marked = [] if window is None else [reads.window(each, window, start, line)]
+        marked += [reads.gray(each, start, line)] if gray else []
         found.append(tuple(marked))
     reach = {}
     if window is not None:
         reach = dict(zip([a for a in spec.axes if a not in "NC"][-len(window) :], window))
-    extents = None if part is None else spec.layout.check_shape(part)
+    with naming("part"):
+        extents = None if part is None else spec.layout.check_shape(part)
     shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
+    if not isinstance(at, Sequence):
+        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
+    try:
+        spec.offset(*at)
+    except IndexError as error:
+        raise IndexError(f"at: {error}") from None
+    return tuple(at)
 
 
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import LayoutError
 from ..layouts import Shape, Storage
 
 WIDEST = 24  # cells of a line
@@ -15,6 +16,7 @@ SKIP = 2  # cells of a skip
 NEAR = 64  # elements behind a shown one that are checked for padding
 ENUMERABLE = 1 << 22  # indices of an axis
 BUDGET = 240  # cells of a picture
+MOST = 1 << 12  # cells of a picture that is asked for; thousands take seconds to draw, and nobody can read them
 
 
 class Roles(NamedTuple):
@@ -65,13 +67,19 @@ def choose_part(
     """Return the indices of each axis that are shown.
 
     They are all indices of a small tensor; else some from `focus` on, at least `reach`. Blocks are shown from their
-    start, with the start of the next one. If `wanted` is given, it is the extents.
+    start, with the start of the next one. If `wanted` is given, it is the extents: LayoutError if they are more than
+    MOST elements.
     """
     first = storages[0]
     axes, shape = first.layout.axes, dict(zip(first.layout.axes, first.shape))
     blocks = {a: max(block(storage, a) for storage in storages) for a in axes}
     if wanted is not None:
         extents = {a: min(n, shape[a]) for a, n in zip(axes, wanted)}
+        if math.prod(extents.values()) > MOST:
+            raise LayoutError(
+                f"part {'x'.join(map(str, wanted))}: a picture shows at most {MOST} elements, this part has "
+                f"{math.prod(extents.values())}; expected smaller extents"
+            )
     elif _is_small(shape):
         extents = shape
     else:
@@ -86,7 +94,7 @@ def _is_small(shape: dict[str, int]) -> bool:
 
 
 def _readable(shape: dict[str, int], blocks: dict[str, int], least: dict[str, int]) -> dict[str, int]:
-    """Return extents for a picture of a larger tensor, at most BUDGET cells if `least` and the blocks allow it."""
+    """Return extents for a picture of a larger tensor: at most BUDGET cells, or MOST if `least` and blocks are long."""
     role = roles("".join(shape))
     caps = dict.fromkeys(shape, 2)
     caps.update({role.rows: 5, role.columns: 5} if shape.get(role.colour, 1) <= 8 else {role.rows: 2, role.columns: 3})
@@ -98,6 +106,9 @@ def _readable(shape: dict[str, int], blocks: dict[str, int], least: dict[str, in
         floor = 1 if a in role.others else max(least[a], blocks[a] + 2 if blocks[a] <= 32 else 2)
         while math.prod(extents.values()) > BUDGET and extents[a] > floor:
             extents[a] -= 1
+    while math.prod(extents.values()) > MOST:
+        longest = max(extents, key=lambda a: extents[a])
+        extents[longest] = -(-extents[longest] // 2)
     return extents
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import check_extents
 
+MOST = 1 << 20  # elements of one read
 CACHE_LINE = 64  # bytes, of nearly every CPU; the default of explain's cache_line
 
 
@@ -120,6 +122,9 @@ def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line
             )
     if "C" in shape:
         chosen["C"] = range(shape["C"])
+    count = math.prod(len(indices) for indices in chosen.values())
+    if count > MOST:
+        raise LayoutError(f"window {text}: it reads {count} elements of {spec.describe()}, expected at most {MOST}")
     return read(spec, f"{text} window at {_where(chosen, spatial)}", chosen, cache_line)
 
 

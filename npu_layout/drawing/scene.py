@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 from xml.sax.saxutils import escape
 
+from ..errors import NpuLayoutError
 from .palette import INK, WHITE, Colour, hexadecimal
 
+_LONGEST = 1 << 15  # pixels of a PNG's side; OpenCV draws in 16 bits
 MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 SANS = "DejaVu Sans,Verdana,Helvetica,Arial,sans-serif"
 
@@ -80,7 +82,12 @@ class Scene:
         import cv2
         import numpy as np
 
-        image = np.full((round(self.height * scale), round(self.width * scale), 3), 255, np.uint8)
+        height, width = round(self.height * scale), round(self.width * scale)
+        if max(height, width) > _LONGEST:
+            raise NpuLayoutError(
+                f"scale: a picture of {width} x {height} pixels is too large, expected at most {_LONGEST}"
+            )
+        image = np.full((height, width, 3), 255, np.uint8)
         for item in self.items:
             for draw, arguments in _strokes(item, scale):
                 getattr(cv2, draw)(image, *arguments)

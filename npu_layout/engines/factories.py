@@ -24,7 +24,7 @@ def engine_named(name: str) -> Any:
     NoDeviceError
         If the factory raises it, or returns None.
     NpuLayoutError
-        If there is no such factory, it fails, or it returns no engine.
+        If there is no such factory, it fails, it calls exit(), or it returns no engine.
 
     Examples
     --------
@@ -42,6 +42,9 @@ def engine_named(name: str) -> Any:
         engine = make()
     except NoDeviceError:
         raise
+    except SystemExit as end:  # it is the caller who decides whether the program ends, and with which status
+        status = "" if end.code is None else repr(end.code)
+        raise NpuLayoutError(f"engine {name!r}: called exit({status}) instead of returning an engine") from end
     except Exception as error:  # whatever the project's own code raises
         raise NpuLayoutError(f"engine {name!r}: {type(error).__name__}: {error}") from error
     if engine is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import counted
+from ..support import counted, isolated, plain_array
 from .model_axes import fits, shape_text
 
 Arrays = dict[str, np.ndarray]
@@ -52,7 +52,7 @@ class _Port:
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
     def check(self, value: Any) -> np.ndarray:
-        array = np.asarray(value)
+        array = plain_array(self.what, value)
         if not self.shape and array.shape == (1,):
             array = array.reshape(())
         if self.dtype is not None and array.dtype != self.dtype:
@@ -97,7 +97,7 @@ class OnnxRuntimeEngine:
         if not isinstance(model, (bytes, bytearray, str, os.PathLike)):
             raise NpuLayoutError(f"model: expected a path or the bytes of a model, got {type(model).__name__}")
         self.model = "model" if isinstance(model, (bytes, bytearray)) else f"model {os.fspath(model)}"
-        self._session = _session(self.model, model, threads, dimensions or {})
+        self._session = _session(self.model, model, threads, {} if dimensions is None else dimensions)
         self._inputs = [_Port(self.model, "input", node) for node in self._session.get_inputs()]
         self._outputs = [_Port(self.model, "output", node) for node in self._session.get_outputs()]
 
@@ -183,9 +183,12 @@ def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
     """Return {name: input}; NpuLayoutError if the names are not the model's."""
     if not isinstance(inputs, Mapping):
         if len(names) != 1:
-            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {', '.join(names)}")
+            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {_listed(names)}")
         return {names[0]: inputs}
     if set(inputs) != set(names):
-        got = ", ".join(map(str, inputs)) or "none"
-        raise NpuLayoutError(f"{model} has the inputs {', '.join(names)}; got {got}")
+        raise NpuLayoutError(f"{model} has the inputs {_listed(names)}; got {_listed(inputs) or 'none'}")
     return dict(inputs)
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(isolated(str(name)) for name in names)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
+from ..support import items_of
 from .model_axes import fits, order_in_model, shape_text
 from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name
 
@@ -59,8 +60,11 @@ class SimulatedNpu:
     ) -> None:
         self.engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model, threads=threads)
         where = self.engine.model
-        self._outputs = _match(f"{where}: output", self.engine.output_shapes, outputs)
-        self._inputs = None if inputs is None else _match(f"{where}: input", self.engine.input_shapes, inputs)
+        self._outputs = _match(f"{where}: output", self.engine.output_shapes, items_of("outputs", outputs, TensorSpec))
+        self._inputs = None
+        if inputs is not None:
+            given = items_of("inputs", inputs, TensorSpec)
+            self._inputs = _match(f"{where}: input", self.engine.input_shapes, given)
         self.last_float = {}
 
     @property
@@ -90,17 +94,16 @@ class SimulatedNpu:
                 )
                 for name, spec in self._inputs.items()
             }
-        self.last_float = self.engine.infer(inputs)
+        answer = self.last_float = self.engine.infer(inputs)
         buffers = {}
         for name, spec in self._outputs.items():
-            array = self.last_float[name]
+            array = answer[name]  # another thread may set last_float meanwhile
             buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
         return buffers
 
 
-def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
+def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], given: Sequence[TensorSpec]) -> dict[str, TensorSpec]:
     """Return {name: spec} in the model's order."""
-    given = list(specs)
     matched = {spec.name: spec for spec in given if spec.name}
     unknown = [name for name in matched if name not in shapes]
     if unknown:

@@ -1,8 +1,12 @@
-"""Load recordings from the files of other tools, and save them as such files: `load`, `save` and the table FORMS.
+"""Other tools' files: load recordings from them, save them as such files, and compare two tools' dumps of layers.
 
-Imports recordings, engines, buffers, layouts and support.
+`load` and `save` by the table FORMS; `compare_layers`.
+
+Imports recordings, engines, comparison, buffers, layouts and support.
 """
 
 from .forms import FORMS, Form, load, save
+from .layer_comparison import compare_layers
+from .layer_records import ComparedLayer, LayerComparison
 
-__all__ = ["FORMS", "Form", "load", "save"]
+__all__ = ["FORMS", "ComparedLayer", "Form", "LayerComparison", "compare_layers", "load", "save"]

@@ -9,8 +9,8 @@ from typing import Any, Callable, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..recordings import Model, Recording, new_folder
-from ..support import PathLike, errors_named
+from ..recordings import Model, Recording, checked_specs, new_folder
+from ..support import PathLike, errors_named, items_of, path_of, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -122,12 +122,22 @@ def load(
     >>> recording.specs["heat"].unpack(recording.frames[0].outputs["heat"]).tolist()
     [[[[0.5, 1.5]], [[1.0, 2.0]]]]
     """
+    for what, given in (("path", path), ("inputs", inputs), ("model", model)):
+        if given is not None or what == "path":
+            path_of(what, given)
+    if description is not None and not isinstance(description, Mapping):
+        path_of("description", description)
+    for what, word in (("runner", runner), ("side", side)):
+        if word is not None:
+            text_of(what, word)
+    outputs = None if outputs is None else items_of("outputs", outputs, str, "names")
+    specs = None if specs is None else checked_specs(specs)
     chosen = _form(form) if form is not None else _recognised(existing(path))
-    given = dict(
+    options = dict(
         specs=specs, description=description, inputs=inputs, runner=runner, model=model, outputs=outputs, side=side
     )
     importer = FORMS[chosen].importer
-    return importer(path, **_options(chosen, importer, 1, given))
+    return importer(path, **_options(chosen, importer, 1, options))
 
 
 def save(recording: Recording, path: PathLike, *, form: str, model: Model | None = None) -> None:
@@ -173,7 +183,7 @@ def _options(form: str, call: Callable[..., Any], own: int, options: Mapping[str
 
 
 def _form(name: str) -> str:
-    if name not in FORMS:
+    if not isinstance(name, str) or name not in FORMS:
         raise NpuLayoutError(f"form {name!r}: expected one of {', '.join(FORMS)}")
     return name
 

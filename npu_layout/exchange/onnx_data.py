@@ -11,21 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..errors import NpuLayoutError, RecordingError
+from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
 from ..support import PathLike, errors_named
-from .foreign_files import existing, home_of, imported, read_bytes
+from .foreign_files import existing, imported, read_bytes
+from .onnx_graph import model_names, onnx_package
 
 _SET = re.compile(r"test_data_set_([0-9]+)")
 _KINDS = ("input", "output")
 _TYPES = ["BOOL", "FLOAT16", "FLOAT", "DOUBLE", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))]
-
-Names = tuple[list[str], list[str]]
 
 
 def recognises(path: Path) -> bool:
@@ -42,7 +40,7 @@ def load_onnx(
     are tensors in C order. model: the ONNX model, for tensors without a name; without it, the only .onnx beside the
     data sets. RecordingError names file and field; NpuLayoutError if the onnx package is missing.
     """
-    _onnx()
+    onnx_package()
     folder = existing(path)
     sets, beside = _data_sets(folder)
     with errors_named(folder):
@@ -55,34 +53,6 @@ def load_onnx(
 
     with errors_named(folder):
         return imported(len(sets), read, lambda i: str(sets[i]), specs, {"source": {"form": "onnx"}})
-
-
-def _onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise NpuLayoutError(f"onnx cannot be imported ({error}); pip install 'npu-layout[onnx]'") from error
-    return onnx
-
-
-def model_names(model: PathLike) -> Names:
-    """Return the names of a model's inputs, without initializers, and of its outputs.
-
-    RecordingError if the file is no ONNX model, NpuLayoutError if the onnx package is missing. Only the file itself is
-    read.
-    """
-    onnx, file = _onnx(), existing(model)
-    with errors_named(file):
-        proto = onnx.ModelProto()
-        proto.ParseFromString(read_bytes(file, home_of(file)))
-        initializers = {tensor.name for tensor in proto.graph.initializer}
-        found = (
-            [port.name for port in proto.graph.input if port.name not in initializers],
-            [p.name for p in proto.graph.output],
-        )
-        if not found[1]:
-            raise RecordingError(f"{file}: expected an ONNX model, found no outputs")
-        return found
 
 
 def _data_sets(folder: Path) -> tuple[list[Path], Path]:
@@ -120,7 +90,7 @@ def _side(folder: Path, kind: str, listed: list[str] | None) -> Arrays:
 
 
 def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
-    onnx, content = _onnx(), read_bytes(file, folder)
+    onnx, content = onnx_package(), read_bytes(file, folder)
     with errors_named(file):
         proto = onnx.TensorProto()
         proto.ParseFromString(content)
@@ -141,12 +111,15 @@ def save_onnx(recording: Recording, folder: Path, model: Model | None = None) ->
     Inputs are ready for the ONNX model and outputs unpacked, in the order and with the names of the recording, or of
     the model. NpuLayoutError if the onnx package is missing.
     """
-    onnx, as_model = _onnx(), sides(recording, model)
+    onnx, as_model = onnx_package(), sides(recording, model)
     for i, run in enumerate(recording.frames):
         home = folder / f"test_data_set_{i}"
         home.mkdir()
         for kind, side in zip(_KINDS, as_model(run, i)):
             for k, (name, array) in enumerate(side.items()):
                 native = np.array(array, array.dtype.newbyteorder("="), order="C")
-                proto = onnx.numpy_helper.from_array(native, name)
+                try:
+                    proto = onnx.numpy_helper.from_array(native, name)
+                except UnicodeEncodeError as error:
+                    raise NpuLayoutError(f"{kind} {name!r}: a TensorProto's name is UTF-8: {error.reason}") from None
                 (home / f"{kind}_{k}.pb").write_bytes(proto.SerializeToString(deterministic=True))

@@ -120,7 +120,7 @@ def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> t
         file = folder / SPEC if given is None else existing(given)
         where, words = str(file), read_json(file, folder if given is None else home_of(file))
     if not isinstance(words, dict) or not set(words) <= {"outputs", "inputs", "meta"} or not words.get("outputs"):
-        got = ", ".join(words) or "nothing" if isinstance(words, dict) else type(words).__name__
+        got = ", ".join(map(str, words)) or "nothing" if isinstance(words, dict) else type(words).__name__
         raise RecordingError(f"{where}: expected outputs, and perhaps inputs and meta; got {got}")
     return where, words
 

@@ -29,7 +29,7 @@ from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Recording
 from ..support import PathLike, errors_named, parse_npy
 from .foreign_files import existing, imported, read_bytes
-from .onnx_data import model_names
+from .onnx_graph import model_names
 
 _MAP, _ERRORS = "map_name_to_file.txt", "error_analysis.txt"
 SIDES = ("runtime", "simulator", "golden")
@@ -74,6 +74,25 @@ def load_rknn(
 
     with errors_named(folder):
         return imported(1, read, lambda _: str(folder), specs, {"source": {"form": "rknn", "side": side}})
+
+
+def layer_files(path: Path) -> dict[str, Path] | None:
+    """Return {layer: its .npy file} of one side of a snapshot; None if `path` is none.
+
+    path: a snapshot's folder, for the first of SIDES that exists; the folder of a side; or the npy folder in that.
+    Layers that share a file are left out, because only the last written is there.
+    """
+    for folder, side in ((path, None), (path.parent, path.name), (path.parent.parent, path.parent.name)):
+        if recognises(folder) and side in (None, *SIDES):
+            break
+    else:
+        return None
+    if side is None:
+        side = next((one for one in SIDES if (folder / one / "npy").is_dir()), SIDES[0])
+    names = _files(folder)
+    own = {name: file for name, file in names.items() if list(names.values()).count(file) == 1}
+    found = {name: folder / side / "npy" / f"{file}.npy" for name, file in own.items()}
+    return {name: file for name, file in found.items() if file.is_file()}
 
 
 def _outputs(folder: Path, side: str, files: Mapping[str, str], names: Sequence[str]) -> Arrays:

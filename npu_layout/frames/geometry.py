@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import plain_array, whole_numbers
+from ..support import flag, one_of, plain_array, whole_numbers
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]
@@ -103,6 +103,7 @@ class Geometry:
         ((320, 214), (0, 53, 0, 53))
         """
         (frame_w, frame_h), (input_w, input_h) = _sizes(frame_wh, input_wh)
+        center = flag("center", center)
         if input_w * frame_h <= input_h * frame_w:
             resized = (input_w, max(1, _round_div(frame_h * input_w, frame_w)))
         else:
@@ -236,6 +237,8 @@ class Geometry:
 
     def _mapped(self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool) -> np.ndarray:
         array, dtype = _numbers(name, values, last)
+        if clip is not True and clip is not False:
+            clip = flag("clip", clip)
         for axis in range(2):
             (start, extent, _), (new_start, new_extent, new_size) = self._parts(axis, to_frame)
             # multiplied before it is divided, by the reduced ratio: whole edges stay whole, scale 1 is exact
@@ -251,9 +254,7 @@ class Geometry:
             return array.astype(dtype, copy=False)
 
     def _resampled(self, mask: Any, interpolation: str, to_frame: bool) -> np.ndarray:
-        if interpolation not in ("nearest", "linear"):
-            raise NpuLayoutError(f"interpolation: expected nearest or linear, got {interpolation!r}")
-        linear = interpolation == "linear"
+        linear = one_of("interpolation", interpolation, ("nearest", "linear")) == "linear"
         array = _mask(mask, linear)
         (source_x, (x0, width, whole_w)), (source_y, (y0, height, whole_h)) = (
             self._parts(axis, to_frame) for axis in range(2)
@@ -300,21 +301,21 @@ def _round_div(a: int, b: int) -> int:
 
 def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[Any]]:
     """Return a float64 copy, and the dtype of the result."""
-    expected = f"{name}: expected integers or floats of shape (..., {last})"
-    array = plain_array(values, expected=expected)
+    expected = f"integers or floats of shape (..., {last})"
+    array = plain_array(name, values, expected=expected)
     if array.shape == (0,):
         array = array.reshape(0, last)
     if array.ndim == 0 or array.shape[-1] != last or array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
+        raise NpuLayoutError(f"{name}: expected {expected}, got {array.dtype} of shape {array.shape}")
     single = array.dtype.kind == "f" and array.itemsize == 4
     return array.astype(np.float64, order="C"), np.dtype(np.float32 if single else np.float64)
 
 
 def _mask(mask: Any, linear: bool) -> np.ndarray:
-    expected = "mask: expected a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
-    array = plain_array(mask, expected=expected)
+    expected = "a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
+    array = plain_array("mask", mask, expected=expected)
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
-        raise NpuLayoutError(f"{expected}, got {array.dtype} of shape {array.shape}")
+        raise NpuLayoutError(f"mask: expected {expected}, got {array.dtype} of shape {array.shape}")
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:
         raise NpuLayoutError(f"mask: linear interpolation expects integers of at most 32 bits, got {array.dtype}")
     return array

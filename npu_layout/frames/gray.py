@@ -21,7 +21,7 @@ from ..layouts import (
     logical_shape,
     repack,
 )
-from ..support import plain_array
+from ..support import naming, plain_array
 
 Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _DTYPES = ("uint8", "uint16", "float32")
@@ -65,11 +65,13 @@ def to_gray(
     >>> to_gray(np.full((3, 1, 2), 200, np.uint8), "CHW").tolist()
     [[[200, 200]]]
     """
-    array = image if type(image) is np.ndarray else plain_array(image)
+    array = image if type(image) is np.ndarray else plain_array("image", image)
     try:
         work = _graying(layout, array.shape, array.dtype, order, to)
     except TypeError:  # what has no hash is no layout, or no order
-        as_layout(layout), as_layout(layout if to is None else to)
+        as_layout(layout)
+        with naming("to"):
+            as_layout(layout if to is None else to)
         raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}") from None
     if out is not None:
         check_out(out, work.result_shape, array.dtype, array, lambda: f"to_gray of layout {work.source}")
@@ -109,7 +111,8 @@ def _graying(
     source = as_layout(layout)
     extents = _checked_extents(source, stored, dtype, order)
     plain = Layout.plain(source.letters)
-    target = plain if to is None else as_layout(to)
+    with naming("to"):
+        target = plain if to is None else as_layout(to)
     if sorted(target.axes) != sorted(plain.axes):
         raise LayoutError(f"to={target}: expected the axes {plain.axes} of layout {source}, got {target.axes}")
     split, axes = _split(source, extents)

@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from ..support import per_channel, plain_array
+from ..support import one_of, per_channel, plain_array
 from .geometry import MODES, Geometry
 from .pixel_units import check_range, check_units
 
@@ -178,7 +178,7 @@ class Preprocessor:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got {type(frames).__name__}")
         if len(frames) != self._batch:
             raise NpuLayoutError(
-                f"got {len(frames)} frames; target {self.target.describe()} expects {self._batch} (its N)"
+                f"frames: got {len(frames)}; target {self.target.describe()} expects {self._batch} (its N)"
             )
         images = [self._frame(i, frame) for i, frame in enumerate(frames)]
         if out is None:
@@ -203,7 +203,7 @@ class Preprocessor:
     def _frame(self, index: int, frame: Any) -> np.ndarray:
         channels = CHANNEL_ORDERS[self.source].channels
         if isinstance(frame, np.ndarray):
-            given: np.ndarray = frame if type(frame) is np.ndarray else plain_array(frame)
+            given: np.ndarray = frame if type(frame) is np.ndarray else plain_array("frame", frame)
             image = given[..., None] if given.ndim == 2 and channels == 1 else given
             if frame.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == channels and 0 not in image.shape:
                 return image
@@ -325,8 +325,7 @@ def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int])
 
 def _check_choices(**given: str) -> None:
     for what, value in given.items():
-        if value not in _CHOICES[what]:
-            raise NpuLayoutError(f"{what}: expected one of {', '.join(_CHOICES[what])}, got {value!r}")
+        one_of(what, value, _CHOICES[what])
 
 
 def _checked_target(target: TensorSpec, color: str) -> dict[str, int]:

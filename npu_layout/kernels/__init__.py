@@ -4,12 +4,11 @@
 they were not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function
 accepts `backend`, a name of `backends`, to use other kernels than the active ones.
 
-Imports numpy, and nothing of this library: kernels know loops, not layouts.
+Imports numpy, and no other wing: kernels work on loops, not on layouts.
 """
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -23,12 +22,14 @@ from .box import Affine as Affine
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
 from .fallback.checks import (
+    check_types,
     checked_argmax,
     checked_peaks,
     checked_sigmoid,
     checked_softmax,
     checked_top_k,
     checked_tops,
+    whole,
 )
 
 __all__ = [
@@ -55,14 +56,14 @@ def _wanted() -> str:
 
 
 def _prepare(core: Any) -> None:
-    """Set what the core has to know of this machine: the size of its last cache, and the default number of threads."""
+    """Set what the core needs of this machine: the size of its last cache, and the default number of threads."""
     core.ask_for_the_last_cache()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     core.set_threads(min(4, cores))
 
 
-# Chosen at import, once for the process: a wrong choice has to fail here. An import statement, because Python calls
-# functions of an imported name faster than those of an assigned one (30 ns).
+# Chosen at import, once for the process, so that a wrong choice fails here. This is an import statement because Python
+# calls functions of an imported name faster than those of an assigned one (30 ns).
 _core: Any = None
 if _wanted() != "numpy":
     try:
@@ -71,7 +72,7 @@ if _wanted() != "numpy":
         if _wanted() == "native":
             raise ImportError(
                 "NPU_LAYOUT_KERNELS=native, but npu_layout was installed without its compiled kernels; install it "
-                "again, with pip's --no-cache-dir, where a C compiler and Python's headers are (Debian and Ubuntu: "
+                "again, with pip's --no-cache-dir, once there are a C compiler and Python's headers (Debian, Ubuntu: "
                 "apt install gcc python3-dev)"
             ) from error
     else:
@@ -80,6 +81,9 @@ if _wanted() != "numpy":
 _BACKENDS: dict[str, str | None] = {f"native ({level})": level for level in (_core.LEVELS if _core else ())}
 _BACKENDS["numpy"] = None
 _ACTIVE = next(iter(_BACKENDS))
+
+# What numpy and the compiled core raise on arguments of another type; `check_types` then finds out which one it is.
+_TYPES = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 
 
 def active() -> str:
@@ -100,10 +104,10 @@ def program(
     arithmetic: Arithmetic,
     backend: str | None = None,
 ) -> FallbackProgram:
-    """Return a program whose ``run(source, destination)`` works on two flat arrays of so many elements.
+    """Return a program whose ``run(source, destination)`` works on two flat arrays of the sizes given, in elements.
 
     It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
-    is compiled if the core knows the dtypes, else the fallback. `backend`: another one than the active one.
+    is compiled if the core supports the dtypes, else the fallback. `backend`: one to use in place of the active one.
     """
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
@@ -124,14 +128,18 @@ def argmax(
 ) -> None:
     """Write the first channel with the largest value, as numpy.argmax (NaN is the largest), to `out`, int64.
 
-    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides, must not
+    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides; it must not
     overlap `x`. Several axes behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
-    `channels`: how many are real. int8, uint8, int16, uint16, int32, float16, float32, or ``dtype="bfloat16"`` in
-    uint16. ValueError on what does not fit.
+    `channels`: how many of them are not padding. int8, uint8, int16, uint16, int32, float16, float32, or
+    ``dtype="bfloat16"`` in uint16. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.argmax(x, out, channels, dtype, level):
-        fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.argmax(x, out, channels, dtype, level):
+            fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+    except _TYPES:
+        check_types(_BACKENDS, backend, arrays={"x": x, "out": out}, counts={"channels": channels}, dtype=dtype)
+        raise
 
 
 def top_k(
@@ -149,9 +157,14 @@ def top_k(
     `x`, `channels` and dtypes as for `argmax`; `values`: of the dtype of `x`, and `numbers`: both (*positions, k) for k
     from 1 to the number of channels, any strides; the three must not overlap. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
-        fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
+            fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+    except _TYPES:
+        arrays = {"x": x, "values": values, "numbers": numbers}
+        check_types(_BACKENDS, backend, arrays, counts={"channels": channels}, dtype=dtype)
+        raise
 
 
 def softmax(
@@ -166,15 +179,20 @@ def softmax(
 ) -> None:
     """Write softmax over the channel of ``(x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.softmax`.
 
-    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order, must not
-    overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own digits
-    of the channel: if `channels` is given, each only needs room for it. Lanes beyond are neither read nor written.
-    float32 accepts no scale. ValueError on what does not fit.
+    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order; it must
+    not overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own
+    digits of the channel: if `channels` is given, each only needs to have as many elements. Lanes beyond are neither
+    read nor written. float32 accepts no scale. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
-        known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
-        fallback.reduce.softmax(x, out, *known, scale, zero_point)
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
+            known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+            fallback.reduce.softmax(x, out, *known, scale, zero_point)
+    except _TYPES:
+        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, counts, real, dtype)
+        raise
 
 
 def sigmoid(
@@ -190,11 +208,16 @@ def sigmoid(
     `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, `x` itself or an array that
     does not overlap it. float32 accepts no scale. ValueError on what does not fit.
     """
-    level = _BACKENDS[backend or _ACTIVE]
-    if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
-        name = checked_sigmoid(x, out, dtype, scale, zero_point)
-        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
-            fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+    try:
+        level = _BACKENDS[backend or _ACTIVE]
+        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
+            name = checked_sigmoid(x, out, dtype, scale, zero_point)
+            if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
+                fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+    except _TYPES:
+        real = {"scale": scale, "zero_point": zero_point}
+        check_types(_BACKENDS, backend, {"x": x, "out": out}, real=real, dtype=dtype)
+        raise
 
 
 def peaks(
@@ -207,47 +230,56 @@ def peaks(
 ) -> np.ndarray:
     """Return the local maxima above `threshold` of each plane of `x`, by the rule of `fallback.reduce.peaks`.
 
-    A new array (count, 4), int64, of rows (n, c, y, x) in ascending order.
+    The result is a new int64 array (count, 4) of rows (n, c, y, x) in ascending order.
 
     `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; several axes between N and H are the channel's
     digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
     fit.
     """
-    count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
-    if not count or not x.size:
-        return np.empty((0, 4), np.int64)
-    level = _BACKENDS[backend or _ACTIVE]
-    found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
-    return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    try:
+        count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
+        level = _BACKENDS[backend or _ACTIVE]
+        if not count or not x.size:
+            return np.empty((0, 4), np.int64)
+        found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
+        return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    except _TYPES:
+        check_types(_BACKENDS, backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
+        raise
 
 
 def tops(
     x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
 ) -> None:
-    """Write where peaks are between pixels to `out`, float64 (count, 5): n, c, x, y, value.
+    """Write the positions of peaks, refined between pixels, to `out`, float64 (count, 5): n, c, x, y, value.
 
     `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
     None, see `fallback.reduce.tops`. ValueError on what does not fit.
     """
-    native = _BACKENDS[backend or _ACTIVE] is not None
-    if not native or not _core.tops(x, rows, out, refine):
+    try:
+        if _BACKENDS[backend or _ACTIVE] is None or not _core.tops(x, rows, out, refine):
+            checked_tops(x, rows, out, refine)
+            fallback.reduce.tops(x, rows, out, refine)
+    except _TYPES:
+        check_types(_BACKENDS, backend, {"x": x, "rows": rows, "out": out})
         checked_tops(x, rows, out, refine)
-        fallback.reduce.tops(x, rows, out, refine)
+        raise
 
 
 def get_num_threads() -> int:
-    """Return how many threads one call of the compiled kernels may use; numpy's are OpenCV's (cv2.setNumThreads)."""
+    """Return how many threads one call of the compiled kernels may use; the fallback uses cv2.setNumThreads."""
     return 1 if _core is None else int(_core.get_threads())
 
 
 def set_num_threads(n: int) -> None:
     """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
 
-    One call at a time uses them; a call that runs meanwhile keeps to its own thread, and so does one that moves less
-    than half a megabyte. They start when first needed and sleep in between. Raises ValueError below 1.
+    One call at a time uses them. A call that runs meanwhile uses its own thread only, and so does one that moves less
+    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1, and
+    on what is no whole number (then it is a TypeError too).
     """
-    count = operator.index(n)
+    count = whole("n", n)
     if count < 1:
-        raise ValueError(f"threads: expected 1 or more, got {n}")
+        raise ValueError(f"threads: n: expected 1 or more, got {n}")
     if _core is not None:
         _core.set_threads(min(count, 64))

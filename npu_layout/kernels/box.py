@@ -24,7 +24,7 @@ class Box(NamedTuple):
     """Nested loops over a source, a destination and the parameters, and the element at which each of them starts.
 
     A loop is (extent, source stride, destination stride, parameter stride), in elements. The outermost comes first, by
-    destination stride; neighbours that are one walk are one loop.
+    destination stride. Adjacent loops are merged if one loop steps through the same elements.
     """
 
     loops: tuple[tuple[int, int, int, int], ...]
@@ -38,9 +38,9 @@ class Affine(NamedTuple):
 
     Each of shift, scale and divisor: None, or 1 value, or a value for each index of `axis`. An integer destination
     stores ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))`` if the zero point is a float;
-    None for a destination that is no integer. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+    None for a destination that is not an integer. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
 
-    A plan is cached by tuples of values, which can be hashed; kernels read arrays, which `arrays` makes. They ignore
+    A plan is cached by tuples of values, which can be hashed; kernels read arrays, which `arrays` returns, and ignore
     `axis`, a letter of a layout.
     """
 
@@ -57,9 +57,13 @@ class Affine(NamedTuple):
         return self[1:5]
 
     def arrays(self, channels: int) -> Affine:
-        """Return the same with arrays of `channels` values: float32, and a float64 zero point; read-only."""
+        """Return the same with arrays of `channels` values, read-only: float32, and a float64 zero point.
+
+        A zero point that float64 cannot represent is an array of Python's integers.
+        """
         arrays: list[np.ndarray | None] = []
-        for values, dtype in zip(self.values, (np.float32, np.float32, np.float32, np.float64)):
+        zero: Any = np.float64 if self.zero_point is None or all(float(z) == z for z in self.zero_point) else object
+        for values, dtype in zip(self.values, (np.float32, np.float32, np.float32, zero)):
             if values is None:
                 arrays.append(None)
                 continue
@@ -86,5 +90,5 @@ class Arithmetic(NamedTuple):
 
     @property
     def moves_only(self) -> bool:
-        """Whether elements are moved unchanged, whatever they mean."""
+        """Whether elements are moved unchanged, without any arithmetic."""
         return self.src_dtype == self.dst_dtype and all(p is None for p in self.affine.values)

@@ -44,14 +44,14 @@ def line(
 def one_step(a: Arithmetic, of: Line) -> tuple[np.ndarray, np.ndarray] | None:
     """Return factor and summand such that ``rint(x * factor + summand)``, saturated, is exact for every byte x.
 
-    None if there are none: then each step of the arithmetic is required.
+    None if there are none; then each step of the arithmetic is required.
     """
     first, last = limits(a.src_dtype)
     x = np.arange(first, last + 1, dtype=np.float32)[:, None]
     with np.errstate(all="ignore"):
         factor, summand = of.ratio.astype(np.float32), of.total.astype(np.float32)
         left = np.arange(len(of.ratio))
-        for tilt, lift in _NUDGES:  # if x meets the middle between two integers, a tiny change decides
+        for tilt, lift in _NUDGES:  # if a result is halfway between two integers, a tiny change decides
             factor[left], summand[left] = of.ratio[left] * (1 + tilt), of.total[left] + lift
             tried = x * factor[left] + summand[left]
             wrong = np.clip(np.rint(tried), *limits(a.dst_dtype)) != of.exact[:, left]
@@ -64,8 +64,8 @@ def one_step(a: Arithmetic, of: Line) -> tuple[np.ndarray, np.ndarray] | None:
 def in_16_bits(a: Arithmetic, of: Line) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Return bits, factor and summand of exact arithmetic in 16 bits, or None if there are none.
 
-    It is ``(u * factor / 256 - 32768 + summand) >> bits``, saturated at each step, with u and the result counted from
-    the lowest value of their dtypes.
+    It is ``(u * factor / 256 - 32768 + summand) >> bits``, saturated at each step, where u and the result are
+    counted from the lowest value of their dtypes.
     """
     first, lowest = limits(a.src_dtype)[0], limits(a.dst_dtype)[0]
     ratio, total = of.ratio, of.total

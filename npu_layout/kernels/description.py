@@ -1,4 +1,4 @@
-"""Describe an arithmetic to the compiled core: which of its steps there are, and the numbers of each channel."""
+"""Describe an arithmetic to the compiled core: the steps that it has, and the parameters of each channel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Description(NamedTuple):
     ``clamp(rint(y + before), low, high) + after``. Every array is contiguous and has one value per channel.
     """
 
-    src_dtype: str  #: one of the core's DTYPES, as dst_dtype
+    src_dtype: str  #: one of the core's DTYPES; so is dst_dtype
     dst_dtype: str
     steps: bool  #: there is a shift, a scale or a divisor
     divides: bool  #: there is a divisor
@@ -31,8 +31,8 @@ class Description(NamedTuple):
     scale: np.ndarray  #: float32, 1 if there is none
     divisor: np.ndarray  #: float32, 1 if there is none
     before: np.ndarray  #: float32: the zero point, if it is added before rint
-    low: np.ndarray  #: float32: the lowest result less `after`
-    high: np.ndarray  #: float32: the highest result less `after`
+    low: np.ndarray  #: float32: the lowest result minus `after`
+    high: np.ndarray  #: float32: the highest result minus `after`
     after: np.ndarray  #: int32: the zero point, if it is added after rint
     factor: np.ndarray  #: uint16
     summand: np.ndarray  #: int16
@@ -70,7 +70,7 @@ def describe(a: Arithmetic) -> Description | None:
 
 
 def _has_loops(a: Arithmetic) -> bool:
-    """Whether the core has loops for these dtypes and steps: integers are stored from others with a zero point only."""
+    """Return whether the core has loops for these dtypes and steps: to round to integers, it needs a zero point."""
     if a.src_dtype not in _native.DTYPES or a.dst_dtype not in _native.DTYPES:
         return False
     rounds = any(p is not None for p in a.affine.values[:3]) or "float" in a.src_dtype
@@ -82,7 +82,7 @@ def _filled(values: np.ndarray | None, default: float, channels: int) -> np.ndar
 
 
 def _zero_points(a: Arithmetic, channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is added before rint and after it, one of them 0."""
+    """Return what is added before rint and what is added after it; one of them is 0."""
     zero = np.zeros(channels)
     if "float" in a.dst_dtype or a.affine.zero_point is None:
         return zero, zero
@@ -98,7 +98,7 @@ def _bounds(a: Arithmetic, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_exact(a: Arithmetic, low: np.ndarray, high: np.ndarray, after: np.ndarray) -> bool:
-    """Whether the core's float32 and int32 contain the bounds and the zero point of an integer destination."""
+    """Return whether float32 and int32 represent the bounds and the zero point of an integer destination exactly."""
     if "float" in a.dst_dtype:
         return True
     if a.dst_dtype == "int32":

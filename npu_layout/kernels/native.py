@@ -27,11 +27,11 @@ def _levels() -> list[str]:
 
 
 class FastPath(NamedTuple):
-    """A row of the core's table: how the innermost loops of a walk are done."""
+    """A row of the core's table: one way to run the innermost loops of a box."""
 
     name: str
     kind: str  #: move, convert, gray or reduce
-    applies: str  #: the loops that it is for
+    applies: str  #: the loops that it can run
     steps: dict[str, int]  #: instruction set: bytes of the vector that one step works on; 0: element by element
 
 
@@ -43,8 +43,8 @@ def _fast_paths() -> list[FastPath]:
     return list(rows.values())
 
 
-# Constants, because each call uses them and nothing that they depend on changes while the process runs: the CPU, the
-# table that is compiled in, and NPU_LAYOUT_DISABLE, which is read once, as NPU_LAYOUT_KERNELS is. No file is read.
+# Constants, because each call uses them, and what they depend on does not change while the process runs: the CPU, the
+# compiled table, and NPU_LAYOUT_DISABLE, which is read once, as NPU_LAYOUT_KERNELS is. No file is read.
 LEVELS = _levels()  # this machine's instruction sets, best first, without those turned off
 LEVEL = LEVELS[0]
 FAST_PATHS = _fast_paths()
@@ -67,16 +67,16 @@ def program(
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:
-    """Do as `fallback.gray.gray`, with the same bits, and return the path that was used."""
+    """Write the result of `fallback.gray.gray`, bit for bit, and return the path that was used."""
     return FAST_PATHS[_native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)]
 
 
 def argmax(
     x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None, level: str = LEVEL
 ) -> FastPath | None:
-    """Do as `kernels.argmax`, and return the path that was used.
+    """Compute `kernels.argmax`, and return the path that was used.
 
-    None if arrays do not fit, or have more axes than the core walks: then nothing was written.
+    None if arrays do not fit, or have more axes than the core supports; then nothing was written.
     """
     return _path(_native.argmax(level, x, out, None, channels, dtype))
 
@@ -89,7 +89,7 @@ def top_k(
     dtype: str | None,
     level: str = LEVEL,
 ) -> FastPath | None:
-    """Do as `kernels.top_k`, and return what `argmax` returns."""
+    """Compute `kernels.top_k`, and return what `argmax` returns."""
     return _path(_native.top_k(level, x, values, numbers, channels, dtype))
 
 
@@ -103,7 +103,7 @@ def softmax(
     zero_point: float,
     level: str = LEVEL,
 ) -> FastPath | None:
-    """Do as `kernels.softmax`, with the same bits at every level, and return what `argmax` returns."""
+    """Compute `kernels.softmax`, with the same bits at every level, and return what `argmax` returns."""
     return _path(_native.softmax(level, x, out, positions, channels, dtype, zero_point, scale))
 
 
@@ -116,9 +116,9 @@ def sigmoid(
     level: str = LEVEL,
     in_place: bool = False,
 ) -> FastPath | None:
-    """Do as `kernels.sigmoid`, with the same bits at every level, and return what `argmax` returns.
+    """Compute `kernels.sigmoid`, with the same bits at every level, and return what `argmax` returns.
 
-    `in_place`: both may share memory, because their elements are the same.
+    `in_place`: `x` and `out` may share memory, because their elements are the same.
     """
     return _path(_native.sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place))
 
@@ -136,21 +136,21 @@ def peaks(
     radius: int,
     level: str = LEVEL,
 ) -> np.ndarray | None:
-    """Return what `fallback.reduce.peaks` does, or None if x has more axes than the core walks."""
+    """Return what `fallback.reduce.peaks` returns, or None if x has more axes than the core supports."""
     if x.ndim > 7:
         return None
     # No two peaks are neighbours.
-    room = min(_PEAKS, x.shape[0] * channels * (x.shape[-2] + 1 >> 1) * (x.shape[-1] + 1 >> 1))
+    capacity = min(_PEAKS, x.shape[0] * channels * (x.shape[-2] + 1 >> 1) * (x.shape[-1] + 1 >> 1))
     while True:
-        out = np.empty((room, 4), np.int64)
+        out = np.empty((capacity, 4), np.int64)
         count = _native.peaks(level, _DTYPES.index(dtype), x, out, channels, least or 0, threshold, radius)
-        if count <= room:
-            return out[:count] if 2 * count > room else out[:count].copy()
-        room = count
+        if count <= capacity:
+            return out[:count] if 2 * count > capacity else out[:count].copy()
+        capacity = count
 
 
 def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> bool:
-    """Do as `kernels.tops`, with the same bits; False if arrays do not fit: then nothing was written."""
+    """Compute `kernels.tops`, with the same bits; False if arrays do not fit, and nothing was written."""
     return refine in _REFINEMENTS and _native.tops(x, rows, out, _REFINEMENTS.index(refine))
 
 

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from ..errors import LayoutError
+from ..support import whole_number
 from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_name, vendor_name
 
 Shape = tuple[int, ...]
 
 _TOKEN = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+_AXES = re.compile("[A-Z]*")
 _CANONICAL = "NCDHW"
 
 
@@ -150,8 +152,10 @@ class Layout:
     def plain(cls, axes: str) -> Layout:
         """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
 
-        Raises nothing: the caller guarantees that the letters differ.
+        LayoutError if `axes` is no text of upper-case letters, each of them once.
         """
+        if not isinstance(axes, str) or not _AXES.fullmatch(axes) or len(set(axes)) < len(axes):
+            raise LayoutError(f"axes: expected upper-case letters, each of them once, such as 'NCHW', got {axes!r}")
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
         object.__setattr__(layout, "axes", axes)
@@ -167,9 +171,10 @@ class Layout:
         >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
         ('NCW', 'ABCDEF')
         """
-        if not 0 <= operator.index(rank) <= 26:
-            raise LayoutError(f"layout of {rank} axes: expected 0 to 26, one letter for each axis")
-        return _of_rank(operator.index(rank))
+        axes = rank if type(rank) is int else whole_number("rank", rank)
+        if not 0 <= axes <= 26:
+            raise LayoutError(f"rank: layout of {axes} axes: expected 0 to 26, one letter for each axis")
+        return _of_rank(axes)
 
     def __str__(self) -> str:
         return self.tag
@@ -287,7 +292,10 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         try:
             value: Any = operator.index(i)
         except TypeError:
-            value = np.asarray(i)
+            try:
+                value = np.asarray(i)
+            except ValueError:  # ragged
+                value = np.empty(0, object)
             if value.dtype.kind not in "iu":
                 raise IndexError(f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}") from None
             inside = value.size == 0 or (value.min() >= 0 and value.max() < extent)

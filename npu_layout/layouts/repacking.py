@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..support import plain_array
-from .layout import LayoutLike, Shape, as_layout, check_extents, logical_shape
+from ..support import naming, plain_array
+from .layout import Layout, LayoutLike, Shape, as_layout, check_extents, logical_shape
 from .outputs import check_distinct, check_out, without_overlap
 from .planning import Plan, plan_move
 from .spans import bind_array, span_of
@@ -56,12 +56,12 @@ def repack(
     >>> repack(np.arange(6).reshape(1, 2, 1, 3), "NCHW", "NHWC4c").tolist()
     [[[[[0, 3, 0, 0]], [[1, 4, 0, 0]], [[2, 5, 0, 0]]]]]
     """
-    array = x if type(x) is np.ndarray else plain_array(x)
+    array = x if type(x) is np.ndarray else plain_array("x", x)
     asked = None if shape is None else check_extents("shape", shape)
     try:
         move, target_shape, described = _repacking(src, dst, array.shape, asked, array.dtype)
     except TypeError:  # what has no hash is no layout
-        as_layout(src), as_layout(dst)
+        _layouts(src, dst)
         raise
     # The usual case of a hot loop; if it fails, the checks below find out why.
     if type(out) is np.ndarray and out.shape == target_shape and out.dtype is array.dtype and move.attempt(array, out):
@@ -84,22 +84,30 @@ def repack(
     return result
 
 
+def _layouts(src: LayoutLike, dst: LayoutLike) -> tuple[Layout, Layout]:
+    with naming("src"):
+        source = as_layout(src)
+    with naming("dst"):
+        return source, as_layout(dst)
+
+
 @lru_cache(maxsize=512)
 def _repacking(
     src: LayoutLike, dst: LayoutLike, stored: Shape, shape: Shape | None, dtype: np.dtype[Any]
 ) -> tuple[Plan, Shape, str]:
     """Return the plan for dense arrays, the result's storage shape, and its description."""
-    source, target = as_layout(src), as_layout(dst)
+    source, target = _layouts(src, dst)
     if sorted(source.axes) != sorted(target.axes):
         raise LayoutError(
             f"cannot repack layout {source} to {target}: axes {source.axes} and {target.axes} differ; "
             f"expected the same letters"
         )
     if dtype.hasobject or not dtype.itemsize:
-        raise LayoutError(f"cannot repack dtype {dtype}: expected numbers")
-    full = logical_shape(source, stored)
+        raise LayoutError(f"x: cannot repack dtype {dtype}: expected numbers")
+    with naming("x"):
+        full = logical_shape(source, stored)
     if 0 in stored:
-        raise LayoutError(f"layout {source}: every extent must be 1 or more, got an array of {stored}")
+        raise LayoutError(f"x: layout {source}: every extent must be 1 or more, got an array of {stored}")
     logical = full if shape is None else source.check_shape(shape)
     if shape is not None and stored != source.storage_shape(logical):
         raise LayoutError(

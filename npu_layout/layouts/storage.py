@@ -92,12 +92,13 @@ def _strides(layout: Layout, stored: Shape, given: Sequence[int] | None) -> Shap
     return strides
 
 
-def _size(layout: Layout, logical: Shape, end: int, given: int | None) -> int:
+def _size(layout: Layout, logical: Shape, start: int, end: int, given: int | None) -> int:
     size = end if given is None else _whole(f"size of layout {layout}", given)
     if size < end:
-        raise LayoutError(f"size {size} is too small: layout {layout} of {logical} needs {end} elements")
+        place = f" behind storage_offset {start}" if start else ""
+        raise LayoutError(f"size {size} is too small: layout {layout} of {logical}{place} needs {end} elements")
     if size > np.iinfo(np.int64).max:
-        raise LayoutError(f"layout {layout} of {logical} needs {size} elements, more than int64 can count")
+        raise LayoutError(f"size: layout {layout} of {logical} needs {size} elements, more than int64 can count")
     return size
 
 
@@ -137,7 +138,7 @@ class Storage:
                 f"storage_offset {start}, strides {strides}"
             )
         end = start + sum((n - 1) * s for n, s in zip(stored, strides) if s > 0) + 1
-        count = _size(layout, logical, end, size)
+        count = _size(layout, logical, start, end, size)
         return cls(layout, logical, stored, strides, start, count)
 
     @property

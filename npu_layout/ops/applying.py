@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import AxisOrder, Tensor, axis_order, empty_in, fitting_best, memory_format
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape, check_distinct, check_out, distinct, near
-from ..support import array_of, plain_array
+from ..support import array_of, flag, plain_array
 from .moving import move
 from .registry import AXES, Kernel, OperatorKernels, serving
 
@@ -57,7 +57,7 @@ def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True,
         if order is not None:  # the usual case of a hot loop; else the checks below find the reason
             return Inputs(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
-    sources = tuple([_array(operator.name, x) for x in inputs])
+    sources = tuple([_array(operator, x) for x in inputs])
     layout = _common(carrying, sources, windows)
     kind = type(carrying[0]) if carrying else None
     arrays = tuple([_native(a) for a in sources]) if values else sources
@@ -77,8 +77,8 @@ def _order(layout: Layout | None, shape: Shape, strides: Shape, dtype: np.dtype[
     return axis_order(layout) if layout.axes in _LETTERS else None
 
 
-def _array(operator: str, x: Any) -> np.ndarray:
-    array = plain_array(x)
+def _array(operator: OperatorKernels, x: Any) -> np.ndarray:
+    array = plain_array(operator.argument, x)
     if array.ndim != len(AXES):
         raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
     if array.dtype.kind not in "biuf":
@@ -109,7 +109,7 @@ def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)
     (Layout('CHWN'), Layout('NHWC'), Layout('NHWC'))
     """
-    return _common([x for x in inputs if _carries(x)], inputs, windows)
+    return _common([x for x in inputs if _carries(x)], inputs, flag("windows", windows))
 
 
 def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) -> Layout | None:
@@ -117,7 +117,7 @@ def _common(carrying: Sequence[Tensor], inputs: Sequence[Any], windows: bool) ->
     if carrying:
         last = windows and any(x.layout == _CHANNELS_LAST for x in carrying)
         return _CHANNELS_LAST if last else carrying[0].layout
-    shown = {memory_format(array_of(x, "result_layout")) for x in inputs} - {None}
+    shown = {memory_format(array_of(x, "result_layout: inputs")) for x in inputs} - {None}
     return shown.pop() if len(shown) == 1 else None
 
 
@@ -148,7 +148,7 @@ def checked_out(inputs: Inputs, out: Any, shape: Shape, dtype: Any) -> np.ndarra
     """Return `out` as a plain array if results of that shape and dtype can be written there, else raise."""
     if type(out) is np.ndarray and fits(out.shape, out.strides, out.dtype, shape, dtype) and out.flags.writeable:
         return out  # the usual case of a hot loop; else the checks below find the reason
-    plain = plain_array(check_out(out, shape, np.dtype(dtype), None, lambda: inputs.operator.name))
+    plain = plain_array("out", check_out(out, shape, np.dtype(dtype), None, lambda: inputs.operator.name))
     return check_distinct(plain, lambda: inputs.operator.name)
 
 

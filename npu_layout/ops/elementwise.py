@@ -12,7 +12,7 @@ from ..arrays import AxisOrder
 from ..buffers import Quantization, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
-from ..support import plain_array
+from ..support import plain_array, shown
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
@@ -34,8 +34,8 @@ def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.
     [[[[200, 200]]]]
     """
     inputs = checked_inputs(TO_GRAY, x)
-    if order not in COLOR_ORDERS:
-        raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {order!r}")
+    if not isinstance(order, str) or order not in COLOR_ORDERS:
+        raise NpuLayoutError(f"to_gray: order: expected BGR or RGB, got {shown(order)}")
     n, c, h, w = inputs.x.shape
     if c < 3:
         raise LayoutError(f"to_gray: expected at least 3 channels, got an array of shape {inputs.x.shape}")
@@ -72,17 +72,16 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     """
     inputs = checked_inputs(NORMALIZE, x)
     channels = inputs.x.shape[1]
-    affine = _normalization(_numbers("mean", mean, channels), _numbers("std", std, channels), channels)
+    affine = _normalization(
+        _numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels), channels
+    )
     return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
 
 
 def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
-    try:
-        array = plain_array(values)
-    except NpuLayoutError as error:
-        raise NpuLayoutError(f"normalize: {what}: {error}") from None
+    array = plain_array(what, values)
     if array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"normalize: {what}: expected 1 or {channels} finite numbers, got {values!r}")
+        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {values!r}")
     return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
 
 

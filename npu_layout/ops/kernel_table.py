@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import axis_order
 from ..errors import LayoutError, NpuLayoutError
+from ..support import items_of, naming
 from . import channels, elementwise, peak_finding, pixels, resizing
 from .registry import AXES, tag_of
 
@@ -41,10 +42,12 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
     >>> table(["NHWC", "NWHC"])["resize"]
     {'NHWC': 'cv2, image by image', 'NWHC': 'generic'}
     """
-    orders = {f: axis_order(f) for f in formats}
+    tags: list[Any] = [*items_of("table: formats", formats, object, "tags")]
+    with naming("table: formats"):
+        orders = {f: axis_order(f) for f in tags}
     try:
         kind = np.dtype(dtype).name
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise NpuLayoutError(f"table: dtype {dtype!r}: {error}") from None
     for name, order in orders.items():
         if order.layout.axes != AXES:

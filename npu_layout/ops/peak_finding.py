@@ -13,11 +13,12 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
+from ..support import one_of
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
 from .registry import CORE, Kernel, OperatorKernels
 
-_REFINEMENTS = ("parabola", "quarter")
+_REFINEMENTS = ("parabola", "quarter", None)
 
 
 def peaks(
@@ -40,7 +41,7 @@ def peaks(
     x
         Heatmaps, (N,C,H,W) numbers.
     threshold
-        In real values.
+        In real values; not NaN.
     radius
         The window has 2 radius + 1 pixels on a side.
     refine
@@ -72,14 +73,16 @@ def peaks(
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
     inputs = checked_inputs(PEAKS, x)
-    if refine is not None and refine not in _REFINEMENTS:
-        raise NpuLayoutError(f"peaks: refine: expected {', '.join(_REFINEMENTS)} or None, got {refine!r}")
+    if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
+        one_of("peaks: refine", refine, _REFINEMENTS)
     try:
         limit, reach = float(threshold), operator.index(radius)
     except (TypeError, ValueError, OverflowError):
         raise NpuLayoutError(
             f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
         ) from None
+    if math.isnan(limit):
+        raise NpuLayoutError("peaks: threshold: expected a number, got nan: nothing is above that")
     if reach < 1:
         raise NpuLayoutError(f"peaks: radius: expected 1 or more, got {radius!r}")
     reach = min(reach, max(1, *inputs.x.shape[2:]))  # the loops count in 64 bits

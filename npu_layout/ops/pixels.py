@@ -104,14 +104,14 @@ def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.n
     (1, 57, 46, 46)
     """
     if not isinstance(xs, (tuple, list)) or not xs:
-        raise NpuLayoutError(f"concat_channels: expected a sequence of one or more arrays, got {type(xs).__name__}")
+        raise NpuLayoutError(f"concat_channels: xs: expected a sequence of one or more arrays, got {type(xs).__name__}")
     inputs = checked_inputs(CONCAT, *xs, values=False)
     n, _, h, w = inputs.x.shape
     for a in inputs.arrays:
         if (a.shape[0], *a.shape[2:]) != (n, h, w) or a.dtype != inputs.x.dtype:
             raise NpuLayoutError(
-                f"concat_channels: expected {inputs.x.dtype} and shape ({n}, any, {h}, {w}) as the first array has, "
-                f"got {a.dtype} and {a.shape}"
+                f"concat_channels: xs: expected {inputs.x.dtype} and shape ({n}, any, {h}, {w}) as the first array "
+                f"has, got {a.dtype} and {a.shape}"
             )
     return apply(inputs, (n, sum(a.shape[1] for a in inputs.arrays), h, w), inputs.x.dtype, out)
 
@@ -123,7 +123,7 @@ def _concatenate(x: Any, out: np.ndarray, order: AxisOrder) -> None:
         at += part.shape[1]
 
 
-CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"))
+CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"), argument="xs")
 
 
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
@@ -144,7 +144,7 @@ def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | No
 
 
 def _values(value: Any, channels: int, dtype: np.dtype[Any]) -> np.ndarray:
-    given = plain_array(value)
+    given = plain_array("pad: value", value, expected="numbers")
     if given.dtype.kind in "biuf" and given.ndim <= 1 and given.size in (1, channels):
         with np.errstate(all="ignore"):
             cast = given.astype(dtype)

@@ -38,13 +38,18 @@ class Kernel(NamedTuple):
 class OperatorKernels:
     """An operator's name and its kernels: the first that fits is used, so the last one has to fit every array.
 
+    `argument` is what callers know its arrays as; as a string it is what messages begin with.
+
     Operators are compared and hashed by identity, because every call looks one up.
     """
 
-    __slots__ = ("kernels", "name")
+    __slots__ = ("argument", "kernels", "name")
 
-    def __init__(self, name: str, *kernels: Kernel) -> None:
-        self.name, self.kernels = name, kernels
+    def __init__(self, name: str, *kernels: Kernel, argument: str = "x") -> None:
+        self.name, self.kernels, self.argument = name, kernels, argument
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.argument}"
 
     def chosen(self, tag: str, dtype: str) -> Kernel:
         """Return the kernel for arrays of a plain layout with the axes NCHW, by its tag, and a dtype, by its name."""

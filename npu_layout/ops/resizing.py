@@ -10,12 +10,13 @@ import numpy as np
 
 from ..arrays import AxisOrder, axis_order, empty
 from ..errors import NpuLayoutError
-from ..support import whole_numbers
+from ..support import one_of, whole_numbers
 from .applying import apply, checked_inputs
 from .moving import move, rounded
 from .registry import Kernel, OperatorKernels
 
 _CV2 = {"linear": "INTER_LINEAR", "cubic": "INTER_CUBIC"}
+_KNOWN = ("nearest", *_CV2)
 _CV2_DTYPES = frozenset(("uint8", "uint16", "int16", "float32", "float64"))
 # The other dtypes are resized in a wider one: float64 for integers that are not in this table.
 _WIDER = {"bool": "float32", "int8": "int16", "float16": "float32"}
@@ -54,9 +55,8 @@ def resize(
     >>> resize(np.array([[[[1, 2]]]], np.uint8), (4, 1), "nearest").tolist()
     [[[[1, 1, 2, 2]]]]
     """
-    known = ("nearest", *_CV2)
-    if interpolation not in known:
-        raise NpuLayoutError(f"resize: interpolation: expected one of {', '.join(known)}, got {interpolation!r}")
+    if not isinstance(interpolation, str) or interpolation not in _KNOWN:
+        one_of("resize: interpolation", interpolation, _KNOWN)
     nearest = interpolation == "nearest"
     inputs = checked_inputs(NEAREST if nearest else RESIZE, x, values=not nearest, windows=True)
     width, height = whole_numbers("resize: size_wh", size_wh, 2, 1)

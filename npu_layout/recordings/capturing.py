@@ -126,7 +126,7 @@ def capture(
                 for file in recorder.folder.iterdir():
                     file.unlink()
                 recorder.folder.rmdir()
-        if not isinstance(error, Exception):
+        if not isinstance(error, (Exception, SystemExit)):
             raise
         what = str(error) if isinstance(error, NpuLayoutError) else f"{type(error).__name__}: {error}"
         kept = f"; the {recorder.count} frames before it are in {folder}" if recorder.count else ""

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, npy_bytes, parsed, whole, whole_folder
+from ..support import PathLike, npy_bytes, parsed, path_of, whole, whole_folder
 from .runs import Arrays, Frame
 
 FORMAT = 1
@@ -39,7 +39,7 @@ def new_folder(path: PathLike) -> Iterator[Path]:
 
     RecordingError if `path` exists already. An OSError names `path`.
     """
-    folder = Path(path)
+    folder = Path(path_of("path", path))
     if folder.exists():
         raise RecordingError(f"{folder} exists; a recording is never written over another")
     try:
@@ -77,6 +77,25 @@ def _array_digest(array: np.ndarray) -> str:
     digest = hashlib.sha256(_canonical([array.dtype.str, list(array.shape)]))
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def begin(folder: Path, name: str, specs: Mapping[str, TensorSpec], meta: Mapping[str, Any]) -> None:
+    """Write recording.json of a growing recording into an empty folder.
+
+    RecordingError if the folder is not empty, or another thread or process begins a recording there at the same time.
+    """
+    refusal = RecordingError(f"{folder} is not empty; a recording is never written over another")
+    if any(folder.iterdir()):
+        raise refusal
+    try:
+        (folder / _ABOUT).touch(exist_ok=False)  # of all who found the folder empty, one can make it
+    except FileExistsError:
+        raise refusal from None
+    try:
+        write_about(folder, name, specs, meta, None)
+    except BaseException:
+        (folder / _ABOUT).unlink(missing_ok=True)
+        raise
 
 
 def write_about(

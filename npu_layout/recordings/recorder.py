@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor
-from ..support import PathLike, __version__
+from ..support import PathLike, __version__, isolated, path_of, text_of
 from .folder import (
+    begin,
     sha256_of,
     write_about,
     write_run,
@@ -54,7 +57,10 @@ class Recorder:
 
     Every run is on disk when `infer` returns, and stays complete if the process is killed while it writes the next one.
     No arrays are kept in memory. Use it in a with statement, or call close(), which notes the number of runs, so that
-    `Recording.load` finds out if the last one is lost.
+    `Recording.load` finds out if the last one is lost; a run after close() takes the note back.
+
+    Threads may share it: one run at a time is in the engine, and is recorded before the next one starts. A process that
+    was forked cannot: it would write the same files.
 
     Attributes
     ----------
@@ -79,7 +85,7 @@ class Recorder:
         note: str = "",
         versions: Mapping[str, str] | None = None,
     ) -> None:
-        self.engine, self.folder = engine, Path(folder)
+        self.engine, self.folder = engine, Path(path_of("folder", folder))
         if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
             raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
         self._outputs = named_specs("output_specs", engine.output_specs)
@@ -87,25 +93,13 @@ class Recorder:
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         _check_channels(preprocess, self._inputs)
         self._first: Frame | None = None
-        self._meta = checked_meta(
-            {
-                **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
-                **({} if model is None else {"model": os.path.basename(model), "model_sha256": sha256_of(Path(model))}),
-                "note": note,
-                "versions": {
-                    "npu_layout": __version__,
-                    "python": platform.python_version(),
-                    "numpy": np.__version__,
-                    **(versions or {}),
-                },
-            }
-        )
+        self._noted: int | None = None
+        self._one_at_a_time, self._process = threading.RLock(), os.getpid()
+        self._meta = _description(preprocess, model, note, {} if versions is None else versions)
         if self.folder.exists() and not self.folder.is_dir():
             raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")
         self.folder.mkdir(parents=True, exist_ok=True)
-        if any(self.folder.iterdir()):
-            raise RecordingError(f"{self.folder} is not empty; a recording is never written over another")
-        write_about(self.folder, self._name, self._specs, self._meta, None)
+        begin(self.folder, self._name, self._specs, self._meta)
 
     @property
     def input_specs(self) -> Any:
@@ -125,6 +119,21 @@ class Recorder:
         output has no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if
         the names of inputs or outputs are not those of the first run.
         """
+        with self._alone():
+            return self._recorded(inputs, frame)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out; RecordingError in another process than the one that made the Recorder."""
+        if os.getpid() != self._process:
+            raise RecordingError(
+                f"{self.folder}: this Recorder belongs to process {self._process}, which writes the same files; "
+                f"make one in each process, with a folder of its own"
+            )
+        with self._one_at_a_time:
+            yield
+
+    def _recorded(self, inputs: Any, frame: np.ndarray | None) -> Any:
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
@@ -140,6 +149,8 @@ class Recorder:
         recorded = check_run(recorded, self._specs, where, shaped=True)
         self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
         check_names(recorded, self._first, where)
+        if self._noted is not None:  # the number of runs, which is about to change
+            self._note(None)
         write_run(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
@@ -149,7 +160,7 @@ class Recorder:
             return outputs
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
-            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(self._outputs) or 'none'}"
+            wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(map(isolated, self._outputs)) or 'none'}"
             raise RecordingError(f"{where}: the engine returned {len(given)} outputs, expected {wanted}")
         return dict(zip(self._outputs, given))
 
@@ -159,13 +170,34 @@ class Recorder:
 
     def close(self) -> None:
         """Note the number of runs in recording.json."""
-        write_about(self.folder, self._name, self._specs, self._meta, self.count)
+        with self._alone():
+            self._note(self.count)
+
+    def _note(self, count: int | None) -> None:
+        write_about(self.folder, self._name, self._specs, self._meta, count)
+        self._noted = count
 
     def __enter__(self) -> Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _description(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, Any]:
+    """Return what recording.json notes beside the specs."""
+    file = None if model is None else Path(path_of("model", model))
+    if file is not None and not file.is_file():
+        raise RecordingError(f"model: expected a file, got {file}")
+    known = {"npu_layout": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return checked_meta(
+        {
+            **({} if preprocess is None else {"preprocess": _arguments(preprocess)}),
+            **({} if file is None else {"model": file.name, "model_sha256": sha256_of(file)}),
+            "note": text_of("note", note),
+            "versions": {**known, **checked_meta(versions, "versions")},
+        }
+    )
 
 
 def _check_channels(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:

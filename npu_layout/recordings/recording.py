@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike
+from ..support import PathLike, isolated, path_of
 from .folder import (
     count_runs,
     new_folder,
@@ -75,7 +75,7 @@ class Recording:
         return iter(self.frames)
 
     def __repr__(self) -> str:
-        return f"Recording({len(self)} frames, outputs {', '.join(self.outputs) or 'none'})"
+        return f"Recording({len(self)} frames, outputs {', '.join(map(isolated, self.outputs)) or 'none'})"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Recording:
         Raises RecordingError, with file and field, if anything is missing, damaged, renamed, swapped, of another format
         or size, or a link that leaves the folder.
         """
-        folder = Path(path)
+        folder = Path(path_of("path", path))
         about = read_about(folder)
         specs, name = about["specs"], about["id"]
         count = count_runs(folder, about["frames"])

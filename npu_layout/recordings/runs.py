@@ -10,6 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
+from ..support import isolated, shown
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 
@@ -49,21 +50,21 @@ class RunsOnDisk(Sequence[Frame]):
         return check_run(self._read(i), self._specs, self.where(i))
 
 
-def checked_specs(specs: Any) -> dict[str, TensorSpec]:
-    """Return `specs` as a dict; RecordingError if it is not {name: TensorSpec}."""
+def checked_specs(specs: Any, what: str = "specs") -> dict[str, TensorSpec]:
+    """Return `specs`, an argument of that name, as a dict; RecordingError if it is not {name: TensorSpec}."""
     if not isinstance(specs, Mapping) or not all(
         isinstance(k, str) and isinstance(v, TensorSpec) for k, v in specs.items()
     ):
-        raise RecordingError(f"specs: expected {{name: TensorSpec}}, got {specs!r}")
+        raise RecordingError(f"{what}: expected {{name: TensorSpec}}, got {shown(specs)}")
     return dict(specs)
 
 
 def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
     """Return {name: spec}; a mapping is returned as it is."""
     if isinstance(specs, Mapping):
-        return checked_specs(specs)
+        return checked_specs(specs, what)
     named: dict[str, TensorSpec] = {}
-    for i, spec in enumerate(specs if isinstance(specs, Iterable) else [specs]):
+    for i, spec in enumerate(specs if isinstance(specs, Iterable) and not isinstance(specs, (str, bytes)) else [specs]):
         if not isinstance(spec, TensorSpec):
             raise RecordingError(f"{what}: expected TensorSpecs, got {spec!r}")
         if not spec.name or spec.name in named:
@@ -76,19 +77,21 @@ def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
     return named
 
 
-def checked_meta(meta: Any) -> dict[str, Any]:
-    """Return `meta` as a dict; RecordingError if JSON cannot represent it."""
+def checked_meta(meta: Any, what: str = "meta") -> dict[str, Any]:
+    """Return `meta`, an argument of that name, as a dict; RecordingError if JSON cannot represent it."""
     if meta is not None and not isinstance(meta, Mapping):
-        raise RecordingError(f"meta: expected a mapping, got {type(meta).__name__}")
+        raise RecordingError(f"{what}: expected a mapping, got {type(meta).__name__}")
     try:
         copied = json.loads(json.dumps(dict(meta or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise RecordingError(f"meta: expected what JSON can represent ({error})") from None
+        raise RecordingError(f"{what}: expected what JSON can represent ({error})") from None
     return dict(copied)
 
 
 def checked_runs(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
     """Check each run once, and return them: those on disk stay there, others become a list."""
+    if not isinstance(frames, Iterable) or isinstance(frames, (str, bytes)):
+        raise RecordingError(f"frames: expected a sequence of (inputs, outputs), got {shown(frames)}")
     first: Frame | None = None
     checked: list[Frame] = []
     for i, given in enumerate(frames):
@@ -151,7 +154,8 @@ def _is_buffer(given: Any) -> bool:
 
 
 def _names(inputs: Iterable[str], outputs: Iterable[str]) -> str:
-    return f"inputs {', '.join(sorted(inputs)) or 'none'} and outputs {', '.join(sorted(outputs)) or 'none'}"
+    ins, outs = (", ".join(map(isolated, sorted(side))) or "none" for side in (inputs, outputs))
+    return f"inputs {ins} and outputs {outs}"
 
 
 def check_run(run: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: bool = False) -> Frame:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Union
 
-from ..support import PathLike
+from ..errors import NpuLayoutError
+from ..support import PathLike, isolated, shown, write_text
 from .report import Report
 
 
@@ -25,6 +25,9 @@ class Reports(Mapping[str, Union[Report, str]]):
     """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
+        pairs = results.items() if isinstance(results, Mapping) else [(None, None)]
+        if not all(isinstance(path, str) and isinstance(result, (Report, str)) for path, result in pairs):
+            raise NpuLayoutError(f"results: expected {{path: Report or text}}, got {shown(results)}")
         self._results = dict(results)
 
     def __getitem__(self, path: str) -> Report | str:
@@ -45,7 +48,9 @@ class Reports(Mapping[str, Union[Report, str]]):
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
     def __str__(self) -> str:
-        return "\n".join([summary_line(self), *(f"{path}: {_line(result)}" for path, result in self._results.items())])
+        return "\n".join(
+            [summary_line(self), *(f"{isolated(path)}: {_line(result)}" for path, result in self._results.items())]
+        )
 
     def __repr__(self) -> str:
         return f"<Reports {summary_line(self)}>"
@@ -62,10 +67,13 @@ class Reports(Mapping[str, Union[Report, str]]):
         }
 
     def to_json(self, path: PathLike | None = None) -> str:
-        """Return the reports as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the reports as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
 
@@ -77,6 +85,6 @@ def summary_line(reports: Reports) -> str:
 
 def _line(result: Report | str) -> str:
     if isinstance(result, str):
-        return f"error: {result}"
-    failed = [f"{found.title} {found.verdict}" for found in result.findings if not found]
+        return f"error: {isolated(result)}"
+    failed = [f"{isolated(found.title)} {found.verdict}" for found in result.findings if not found]
     return result.verdict + (f" ({', '.join(failed)})" if failed else "")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..buffers import TensorSpec
 from ..engines import axes_in_model
+from ..support import quoted
 
 
 def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:
@@ -29,12 +30,13 @@ def line(verdict: str, fix: Any) -> str:
     >>> line("wrong_input", -1)
     "outputs' frame minus inputs' frame is -1"
     """
+    if verdict == "output_order":
+        return f"rename {{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
     return _LINE.get(verdict, "{!r}").format(fix)
 
 
 _LINE: Mapping[str, str] = {
     "channel_order": "channels {!r}",
-    "output_order": "rename {!r}",
     "wrong_input": "outputs' frame minus inputs' frame is {!r}",
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import whole
+from ..support import write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
 from .markup import Html, document, el
@@ -70,11 +70,10 @@ def page(report: Any, made_by: str) -> str:
 def write(path: str | os.PathLike[str], text: str) -> None:
     """Write a file that appears whole or not at all. NpuLayoutError if it cannot be written."""
     try:
-        with whole(path) as file:
-            file.write(text.encode())
+        write_text(path, text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise NpuLayoutError(f"the report cannot be written to {os.fspath(path)!r}: {reason}") from None
+        raise NpuLayoutError(f"the report cannot be written to {str(path)!r}: {reason}") from None
 
 
 def _sign(sign: str) -> Html:

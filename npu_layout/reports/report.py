@@ -15,7 +15,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__
+from ..support import __version__, check_fields, isolated, write_text
 from . import fixes, page
 from .tables import passing, tolerance
 
@@ -34,6 +34,11 @@ VERDICTS = (
 )
 
 INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
+
+
+_NONE = type(None)
+_SEVERAL = (tuple, list)
+_WHOLE = (int, np.integer, _NONE)
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,12 @@ class OutputReport:
     exhibit: Exhibit | None = field(default=None, repr=False)
     also: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
+        check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
+        check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
+        check_fields(self, exhibit=(Exhibit, _NONE))
+
     def __bool__(self) -> bool:
         return self.verdict == "match"
 
@@ -123,7 +134,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
+        lines = [f"{isolated(self.title)}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
         if self.fix is not None:
             lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
         if self.figures is not None:
@@ -221,6 +232,11 @@ class Report:
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
     unchecked: str = ""
 
+    def __post_init__(self) -> None:
+        check_fields(
+            self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping, unchecked=str
+        )
+
     def __bool__(self) -> bool:
         return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
 
@@ -237,7 +253,7 @@ class Report:
         return next((found.verdict for found in self.findings if not found), "match")
 
     def __str__(self) -> str:
-        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {self.model}"
+        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
         return "\n".join(filter(None, (head, self.note, *map(str, self.findings), self.unchecked)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,11 +271,13 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as JSON text, and write it to `path`, if given: OSError if that fails."""
+        """Return the report as JSON text, and write it to `path`, if given.
+
+        The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
+        """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            write_text(path, text + "\n")
         return text
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

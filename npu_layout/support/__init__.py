@@ -1,32 +1,68 @@
-"""Read arguments, write files, show progress: what every other wing uses.
+"""Read arguments, write files, show progress and names: what every other wing uses.
 
 Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 """
 
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
-from .arguments import array_of, counted, finite, per_channel, plain_array, real_numbers, whole_numbers
-from .files import PathLike, whole, whole_folder
+from .arguments import (
+    array_of,
+    check_fields,
+    counted,
+    finite,
+    flag,
+    instance,
+    items_of,
+    naming,
+    one_of,
+    path_of,
+    per_channel,
+    plain_array,
+    real_number,
+    real_numbers,
+    shown,
+    text_of,
+    wanted_copy,
+    whole_number,
+    whole_numbers,
+)
+from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import track
+from .text_direction import isolated, quoted
 from .version import __version__
 
 __all__ = [
     "PathLike",
     "__version__",
     "array_of",
+    "check_fields",
     "counted",
     "errors_named",
     "finite",
+    "flag",
+    "instance",
+    "isolated",
+    "items_of",
     "late",
+    "naming",
     "npy_bytes",
+    "one_of",
     "parse_npy",
     "parsed",
+    "path_of",
     "per_channel",
     "plain_array",
+    "quoted",
+    "real_number",
     "real_numbers",
+    "shown",
+    "text_of",
     "track",
+    "wanted_copy",
     "whole",
     "whole_folder",
+    "whole_number",
     "whole_numbers",
+    "write_text",
 ]

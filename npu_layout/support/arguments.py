@@ -1,15 +1,120 @@
-"""Read arguments: turn what callers pass as an array or as numbers into plain arrays and numbers."""
+"""Read arguments: turn what callers pass into paths, choices, numbers and plain arrays, or raise what names them."""
 
 from __future__ import annotations
 
 import math
 import operator
+import os
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import NpuLayoutError
+
+_T = TypeVar("_T")
+
+
+def shown(given: Any) -> str:
+    """Return `given` as a message shows it: its repr if that is short, else its type."""
+    text = "" if isinstance(given, np.ndarray) else repr(given)
+    return text if 0 < len(text) <= 100 and text.isprintable() else f"{type(given).__module__}.{type(given).__name__}"
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Put `what` in front of the message of an NpuLayoutError that is raised in the block.
+
+    For arguments whose checks do not know what the caller calls them.
+    """
+    try:
+        yield
+    except NpuLayoutError as error:
+        raise type(error)(f"{what}: {error}") from None
+
+
+def path_of(what: str, given: Any) -> str:
+    """Return a path as a str; NpuLayoutError if it is none: a number would be the descriptor of an open file."""
+    text = given if isinstance(given, str) else given.__fspath__() if isinstance(given, os.PathLike) else None
+    if not isinstance(text, str):
+        raise NpuLayoutError(f"{what}: expected a str or an os.PathLike of one, got {shown(given)}")
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise NpuLayoutError(f"{what}: no file can have the name {text!r} ({error.reason})") from None
+    if b"\0" in encoded:
+        raise NpuLayoutError(f"{what}: no file can have the name {text!r} (null characters)")
+    return text
+
+
+def one_of(what: str, given: Any, known: Sequence[str | None]) -> Any:
+    """Return `given`; NpuLayoutError if it is not one of the words in `known`, among which None may be."""
+    if not isinstance(given, (str, type(None))) or given not in known:
+        first, last = ", ".join(map(str, known[:-1])), known[-1]
+        words = f"{first} or {last}" if last is None or len(known) == 2 else f"one of {first}, {last}"
+        raise NpuLayoutError(f"{what}: expected {words}, got {shown(given)}")
+    return given
+
+
+def flag(what: str, given: Any) -> bool:
+    """Return True or False (numpy's too, and 1 and 0); NpuLayoutError if it is anything else."""
+    if isinstance(given, (bool, np.bool_)) or (isinstance(given, (int, np.integer)) and given in (0, 1)):
+        return bool(given)
+    raise NpuLayoutError(f"{what}: expected True or False, got {shown(given)}")
+
+
+def text_of(what: str, given: Any) -> str:
+    """Return `given`; NpuLayoutError if it is no str."""
+    return instance(what, given, str, "text")
+
+
+def instance(what: str, given: Any, kind: type[_T], expected: str = "") -> _T:
+    """Return `given`; NpuLayoutError if it is no `kind`, which messages call `expected`."""
+    if not isinstance(given, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise NpuLayoutError(f"{what}: expected {expected or f'{article} {kind.__name__}'}, got {shown(given)}")
+    return given
+
+
+def check_fields(record: Any, **kinds: Any) -> None:
+    """Raise NpuLayoutError that names the first field of a record that is not of its kind, a class or some of them."""
+    for name, kind in kinds.items():
+        given = getattr(record, name)
+        if not isinstance(given, kind):
+            known = kind if isinstance(kind, tuple) else (kind,)
+            words = " or ".join("None" if k is type(None) else str(k.__name__) for k in known)
+            raise NpuLayoutError(f"{name}: expected {words}, got {shown(given)}")
+
+
+def items_of(what: str, given: Any, kind: type[_T], plural: str = "") -> list[_T]:
+    """Return a list of what an iterable contains; NpuLayoutError if it is none, or if an item is no `kind`."""
+    expected = f"a sequence of {plural or f'{kind.__name__}s'}"
+    if isinstance(given, (str, bytes, Mapping)):
+        raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}")
+    try:
+        items = list(given)
+    except TypeError:
+        raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}") from None
+    for i, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise NpuLayoutError(f"{what}: expected {expected}, got {shown(item)} as item {i}")
+    return items
+
+
+def real_number(what: str, given: Any, above: float | None = None) -> float:
+    """Return a finite number as a float; NpuLayoutError if it is anything else, or not greater than `above`."""
+    number = math.nan
+    if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
+        try:
+            number = float(given)
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number) or (above is not None and not number > above):
+        expected = "a finite number" if above is None else f"a number above {above:g}"
+        raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}")
+    return number
 
 
 def array_of(x: Any, what: str) -> np.ndarray:
@@ -22,12 +127,27 @@ def array_of(x: Any, what: str) -> np.ndarray:
 def counted(what: str, given: Any) -> int:
     """Return a count as an int; NpuLayoutError if it is not a whole number from 1 to 2**31 - 1."""
     try:
-        number = operator.index(given)
+        number = 0 if isinstance(given, (bool, np.bool_)) else operator.index(given)
     except TypeError:
         number = 0
     if not 1 <= number < 2**31:
         raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
     return number
+
+
+def whole_number(what: str, given: Any) -> int:
+    """Return an integer as an int; NpuLayoutError if it is anything else."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise NpuLayoutError(f"{what}: expected a whole number, got {shown(given)}") from None
+
+
+def wanted_copy(given: Any) -> bool | None:
+    """Return the argument `copy` as None, True or False, given as numpy's bool too; NpuLayoutError if it is no such."""
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return None if given is None else bool(given)
+    raise NpuLayoutError(f"copy: expected None, True or False, got {given!r}")
 
 
 def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
@@ -50,7 +170,7 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple
 def real_numbers(given: Any) -> np.ndarray | None:
     """Return `given` as an array of finite integers or floats, of any shape; None if it is anything else."""
     try:
-        array = plain_array(given)
+        array = plain_array("numbers", given)
     except NpuLayoutError:
         return None
     if array.dtype.kind not in "iuf" or not all(map(math.isfinite, array.reshape(-1).tolist())):
@@ -75,21 +195,21 @@ def finite(x: np.ndarray) -> np.ndarray:
     return x if good.all() else np.where(good, x, x.dtype.type(0))
 
 
-def plain_array(x: Any, copy: bool | None = None, expected: str = "expected an array") -> np.ndarray:
-    """Return `x` as a plain array, a view of it if it is an array already.
+def plain_array(what: str, x: Any, copy: bool | None = None, expected: str = "an array") -> np.ndarray:
+    """Return `x`, which messages call `what`, as a plain array, a view of it if it is an array already.
 
     Anything else is converted by numpy; if that makes a copy, and `copy` is False, it is an NpuLayoutError. So is what
-    cannot be converted, with a message that begins with `expected`, and a masked array.
+    cannot be converted, because something `expected` is needed, and a masked array.
     """
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):
         raise NpuLayoutError(
-            "masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask separately"
+            f"{what}: masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask separately"
         )
     try:
         array = np.asarray(x)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise NpuLayoutError(f"{expected}, got {type(x).__name__}: {error}") from None
+        raise NpuLayoutError(f"{what}: expected {expected}, got {type(x).__name__}: {error}") from None
     if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
-        raise NpuLayoutError(f"{type(x).__name__} is no array: copy=False, but a copy is needed")
+        raise NpuLayoutError(f"{what}: {type(x).__name__} is no array: copy=False, but a copy is needed")
     return array

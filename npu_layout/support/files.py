@@ -10,13 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Union
 
+from .arguments import path_of
+
 # What is accepted as the path of a file or folder.
 PathLike = Union[str, "os.PathLike[str]"]
 
 
+_LEGIBLE = 40  # characters of a name that its partial file's has too: a file system's limit is 255 bytes
+
+
 def _beside(target: Path, kind: str) -> Path:
     """Return a hidden name beside `target` that no other process, thread or call has."""
-    return target.with_name(f".{target.name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
+    return target.with_name(f".{target.name[:_LEGIBLE]}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
 
 
 @contextmanager
@@ -24,8 +29,9 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file to fill, which replaces `path` when the block ends, and nothing if it raises.
 
     Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
-    OSError names `path`.
+    OSError names `path`. NpuLayoutError if `path` is no path.
     """
+    path_of("path", path)
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
     partial = target if straight else _beside(target, "partial")
@@ -44,13 +50,20 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
+def write_text(path: PathLike, text: str) -> None:
+    """Write a file in UTF-8 that appears under its name complete, or not at all; errors as `whole`."""
+    content = text.encode()
+    with whole(path) as file:
+        file.write(content)
+
+
 @contextmanager
 def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
     """Make a folder to fill, which appears as `path` when the block ends, and not at all if it raises.
 
     With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
     """
-    target = Path(path)
+    target = Path(path_of("path", path))
     partial, before = _beside(target, "partial"), _beside(target, "before")
     try:
         partial.mkdir(parents=True)

@@ -28,7 +28,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite
+from ..support import finite, flag, isolated
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -91,6 +91,7 @@ def validate(
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
+    progress = None if progress is None else flag("progress", progress)
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     tolerances.check(asked, recording)
     count = len(recording.frames)
@@ -114,7 +115,9 @@ def validate(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
     )
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
-    note = f"the model's outputs {', '.join(pairing.missing)} were not recorded" if pairing.missing else ""
+    note = (
+        f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
+    )
     return Report(
         reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
     )

@@ -16,10 +16,10 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
-from ..support import PathLike, counted, track
+from ..support import PathLike, counted, flag, items_of, path_of, shown, track
 from .conductor import validate
 from .processes import ProcessDied, Processes
-from .tolerances import Tolerance
+from .tolerances import Tolerance, check_numbers
 
 Model = Union[str, bytes]
 
@@ -32,13 +32,14 @@ def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
     Those of a tree by name; links to folders and hidden folders are not followed. RecordingError if a path has none, or
     a folder cannot be listed.
     """
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else items_of("paths", paths, object, "paths")
+    given = [path_of("paths", path) for path in several]
     found: dict[str, None] = {}
     for path in given:
-        below = list(_below(os.fspath(path)))
+        below = list(_below(path))
         if not below:
             what = "no recording in this folder" if os.path.isdir(path) else "expected a recording, or a folder of them"
-            raise RecordingError(f"{os.fspath(path)}: {what}")
+            raise RecordingError(f"{path or repr(path)}: {what}")
         found.update(dict.fromkeys(below))
     return list(found)
 
@@ -108,14 +109,18 @@ def validate_many(
         raise NpuLayoutError("validate_many: expected an executor or workers, got both")
     if workers is not None:
         workers = counted("workers", workers)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise NpuLayoutError(f"executor: expected an Executor of concurrent.futures, got {shown(executor)}")
+    pictures, progress = flag("pictures", pictures), None if progress is None else flag("progress", progress)
     if not isinstance(model, (str, bytes, os.PathLike)):
         raise NpuLayoutError(
             f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"
         )
+    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
+    check_numbers(asked)
     found = find_recordings(paths)
     source: Model = model if isinstance(model, bytes) else os.fspath(model)
     _engine(source, _stamp(source), None)
-    asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     call, threads = uuid.uuid4().hex, None if workers is None else max(1, (os.cpu_count() or 1) // workers)
     jobs = (Job(path, source, threads, asked, pictures, call) for path in found)
     judged: Judged

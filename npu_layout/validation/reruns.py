@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..diagnosis import Remade, image_channels, variants
 from ..engines import OnnxRuntimeEngine
 from ..recordings import Recording
-from ..support import track
+from ..support import quoted, track
 from .comparing import Kept
 
 _RERUN = 6  # frames whose inputs are made in other ways
@@ -34,7 +34,7 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
         k, spec = kept[row], recording.specs.get(name)
         channels = None if spec is None else spec.channels
         for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name], channels):
-            text = variant.text if len(images) == 1 else f"input {name!r}: {variant.text}"
+            text = variant.text if len(images) == 1 else f"input {quoted(name)}: {variant.text}"
             answer = engine.infer({**k.inputs, name: variant.x})
             fix = _stored_as(spec, variant.fix)
             for output, reference in k.references.items():

@@ -13,22 +13,34 @@ from ..buffers import TensorSpec
 from ..comparison import Figures
 from ..errors import NpuLayoutError
 from ..recordings import Recording
+from ..support import isolated, real_number
 
 Tolerance = Union[None, float, Mapping[str, float]]
 _DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
 
 
+def check_numbers(asked: Mapping[str, Tolerance]) -> None:
+    """Raise NpuLayoutError if a tolerance is not a finite number, or a mapping of them."""
+    for what, given in asked.items():
+        for value in _by_output(given).values():
+            try:
+                real_number(what, value)
+            except NpuLayoutError:
+                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}") from None
+
+
+def _by_output(given: Tolerance) -> Mapping[str, float]:
+    return given if isinstance(given, Mapping) else {} if given is None else {"": given}
+
+
 def check(asked: Mapping[str, Tolerance], recording: Recording) -> None:
     """Raise NpuLayoutError if a tolerance is not a finite number, or names an output that does not have it."""
+    check_numbers(asked)
     for what, given in asked.items():
-        values = given if isinstance(given, Mapping) else {} if given is None else {"": given}
-        for name, value in values.items():
+        for name in _by_output(given):
             if name and name not in recording.outputs and len(recording.frames):
-                raise NpuLayoutError(
-                    f"{what}: the recording has no output {name!r}; it has {', '.join(recording.outputs) or 'none'}"
-                )
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-                raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}")
+                known = ", ".join(map(isolated, recording.outputs)) or "none"
+                raise NpuLayoutError(f"{what}: the recording has no output {name!r}; it has {known}")
             floats = [k for k in ([name] if name else recording.outputs) if not stepped(recording.specs.get(k))]
             if what == "max_steps" and floats and len(recording.frames):
                 raise NpuLayoutError(

@@ -197,3 +197,12 @@ def test_clone_and_empty_like(data: st.DataObject) -> None:
             fits = {f for f in nl.fitting_formats(x)}
             assert any(nl.is_contiguous(made, f) for f in fits) or not fits
     assert bits(nl.clone(x, layout)) == kept == bits(x) and nl.empty_like(x).dtype == x.dtype
+
+
+@pytest.mark.parametrize("false", [False, np.False_])
+def test_without_a_copy_a_list_is_refused(false: Any) -> None:
+    """What is no array needs a copy, whichever false is given."""
+    with pytest.raises(nl.NpuLayoutError, match="copy=False, but a copy is needed"):
+        nl.asformat([[1, 2], [3, 4]], "NC", copy=false)
+    x = np.arange(4).reshape(2, 2)
+    assert nl.asformat(x, "NC", copy=false) is x and nl.asformat(x, "NC", copy=np.True_) is not x

@@ -13,6 +13,7 @@ from npu_layout.arrays.format_loss import Effect
 from npu_layout.arrays.track_report import LayoutReport, Place, shown
 from tests.support.tensors import tensor
 from tests.support.tracked import SHAPE, tracked
+from tests.support.writing import writes_json_whole
 
 
 def test_a_report_does_not_change_after_its_block() -> None:
@@ -78,3 +79,13 @@ def test_paths_are_shown_as_short_as_they_can_be(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(inner)
     assert shown(str(inner / "a.py")) == "a.py"
     assert shown(str(tmp_path / "a.py")) == str(tmp_path / "a.py") and shown("<stdin>") == "<stdin>"
+
+
+def test_json_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    writes_json_whole(report_of(("lost", 10, 1), ("", 1, 2)).to_json, tmp_path)
+
+
+def test_files_of_any_name_are_listed(tmp_path: Path) -> None:
+    report = LayoutReport()
+    report._add(Place("\u202ea.py\x1b", 3, "\u05d0.py", "np.f(x)"), Effect("NHWC", "plain NCHW", 1, "lost", "fix"))
+    assert "\u2068\u202ea.py\\x1b\u2069:3" in str(report) and "(in \u2068\u05d0.py\u2069)" in str(report)

@@ -107,3 +107,61 @@ def test_specs_quantise_as_quantization_does(layout: str, axis: int | None) -> N
     packed = spec.pack(real)
     np.testing.assert_array_equal(spec.unpack(packed, dtype=np.int8), q.quantize(real, "int8"))
     np.testing.assert_array_equal(spec.unpack(packed), q.dequantize(q.quantize(real, "int8")))
+
+
+def exactly(x: np.ndarray, q: nl.Quantization, dtype: str) -> np.ndarray:
+    """saturate(rint(float32(x) / scale) + zero_point) with Python's integers, element by element."""
+    low, high = (int(n) for n in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    scales, zeros = np.atleast_1d(np.asarray(q.scale, np.float32)), np.atleast_1d(np.asarray(q.zero_point, object))
+    result = np.empty(x.shape, dtype)
+    for index, value in np.ndenumerate(x):
+        i = 0 if q.axis is None else index[q.axis]
+        with np.errstate(over="ignore"):
+            y = np.rint(value / scales[i])
+        if np.isfinite(y):
+            result[index] = min(max(int(y) + int(zeros[i]), low), high)
+        else:
+            result[index] = high if y > 0 else low
+    return result
+
+
+BEYOND = (
+    1,
+    -3,
+    2**24 + 1,
+    2**31 - 3,
+    2**53,
+    2**53 + 1,
+    -(2**53) - 1,
+    2**62 + 1,
+    2**63 - 1,
+    -(2**63),
+    2**63 + 5,
+    2**64 - 1,
+)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint32", "int8", "uint8"])
+@pytest.mark.parametrize("zero_point", BEYOND)
+@pytest.mark.parametrize("scale", [1.0, 0.5, 3.0])
+def test_whole_zero_points_are_added_exactly(dtype: str, zero_point: int, scale: float) -> None:
+    """float64 has no odd integers beyond 2**53."""
+    x = np.concatenate([RNG.standard_normal(20) * 10.0**k for k in range(22)]).astype(np.float32)
+    x[:6] = np.nan, np.inf, -np.inf, -zero_point * scale, (5 - zero_point) * scale, 3e38
+    q = nl.Quantization(scale, zero_point)
+    assert q.zero_point == zero_point and not q._fractional
+    np.testing.assert_array_equal(q.quantize(x, dtype), exactly(x, q, dtype))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c", "CHWN"])
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int16"])
+def test_whole_zero_points_of_channels_are_added_exactly(layout: str, dtype: str) -> None:
+    x = np.stack([RNG.standard_normal((2, 3, 4)) * 10.0**k for k in range(21)], 3).astype(np.float32)
+    x[0, :, 0, 0] = np.nan, np.inf, -np.inf
+    q = nl.Quantization([1.0, 0.5, 3.0], [2**62 + 1, -(2**53) - 1, 7], 1)
+    expected = exactly(x, q, dtype)
+    spec = nl.TensorSpec(x.shape, layout, dtype, quantization=q)
+    packed = spec.pack(x)
+    np.testing.assert_array_equal(spec.unpack(packed, dtype=dtype), expected)
+    np.testing.assert_array_equal(nl.plan(nl.TensorSpec(x.shape), spec)(x.reshape(-1)), packed)
+    np.testing.assert_array_equal(nl.ops.quantize(nl.asformat(x, "NHWC"), q, dtype), expected)

@@ -337,3 +337,18 @@ def test_repr_tells_apart_what_differs() -> None:
         for axes in (None, "NCHW", "CHWN", "NHWC"):
             spec = nl.TensorSpec((1, 12, 12, 3), tag, axes=axes)
             assert eval(repr(spec), {"TensorSpec": nl.TensorSpec}) == spec
+
+
+def test_copy_is_a_truth_value_numpys_too() -> None:
+    flat = np.arange(60, dtype=np.float32)
+    for true in (True, np.True_, np.bool_(1), np.array([True])[0]):
+        copied = PLAIN.unpack(flat, copy=true)
+        assert not np.shares_memory(copied, flat) and copied.reshape(-1).tolist() == flat.tolist()
+    for false in (False, np.False_):
+        assert np.shares_memory(PLAIN.unpack(flat, copy=false), flat)
+        for more in ({"to": "NHWC"}, {"dtype": "float64"}, {"out": np.empty(PLAIN.shape, np.float32)}):
+            with pytest.raises(nl.NpuLayoutError, match="without a copy"):
+                PLAIN.unpack(flat, copy=false, **more)
+    for neither in (0, 1, "yes", [], np.array([True, False]), np.float32(1)):
+        with pytest.raises(nl.NpuLayoutError, match="copy: expected None, True or False"):
+            PLAIN.unpack(flat, copy=neither)

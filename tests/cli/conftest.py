@@ -12,6 +12,7 @@ import pytest
 
 import npu_layout as nl
 from tests.support.boards import Board, network, picture
+from tests.support.layer_dumps import as_npy, channels_last, eight_bits, layers_of
 from tests.support.paths import SAMPLES
 
 
@@ -42,4 +43,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: Board) -> Path:
     spec = nl.TensorSpec(heat.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.03, 4))
     spec.pack(heat).tofile("heat.bin")
     Path("spec.json").write_text(json.dumps({"heat": spec.to_dict()}))
+    layers = layers_of(network())
+    as_npy(layers, Path("onnx_layers"))
+    as_npy({name: channels_last(eight_bits(array)) for name, array in layers.items()}, Path("board_layers"))
     return tmp_path

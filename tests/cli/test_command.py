@@ -21,8 +21,10 @@ import npu_layout as nl
 from npu_layout.cli import command as cli
 from npu_layout.cli import main
 from npu_layout.cli.command import VERBS, parser
+from npu_layout.support import isolated
 from tests.support.boards import Board
 from tests.support.command_line import COMMAND, ran, started
+from tests.support.directions import outside_of_isolates
 from tests.support.paths import SAMPLES
 
 ASKED = """
@@ -97,6 +99,16 @@ BAD = (
     ["inspect", "--spec", '{"shape": 3}'],
     ["inspect", "--spec", '{"a": {"shape": [1], "colour": 1}}'],
     ["inspect", "--spec", '{"a": 1}'],
+    ["compare", "nowhere", "board_layers", "--model", "model.onnx"],
+    ["compare", "onnx_layers", "images", "--model", "model.onnx"],
+    ["compare", "onnx_layers", "heat.npy", "--model", "model.onnx"],
+    ["compare", "onnx_layers", "archive.npz", "--model", "model.onnx"],
+    ["compare", "onnx_layers", "board_layers", "--model", "nowhere.onnx"],
+    ["compare", "onnx_layers", "board_layers", "--model", "heat.npy"],
+    ["compare", "onnx_layers", "board_layers", "--model", "samples/models/pose.onnx"],
+    ["compare", "onnx_layers", "board_layers", "--model", "model.onnx", "--frame", "-1"],
+    ["compare", "onnx_layers", "board_layers", "--model", "model.onnx", "--min-snr-db", "nan"],
+    ["compare", "onnx_layers", "good", "--model", "model.onnx", "--frame", "5"],
     ["identify", "nowhere", "heat.npy"],
     ["identify", "heat.bin", "heat.bin"],
     ["identify", "heat.bin", "archive.npz"],
@@ -157,6 +169,7 @@ USAGE = (
     ["record", "model.onnx", "images", "--out", "x"],
     ["record", "model.onnx", "images", "--out", "x", "--simulate", "NHWC", "--engine", "a:b"],
     ["record", "model.onnx", "images", "--out", "x", "--simulate", "NHWC", "--mean", "grey"],
+    ["compare", "onnx_layers", "board_layers"],
     ["completion", "fish"],
 )
 
@@ -272,3 +285,22 @@ def test_names_that_the_terminal_cannot_show(here: Path, monkeypatch: pytest.Mon
     assert main(["export", "gut \u00fc \udcff", "aus \u00fc", "--form", "raw"]) == 0
     shown.seek(0)
     assert shown.read() == "aus \\xfc: 5 frames\n"
+
+
+def test_a_verb_that_would_end_the_program_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leaves(options: object) -> int:
+        raise SystemExit
+
+    monkeypatch.setattr("npu_layout.cli.inspect.run", leaves)
+    status, out, err = ran(capsys, "inspect", "good")
+    assert status == 2 and not out and err.splitlines()[-1] == "npu-layout inspect: the project's code called exit()"
+
+
+def test_what_is_refused_is_one_line_whatever_the_name(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("no\x1b[2J", "no\u202esuch", "no\u2069 such"):
+        status, out, err = ran(capsys, "inspect", name)
+        last = err.splitlines()[-1]
+        assert status == 2 and not out and last.startswith("npu-layout inspect: ") and "\x1b" not in last
+        assert isolated(f"{name}: no such file or folder") in last and not outside_of_isolates(last)

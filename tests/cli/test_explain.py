@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import cv2
@@ -10,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.cli import main
+from tests.support.command_line import ran
 from tests.support.specs import PITCHES, rects
 
 
@@ -69,6 +71,32 @@ def test_usage_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as end:
             main(arguments)
         assert end.value.code == 2
+
+
+@pytest.mark.parametrize("option", ["--width", "--cache-line"])
+@pytest.mark.parametrize("number", ["-5", "0", "-0", "1.5", "nan", "many", "", "\u0663"])
+def test_measures_that_are_none(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["explain", "NCHW", "1x3x4x4", f"{option}={number}"])
+    out, err = capsys.readouterr()
+    assert end.value.code == 2 and not out and f"argument {option}: {number!r}: expected a whole number of 1" in err
+
+
+def test_a_part_that_nobody_can_read_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Within a second, and with what is the most."""
+    for shape, part in (
+        ("1x3x100000x100000", "1x3x100000x100000"),
+        ("1x3x1000x1000", "1x3x100000x100000"),
+        ("1x4097", "1x4097"),
+    ):
+        begin = time.monotonic()
+        layout = "NCHW" if shape.count("x") == 3 else "NC"
+        status, out, err = ran(capsys, "explain", layout, shape, "--part", part, "--picture", str(tmp_path / "a.svg"))
+        assert status == 2 and not out and f"part {part}: a picture shows at most 4096 elements" in err
+        assert time.monotonic() - begin < 5 and not list(tmp_path.iterdir())
+    assert ran(capsys, "explain", "NCHW", "1x3x8x8", "--part", "1x3x100000x100000")[0] == 0
+    status, _, err = ran(capsys, "explain", "NCHW", "1x3x100000x100000", "--window", "100000x100000")
+    assert status == 2 and "window 100000x100000: it reads 30000000000 elements" in err and "at most 1048576" in err
 
 
 def test_explain_shows_the_channels_of_a_buffer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import npu_layout as nl
 from tests.support.boards import PRE
-from tests.support.command_line import ran
+from tests.support.command_line import COMMAND, ran
+from tests.support.directions import outside_of_isolates
 
 
 def test_inspect(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +56,41 @@ def test_inspect(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         }
     )
     assert "0.5..0.5 (5)" in ran(capsys, "inspect", "--spec", single)[1]
+
+
+NAMES = ("a\ud800b", "\udcff", "caf\u00e9 \u65e5", "\u202eabc", "x\x1b[31mred\x07")
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
+@pytest.mark.parametrize("utf8", ["0", "1"])
+def test_any_name_in_any_locale(here: Path, locale: str, utf8: str) -> None:
+    """Python's stdout escapes halves of surrogate pairs in no locale, and in the C locale not even letters."""
+    specs = {name: nl.TensorSpec((1, 2, 2, 2), "NCHW", "int8", name=name) for name in NAMES}
+    run = ({"in\ud800": np.zeros((1, 3), np.float32)}, {name: np.arange(8, dtype=np.int8) for name in NAMES})
+    nl.Recording(specs, [run], {"note": "\ud800\u202e"}).save("hostile")
+    Path("hostile.json").write_text(json.dumps({name: spec.to_dict() for name, spec in specs.items()}))
+    settings = {"LC_ALL": locale, "PYTHONUTF8": utf8, "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    for path in ("hostile", "hostile.json"):
+        for more in ([], ["--json"]):
+            done = subprocess.run(
+                [*COMMAND, "inspect", path, *more], env={**os.environ, **settings}, capture_output=True, timeout=60
+            )
+            assert done.returncode == 0 and b"defect" not in done.stderr, done.stderr
+            if more:
+                given = json.loads(done.stdout)
+                assert list(given["specs"]) == list(NAMES)
+            else:
+                assert rb"a\ud800b" in done.stdout and rb"x\x1b[31mred\x07" in done.stdout
+                assert b"\x1b" not in done.stdout and b"abc" in done.stdout
+                assert not outside_of_isolates(done.stdout.decode())
+
+
+def test_columns_stay_aligned_beside_names_with_marks(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    specs = {name: nl.TensorSpec((1, 2, 2, 2), "NCHW", "int8") for name in ("\u202eab", "abcdef", "\u05d0\u05d1")}
+    Path("specs.json").write_text(json.dumps({name: spec.to_dict() for name, spec in specs.items()}))
+    status, out, _ = ran(capsys, "inspect", "specs.json")
+    lines = ["".join(c for c in line if unicodedata.category(c) != "Cf") for line in out.splitlines()]
+    assert status == 0 and len({line.index(word) for line, word in zip(lines, ["shape", *["1x2x2x2"] * 3])}) == 1
 
 
 def test_inspect_shows_the_channels_of_a_buffer(capsys: pytest.CaptureFixture[str]) -> None:

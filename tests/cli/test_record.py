@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from tests.support.boards import PRE, picture
-from tests.support.command_line import ran
+from tests.support.command_line import ran, started
 
 ENGINES = """
 import numpy as np
@@ -137,3 +137,45 @@ def test_an_engine_that_fails(here: Path, capsys: pytest.CaptureFixture[str]) ->
     Path("link").symlink_to("empty")
     status, _, err = ran(capsys, "record", "model.onnx", "images", "--engine", "own_board:Broken", "--out", "link")
     assert status == 2 and "frame 0: OSError: no board" in err and not any(Path("empty").iterdir()), err
+
+
+LEAVING = """
+import sys
+import npu_layout as nl
+
+def factory():
+    exit()
+
+def well():
+    sys.exit(0)
+
+class Board:
+    @property
+    def output_specs(self):
+        raise SystemExit(0)
+    def infer(self, inputs):
+        return {}
+
+class Leaving:
+    output_specs = [nl.TensorSpec((2,), "N", name="y")]
+    def infer(self, inputs):
+        sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("factory", "says"),
+    [
+        ("factory", "engine 'leaving_board:factory': called exit() instead of returning an engine"),
+        ("well", "engine 'leaving_board:well': called exit(0) instead of returning an engine"),
+        ("Board", "called exit(0)"),
+        ("Leaving", "frame 0: SystemExit: 0"),
+    ],
+)
+def test_an_engine_that_ends_the_program_ends_it_with_status_2(here: Path, factory: str, says: str) -> None:
+    """In a process of its own, whose status a build server would read."""
+    Path("leaving_board.py").write_text(LEAVING)
+    engine = ["--engine", f"leaving_board:{factory}"]
+    done = started("record", "model.onnx", "images", *engine, "--out", "never")
+    assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("npu-layout record: "), done.stderr
+    assert done.stderr.endswith(f"{says}\n") and not done.stdout and not Path("never").exists()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +101,25 @@ def test_the_readmes_picture_is_what_explain_draws() -> None:
     found = nl.explain("NCHW", (1, 20, 2, 2), compare=["NHWC", "NCHW16c"])
     assert README_PICTURE.read_text(encoding="utf-8") == found.to_svg(860)
     assert README_PICTURE.stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("bad", [0, -5, -0.0, math.nan, math.inf, -math.inf, None, "5", [5], 1j])
+def test_measures_of_a_picture_are_above_0(bad: Any, tmp_path: Path) -> None:
+    found = nl.explain("NCHW", (1, 3, 4, 4))
+    for name in ("a.svg", "a.png"):
+        with pytest.raises(nl.NpuLayoutError, match="width of a picture: expected a number above 0"):
+            found.save(tmp_path / name, bad)
+    for attempt in (found.to_svg, found.to_png):
+        with pytest.raises(nl.NpuLayoutError, match="width of a picture: expected a number above 0"):
+            attempt(bad)
+    with pytest.raises(nl.NpuLayoutError, match="scale of a picture: expected a number above 0"):
+        found.to_png(scale=bad)
+    assert not list(tmp_path.iterdir())
+    assert found.to_svg(1) == found.to_svg(np.float32(0.5))
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2**30 + 1, 10**30, 1.5, math.nan, "64", None, []])
+def test_cache_lines_that_are_none(bad: Any) -> None:
+    with pytest.raises(nl.NpuLayoutError, match="cache_line: expected 1 byte or more"):
+        nl.explain("NCHW", (1, 3, 4, 4), window=(2, 2), cache_line=bad)
+    assert nl.explain("NCHW", (1, 3, 4, 4), window=(2, 2), cache_line=np.int64(2**30)).reads[0].lines == [0]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pytest
 
 import npu_layout as nl
 from npu_layout.drawing.memory_lines import (
     BUDGET,
+    MOST,
     Roles,
     Token,
     choose_part,
@@ -89,3 +93,26 @@ def test_the_words_of_a_line() -> None:
     assert every == ["h0-1 w0-1 c0-2"]
     assert words(found.spec.storage, [Token(0, "pad"), Token(1, "skip", 30, padding=True)]) == "padding"
     assert words(found.spec.storage, [Token(0, "skip", 30)]) == ""
+
+
+def test_the_most_that_a_picture_shows() -> None:
+    storage = nl.TensorSpec((1, 3, 100, 100)).storage
+    assert {a: len(r) for a, r in choose_part([storage], {}, {}, (1, 1, 64, 64)).items()} == dict(
+        zip("NCHW", (1, 1, 64, 64))
+    )
+    for wanted in ((1, 1, 64, 65), (1, 3, 100, 100), (5, 3, 10**9, 10**9)):
+        with pytest.raises(nl.LayoutError, match=f"part .*: a picture shows at most {MOST} elements, this part has "):
+            choose_part([storage], {}, {}, wanted)
+    small = nl.TensorSpec((1, 3, 4, 4)).storage
+    assert sum(len(r) for r in choose_part([small], {}, {}, (9, 9, 10**9, 10**9)).values()) == 12
+
+
+def test_a_window_larger_than_a_picture_is_shown_in_part() -> None:
+    storage = nl.TensorSpec((1, 3, 5000, 5000)).storage
+    for side in (5, 50, 500, 5000):
+        part = choose_part([storage], {"H": 0, "W": 0}, {"H": side, "W": side})
+        count = math.prod(map(len, part.values()))
+        assert count <= MOST and all(r.start == 0 and len(r) for r in part.values())
+        assert side > 30 or len(part["H"]) >= side
+    blocked = nl.TensorSpec((1, 10**6, 2, 2), "NCHW100000c").storage
+    assert math.prod(map(len, choose_part([blocked], {}, {}).values())) <= MOST

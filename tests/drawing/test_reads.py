@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from npu_layout.drawing.reads import window
 from tests.support.specs import place
 
 
@@ -80,3 +81,14 @@ def test_both_orders_of_accumulation_give_the_same_sum() -> None:
             total += product
         assert total == 5
     assert orders["NCHW"] != orders["NHWC"] and sorted(orders["NCHW"]) == sorted(orders["NHWC"])
+
+
+def test_a_window_reads_no_more_than_can_be_counted() -> None:
+    spec = nl.TensorSpec((1, 4, 100000, 100000))
+    found = window(spec, (512, 512), dict.fromkeys("NCHW", 0))
+    assert found.offsets.size == 1 << 20 and len(found.runs) == 4 * 512
+    for size in ((512, 513), (100000, 100000)):
+        with pytest.raises(
+            nl.LayoutError, match=r"window .*: it reads \d+ elements of layout NCHW .*, expected at most"
+        ):
+            window(spec, size, dict.fromkeys("NCHW", 0))

@@ -10,6 +10,7 @@ from npu_layout import NoDeviceError, NpuLayoutError
 from npu_layout.engines import engine_named
 
 MODULE = """
+import sys
 from npu_layout import NoDeviceError
 
 class Engine:
@@ -31,6 +32,18 @@ def none():
 
 def fails():
     raise OSError("bus error")
+
+def leaves():
+    exit()
+
+def leaves_well():
+    raise SystemExit(0)
+
+def leaves_with_words():
+    sys.exit("no board")
+
+def stops():
+    raise KeyboardInterrupt
 
 number = 3
 """
@@ -61,6 +74,9 @@ def test_a_factory_makes_an_engine(module: str, factory: str) -> None:
         ("number", "TypeError: .*not callable"),
         ("Half", r"Half has no infer\Z"),
         ("dict", "AttributeError"),
+        ("leaves", r"called exit\(\) instead of returning an engine\Z"),
+        ("leaves_well", r"called exit\(0\) instead of"),
+        ("leaves_with_words", r"called exit\('no board'\) instead of"),
     ],
 )
 def test_what_is_no_engine_is_refused(module: str, factory: str, says: str) -> None:
@@ -89,3 +105,15 @@ def test_names_that_are_no_factory(name: str) -> None:
 def test_a_module_that_is_not_there() -> None:
     with pytest.raises(NpuLayoutError, match="engine 'no_such_module:engine': ModuleNotFoundError"):
         engine_named("no_such_module:engine")
+
+
+def test_a_module_that_ends_the_program_when_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ends_the_program.py").write_text("import sys; sys.exit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(NpuLayoutError, match=r"engine 'ends_the_program:Engine': called exit\(0\) instead of"):
+        engine_named("ends_the_program:Engine")
+
+
+def test_ctrl_c_is_no_fault_of_the_factory(module: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        engine_named(f"{module}:stops")

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from npu_layout import BufferSizeError, NpuLayoutError, Quantization, TensorSpec
 from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu
+from tests.support.boards import SHAPE, SIDE, network
 
 
 def test_simulated_buffer_against_the_formula(twice, ramp):
@@ -92,6 +93,25 @@ def test_specs_are_matched_by_name_then_by_order(pair):
 def test_specs_that_do_not_fit(pair, specs, words):
     with pytest.raises(NpuLayoutError, match=words):
         SimulatedNpu(pair, specs)
+
+
+def test_the_run_of_another_thread_changes_no_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run ends while the first one packs its buffers."""
+    npu = SimulatedNpu(network(outputs=("a", "b")), [TensorSpec(SHAPE, "NHWC", "float32", name=name) for name in "ab"])
+    first, second = (np.full((1, 3, SIDE, SIDE), v, np.float32) for v in (0.1, 0.9))
+    expected, other = npu.infer(first), []
+    pack = TensorSpec.pack
+
+    def packed(spec: TensorSpec, *given: object, **more: object) -> np.ndarray:
+        if not other:
+            other.append({})
+            other[0] = npu.infer(second)
+        return pack(spec, *given, **more)
+
+    monkeypatch.setattr(TensorSpec, "pack", packed)
+    found = npu.infer(first)
+    assert all(np.array_equal(found[name], expected[name]) for name in "ab")
+    assert not any(np.array_equal(other[0][name], expected[name]) for name in "ab")
 
 
 @pytest.mark.parametrize("channels", [None, "RGB", "BGR"])

@@ -32,7 +32,7 @@ def test_what_is_asked_wrongly(tmp_path: Path) -> None:
         (lambda: exchange.load(tmp_path, form="tflite"), "form 'tflite': expected one of raw, polygraphy, onnx, rknn"),
         (lambda: exchange.load(tmp_path, form="raw", runner="x"), "form 'raw' accepts no runner; it accepts specs"),
         (lambda: exchange.load(tmp_path / "never"), "never: expected a file or a folder, got nothing"),
-        (lambda: exchange.load(tmp_path / "a\0b"), "a\0b"),
+        (lambda: exchange.load(tmp_path / "a\0b"), r"path: .*a\\x00b"),
         (lambda: exchange.load(tmp_path), "form is not recognised; give form=. raw: a folder of"),
         (
             lambda: exchange.save(recording(), tmp_path / "x", form="rknn"),

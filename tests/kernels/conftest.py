@@ -1,4 +1,4 @@
-"""Memory between fences, and a watch on what the compiled core leaves to numpy."""
+"""Memory between fences, and a check of which calls the compiled core leaves to numpy."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def fences() -> tuple[Fenced, Fenced]:
 
 
 @pytest.fixture(scope="module")
-def asked_alone() -> Iterator[None]:
-    """The core, which refuses what does not fit, refuses nothing that it could do: numpy steps in only if arrays have
-    more axes than the core walks, or more than 1024 values are wanted."""
+def core_computes() -> Iterator[None]:
+    """The core refuses nothing that it could compute: numpy is called only if arrays have more axes than the core
+    supports, or if more than 1024 values are required."""
 
     def watched(kernel: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: np.ndarray, *rest: Any) -> Any:
-            asked, many = sys._getframe(1).f_locals, kernel.__name__ == "top_k" and rest[1].shape[-1] > 1024
-            assert kernels._BACKENDS[asked["backend"]] is None or many or x.ndim > 6, (x.shape, x.strides, rest)
+            caller, many = sys._getframe(1).f_locals, kernel.__name__ == "top_k" and rest[1].shape[-1] > 1024
+            assert kernels._BACKENDS[caller["backend"]] is None or many or x.ndim > 6, (x.shape, x.strides, rest)
             return kernel(x, *rest)
 
         return call

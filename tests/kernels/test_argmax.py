@@ -26,7 +26,7 @@ from tests.support.reduction_examples import (
 if NATIVE:
     pass
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -53,7 +53,7 @@ def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> No
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Every number of channels that vectors may hold, with ties, infinities and NaN, and none read beyond the last."""
+    """Every number of channels that fits in vectors, with ties, infinities and NaN; nothing beyond is read."""
     rng = np.random.default_rng(11)
     for channels in (*range(1, 140), 255, 256, 257, 1000):
         rows = np.stack([values(rng, "float32", (channels,), odd) for odd in (True, False) for _ in range(6)])
@@ -100,7 +100,7 @@ def test_ties_and_what_is_not_a_number(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_views_whose_elements_share_memory(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Broadcast arrays have steps of 0 and windows that slide overlap, up to the last byte."""
+    """Broadcast arrays with strides of 0, and sliding windows that overlap, up to the last byte."""
     for dtype in ("uint8", "int16", "float32"):
         row = np.arange(64).astype(dtype)
         for shape in ((64, 64, 64), (3, 70, 64)):

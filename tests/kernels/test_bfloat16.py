@@ -25,15 +25,15 @@ def test_all_bits_come_back() -> None:
 
 def test_views_keep_their_shape_and_are_not_written() -> None:
     bits = np.arange(24, dtype=np.uint16).reshape(2, 3, 4)[:, ::-1]
-    held = bits.copy()
+    before = bits.copy()
     assert widen_bfloat16(bits).shape == bits.shape and widen_bfloat16(bits[0, 0, 0]).shape == ()
-    np.testing.assert_array_equal(bits, held)
+    np.testing.assert_array_equal(bits, before)
 
 
 def test_the_nearest_is_chosen_and_of_two_the_even_one() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 0x7F00 << 16, 3000, np.uint32)
-    x[:1500] = x[:1500] & 0xFFFF0000 | 0x8000  # in the middle
+    x[:1500] = x[:1500] & 0xFFFF0000 | 0x8000  # halfway between two bfloat16 values
     values = x.view(np.float32)
     got = round_to_bfloat16(values)
     for bits, value, chosen in zip(x.tolist(), values.tolist(), got.tolist()):

@@ -46,3 +46,13 @@ def test_itemsizes() -> None:
 
 def test_a_box_is_a_tuple_of_loops_and_starts() -> None:
     assert Box(((2, 3, 4, 0),), 5, 6, 7) == (((2, 3, 4, 0),), 5, 6, 7)
+
+
+def test_zero_points_that_float64_has_not_stay_integers() -> None:
+    for values in ((2**53 + 1,), (7, -(2**62) - 1, 2**64 - 1)):
+        made = Affine("C", None, None, (1.0,), values).arrays(len(values)).zero_point
+        assert made is not None and made.dtype == object and made.tolist() == list(values) and not made.flags.writeable
+    for values in ((2**53,), (2**62, -5), (0.5, 3.0)):
+        made = Affine("C", None, None, (1.0,), values).arrays(len(values)).zero_point
+        assert made is not None and made.dtype == np.float64 and made.tolist() == list(values)
+    assert Affine("C", (1.0,)).arrays(2).zero_point is None

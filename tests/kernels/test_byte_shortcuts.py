@@ -18,7 +18,7 @@ if NATIVE:
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("source, target", list(itertools.product(("uint8", "int8"), repeat=2)))
 def test_bytes_in_16_bits(source: str, target: str, backend: str) -> None:
-    """Pixels and how an input is quantised: factors in 16 bits are found for nearly all, and change no bit."""
+    """From pixels to quantised inputs: factors in 16 bits are found for nearly all, and change no bit."""
     rng = np.random.default_rng(7)
     first, zero_point = (0 if source == "uint8" else -128), (-10 if target == "int8" else 118)
     every = np.arange(first, first + 256).astype(source)

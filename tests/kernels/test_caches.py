@@ -1,4 +1,4 @@
-"""What is known of the caches of a machine, and what the core makes of it."""
+"""The sizes of this machine's caches, and the size of the last cache that the core uses."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if NATIVE:
 
 @pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
 def test_the_last_cache_is_what_the_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
-    monkeypatch.setattr(native._native, "set_last_cache", told.append)
+    set_sizes: list[int] = []
+    monkeypatch.setattr(native._native, "set_last_cache", set_sizes.append)
     for sizes, known in (
         ({1: 48 << 10, 2: 1 << 20, 3: 16 << 20}, True),
         ({1: 32 << 10, 2: 256 << 10, 3: 3 << 20}, True),
         ({1: 32 << 10, 2: 1 << 20, 3: 1 << 80}, True),
-        ({1: 32 << 10, 2: 1 << 20}, True),  # a small board, or a level that the system does not name
+        ({1: 32 << 10, 2: 1 << 20}, True),  # a small board, or a system that does not report the third level
         (USUAL, False),
     ):
         monkeypatch.setattr(native, "caches", partial(Caches, sizes, 64, known))
         native.ask_for_the_last_cache()
-    assert told == [16 << 20, 4 << 20, 64 << 20]
+    assert set_sizes == [16 << 20, 4 << 20, 64 << 20]

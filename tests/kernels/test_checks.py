@@ -11,7 +11,7 @@ from tests.support.kernel_walks import BACKENDS, NATIVE
 if NATIVE:
     pass
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -21,7 +21,7 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
     frozen = out.copy()
     frozen.flags.writeable = False
     windows, still = (np.lib.stride_tricks.as_strided(x.copy(), x.shape, steps) for steps in ((16, 4, 4), (48, 16, 0)))
-    for arguments, says in (
+    for arguments, pattern in (
         ((x.astype(np.float64), out), "float64"),
         ((x.astype(">f4"), out), "byte order"),
         ((x, out, 5), "5 channels"),
@@ -33,11 +33,11 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((x, np.zeros((2, 3, 4), np.int64)), "channels in axes"),
         ((out.view(np.int32).reshape(2, 3, 2), out), "overlaps"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=pattern):
             kernels.argmax(*arguments, backend=backend)  # type: ignore[misc]
     two, numbers = np.zeros((2, 3, 2), np.float32), np.zeros((2, 3, 2), np.int64)
     both = np.zeros((2, 3, 4), np.int64)
-    for arguments, says in (
+    for arguments, pattern in (
         ((x.astype(np.float64), two, numbers), "float64"),
         ((x, two.astype(np.float64), numbers), "float32"),
         ((x, two, numbers.astype(np.int32)), "int64"),
@@ -51,11 +51,11 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((x, x[..., :2], numbers), "overlaps x"),
         ((x, both.view(np.float32)[..., ::4], both[..., ::2]), "values overlap"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=pattern):
             kernels.top_k(*arguments, backend=backend)  # type: ignore[misc]
     assert not two.any() and not numbers.any() and not both.any()
     kernels.top_k(x[:0], two[:0], numbers[:0], backend=backend)
-    for arguments, keywords, says in (
+    for arguments, keywords, pattern in (
         ((x, soft.astype(np.float64)), {}, "float32"),
         ((x, x), {}, "overlaps"),
         ((x, soft), {"scale": 2.0}, "not quantised"),
@@ -63,11 +63,11 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((x, soft[..., :3]), {}, "channels"),
         ((x, soft[..., :3]), {"channels": 4}, "4 channels"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=pattern):
             kernels.softmax(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         kernels.softmax(x, soft, channels=4.0, backend=backend)  # type: ignore[arg-type]
-    for arguments, keywords, says in (
+    for arguments, keywords, pattern in (
         ((x, soft.astype(np.float64)), {}, "float32"),
         ((x, soft[..., :3]), {}, "positions"),
         ((x, soft[0]), {}, "positions"),
@@ -78,18 +78,22 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((x, soft), {"zero_point": 2.0}, "not quantised"),
         ((x, soft), {"dtype": "int8"}, "elements"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=pattern):
             kernels.sigmoid(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]
-    for arguments, says in (((x, 0.0), "N, C, H"), ((x[None], 0.0, 0), "radius"), ((x[None], 0.0, 1, 3), "channels")):
-        with pytest.raises(ValueError, match=says):
+    for arguments, pattern in (
+        ((x, 0.0), "N, C, H"),
+        ((x[None], 0.0, 0), "radius"),
+        ((x[None], 0.0, 1, 3), "channels"),
+    ):
+        with pytest.raises(ValueError, match=pattern):
             kernels.peaks(*arguments, backend=backend)  # type: ignore[misc]
     assert not out.any() and not soft.any()
     kernels.argmax(x[:0], out[:0], backend=backend)
     kernels.softmax(x[:, :0], soft[:, :0], backend=backend)
     kernels.sigmoid(x[:, :0], soft[:, :0], backend=backend)
-    alone = np.zeros((), np.float32)
-    kernels.sigmoid(alone, alone, backend=backend)
-    assert alone == 0.5
+    scalar = np.zeros((), np.float32)
+    kernels.sigmoid(scalar, scalar, backend=backend)
+    assert scalar == 0.5
     one = np.zeros((), np.int64)
     kernels.argmax(np.arange(5, dtype=np.uint8), one, backend=backend)
     assert one == 4

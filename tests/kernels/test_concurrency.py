@@ -1,4 +1,4 @@
-"""Threads, forks, signals, sub-interpreters, and memory that goes away: what each does to a kernel that runs."""
+"""Threads, forks, signals, sub-interpreters, and memory that is released, each while a kernel runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ blocks = x.reshape(-1, 5, 8, 8, 2)
 out = np.full((len(blocks), 2, 8, 8, 5), 77, np.uint8)
 def run(): nl.repack(blocks, "NCDHW", "NWHDC", out=out)
 def right(): return bool((out == blocks.transpose(0, 4, 3, 2, 1)).all())
-"""  # 5 bytes here, 2 there, and nothing longer on either side: so slow that the kernel's time can be aimed at
+"""  # Rows of 5 bytes in one, of 2 in the other: a kernel so slow that signals can be timed to arrive while it runs.
 
 
 def script(code: str, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,7 @@ def printed(code: str, *arguments: object) -> list[str]:
     return ran.stdout.splitlines()
 
 
-# The time that one run takes, then what Ctrl-C leaves of one, a third of it later.
+# The time of one run; then Ctrl-C after a third of it, and the time until the run has stopped.
 INTERRUPTED = (
     LONG
     + """
@@ -76,7 +76,7 @@ print(len(latencies), sorted(latencies)[len(latencies) // 2], whole)
 @only_native
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_answers_within_100_ms(threads: int) -> None:
-    """The median of five: what else runs on the machine may hold up one."""
+    """The median of five, because other processes on the machine may delay one."""
     caught, latency, whole = map(float, printed(INTERRUPTED, threads, 30)[0].split())
     assert caught == 5, f"of 5, in runs of {whole:.3f} s"
     assert latency < 0.1, f"{latency:.3f} s in runs of {whole:.3f} s"
@@ -84,7 +84,7 @@ def test_ctrl_c_answers_within_100_ms(threads: int) -> None:
 
 @only_native
 def test_a_signal_before_a_kernel_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a handler raises where the binding asks, by a Python function, which thread is the main one."""
+    """What a handler raises while the binding calls a Python function to find the main thread."""
     x = np.ones((1, 32, 512, 512), np.float32)
     nl.repack(x, "NCHW", "NHWC")
 
@@ -192,7 +192,7 @@ print("leaving")
 @only_native
 @pytest.mark.parametrize("after", [0.0, 0.05, 0.1])
 def test_the_interpreter_ends_while_daemon_threads_run_kernels(after: float) -> None:
-    """The compiled ones: a daemon thread within OpenCV aborts the process that ends."""
+    """The compiled ones only: a daemon thread within OpenCV aborts a process that ends."""
     for _ in range(3):
         assert printed(SHUTDOWN, 3, 1, after) == ["leaving"]
 
@@ -228,7 +228,7 @@ else:
 @pytest.mark.parametrize("kind", ["legacy", "isolated"])
 @pytest.mark.parametrize("first", ["main", "sub"])
 def test_sub_interpreters_are_refused_with_a_sentence(first: str, kind: str) -> None:
-    """Of any kind: numpy loads in the first one, but opencv-python waits there for ever."""
+    """Any sub-interpreter: numpy loads in the first one, but opencv-python waits there for ever."""
     ran = script(SUB_INTERPRETER, first, kind)
     if "No module named" in ran.stderr:
         pytest.skip(f"this Python was built without what makes one: {ran.stderr}")
@@ -299,7 +299,7 @@ def test_a_mapped_file_cannot_be_closed_below_a_view(tmp_path: Path) -> None:
     assert printed(MAPPED, tmp_path / "a", "view") == ["BufferError"]
 
 
-# Nanoseconds that every thread but the main one has run, while as many are asked for as then work.
+# Nanoseconds that each thread but the main one has run, for each number of threads that is set.
 RUN_BY_WORKERS = """
 import threading, time
 from pathlib import Path
@@ -334,7 +334,7 @@ def test_fewer_threads_than_before_leave_the_others_asleep() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="SIGBUS is what Linux sends")
 @pytest.mark.parametrize("who", ["ours", "numpy"])
 def test_a_mapped_file_truncated_underneath_ends_the_process(who: str, tmp_path: Path) -> None:
-    """As the README says; the same with numpy alone."""
+    """As the README describes; with numpy only, the same."""
     ran = script(MAPPED, tmp_path / "a", "truncate", who)
     assert ran.returncode == -signal.SIGBUS and not ran.stdout
 

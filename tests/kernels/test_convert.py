@@ -39,7 +39,7 @@ if NATIVE:
 
 
 def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tuple[str, ...], backend: str) -> None:
-    """Bytes and floats to `targets`, each with every arithmetic that has parameters for each channel."""
+    """Bytes and floats to `targets`, with every arithmetic whose parameters differ between channels."""
     values = np.random.default_rng(0)
     src, dst = (Storage.bind(nl.Layout(tag, "CHW"), shape) for tag in tags)
     index = dict(zip("CHW", np.indices(shape)))
@@ -62,7 +62,7 @@ def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tu
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("tags", list(itertools.permutations(("CHW", "HWC", "CHW4c", "CHW16c"), 2)))
 def test_conversions_of_three_channels(tags: tuple[str, str], backend: str) -> None:
-    """Rows of three elements are too short to be converted one by one; more pixels than a strip holds."""
+    """Rows of three elements, too short to be converted one by one, and more pixels than fit in a strip."""
     check_conversions(tags, (3, 37, 61), ("uint8", "uint16", "float16", "float32"), backend)
 
 
@@ -97,9 +97,9 @@ def test_conversions_past_the_caches(backend: str) -> None:
                 assert same(got.view(np.float32), expected, "float32")
 
 
-@lru_cache(maxsize=1)  # each backend runs on the same numbers, one after the other
+@lru_cache(maxsize=1)  # the same for each backend
 def pairs_of_dtypes(source: str) -> list[tuple[str, int, Arithmetic, Box, np.ndarray, np.ndarray]]:
-    """(target, width, arithmetic, box, elements, what numpy makes of them)."""
+    """Cases: (target, width, arithmetic, box, elements, the results that numpy computes)."""
     rng, cases = np.random.default_rng(7), []
     for target in DTYPES:
         stored = "uint16" if target == "bfloat16" else target
@@ -144,7 +144,7 @@ def test_widths_converted_past_the_caches(path: str, backend: str, fences: tuple
 
 
 def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced], every: int) -> None:
-    rng, taken = np.random.default_rng(5), Counter[str]()
+    rng, used = np.random.default_rng(5), Counter[str]()
     for a, loops in CONVERSIONS[path]:
         step = 8 if backend == "numpy" else WIDEST // min(a.itemsizes)
         for n, at_end in itertools.product((*range(1, 2 * step + 22, every), 1023, 1026, 2051), (False, True)):
@@ -162,8 +162,8 @@ def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenc
             program = kernels.program(src_size, dst_size, (), (box,), a, backend)
             program.run(given.view(x.dtype), got.view(stored))
             assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
-            taken.update(getattr(program, "paths", list)())
-    assert backend == "numpy" or taken[path] > 9 // every * len(CONVERSIONS[path]), taken
+            used.update(getattr(program, "paths", list)())
+    assert backend == "numpy" or used[path] > 9 // every * len(CONVERSIONS[path]), used
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -213,7 +213,7 @@ def test_parameters_keep_the_sign_of_a_zero(channels: int, backend: str) -> None
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("source", ["uint8", "int8"])
 def test_bytes_to_planes_by_parameters_of_any_size(source: str, backend: str) -> None:
-    """Some loops shift and scale bytes where they lie in 32 bits, where that gives the same: at its limits."""
+    """Some loops shift and scale bytes in place within 32 bits, if the results are the same: at the limits of that."""
     shifts = (0, -0.0, 3, -128, 127.5, 0.1, -1e-30, 65536, 65537.5, 1e9, 3e38, np.inf, np.nan)
     scales = (1, 0.05, -0.0, 2**-70, 2**-81, -(2**-126), 2**-149, 3e38, np.inf, np.nan)
     x = np.random.default_rng(4).integers(0, 256, 19 * 300, np.uint8).view(source)

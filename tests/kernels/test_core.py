@@ -21,14 +21,14 @@ NATIVE_TESTS = {
     ("this machine", "check"): ["200000"],
     ("this machine", "threads"): ["10", "5"],
     ("aarch64", "check"): ["50000"],
-    ("aarch64", "threads"): ["10", "0"],  # no forks: qemu-user does not survive those of a process with threads
+    ("aarch64", "threads"): ["10", "0"],  # no forks: qemu-user crashes if a process with threads forks
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine, name", NATIVE_TESTS)
 def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> None:
-    """tests/native: the loops and the pool alone, also where they run on an emulated machine."""
+    """tests/native: the loops and the pool without Python, also on an emulated machine."""
     compiler, runner = MACHINES[machine]
     if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")

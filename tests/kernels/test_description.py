@@ -1,4 +1,4 @@
-"""What the compiled core is given of an arithmetic, and what its binding refuses."""
+"""The description of an arithmetic that the compiled core reads, and what its binding refuses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_has_no_loops() -> None:
     for made in (
         Arithmetic("float64", "float32"),
         computing("float32", "int64", zero_point=np.zeros(1)),
-        Arithmetic("float32", "int8"),  # rounded by nobody's rule
+        Arithmetic("float32", "int8"),  # no rule for rounding is defined
         computing("int16", "int8", one),
         computing("float32", "int32", zero_point=np.full(1, 2.0**31)),
         computing("float32", "uint16", zero_point=np.full(1, 2.0**23)),
@@ -79,7 +79,7 @@ def refusal(error: type[Exception], **changed: Any) -> str:
 
 
 def test_the_binding_names_the_field_that_it_refuses() -> None:
-    for name, value, error, says in (
+    for name, value, error, reason in (
         ("src_dtype", "int64", ValueError, "'int64'"),
         ("dst_dtype", 7, ValueError, "7"),
         ("steps", 2, ValueError, "expected 0 to 1, got 2"),
@@ -95,7 +95,7 @@ def test_the_binding_names_the_field_that_it_refuses() -> None:
         ("summand", np.zeros(4, np.int16), ValueError, "expected 6 bytes"),
     ):
         text = refusal(error, **{name: value})
-        assert text.startswith(f"arithmetic.{name}: ") and says in text, text
+        assert text.startswith(f"arithmetic.{name}: ") and reason in text, text
     assert "arithmetic.bits: only if arithmetic.one_step" in refusal(ValueError, one_step=False, bits=3)
     assert "arithmetic.one_step: only from bytes" in refusal(ValueError, dst_dtype="float32", one_step=True)
     assert "src_item and dst_item: expected 1 and 4" in refusal(ValueError, dst_dtype="float32", one_step=False, bits=0)

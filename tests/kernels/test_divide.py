@@ -1,4 +1,4 @@
-"""Divisions that are done as multiplications give the same bytes."""
+"""Divisions that are computed as multiplications return the same bytes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.support.kernel_walks import BACKENDS, NATIVE, computing, converted
 if NATIVE:
     pass
 
-# Some of the few (1 in 10,000) for which x / d comes so near to the middle of two floats that no products are taken.
+# Divisors (1 in 10,000) for which some x / d is so near to halfway between two floats that products are not used.
 UNSURE = (float.fromhex("0x1.e7fffep0"), float.fromhex("0x1.fbfff6p0"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("target, zero", [("int8", 0), ("int8", -3), ("uint8", 128), ("uint8", 0)])
 def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend: str) -> None:
-    """Rows and planes of float32 to bytes, divided: about each middle between two of the results, where one unit in the
-    last place of the quotient tells, and at the ends of what float32 holds."""
+    """Rows and planes of float32 to bytes, divided: around the halfway points between results, at which one unit in
+    the last place of the quotient decides, and at the limits of float32."""
     rng = np.random.default_rng(9)
     ends = np.array([0, -0.0, 1e-45, -1e-38, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32)
     middles = np.arange(limits(target)[0] - zero - 1.5, limits(target)[1] - zero + 2)
@@ -47,7 +47,7 @@ def test_quotients_are_rounded_as_by_a_division(target: str, zero: int, backend:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_quotients_of_a_divisor_for_each_channel(backend: str) -> None:
-    """As per-channel quantisation has them: one zero point, another scale for each plane."""
+    """As in per-channel quantisation: one zero point, and a scale for each plane."""
     divisors = np.float32([0.5, 0.5, 0.1, UNSURE[0], 0.1, 1e-9, 3, 1e20, 0.7, 0.7])
     x = np.outer(divisors, np.arange(-200, 200, 0.5, np.float32)).astype(np.float32)
     a = computing("float32", "int8", None, None, divisors, np.full(len(divisors), 5.0))

@@ -53,7 +53,7 @@ def test_pieces_cover_each_element_once(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("source", ["uint8", "int8"])
 @pytest.mark.parametrize("target", ["uint8", "int8"])
 def test_a_table_of_bytes_is_the_arithmetic(source: str, target: str) -> None:
-    """More elements than make a table worth it; parameters that start behind the first."""
+    """So many elements that a table pays; parameters that do not start at the first one."""
     for a in arithmetics(source, target, 3):
         each = int(any(values is not None for values in a.affine.values))
         check([(3, 9001, 9001, each), (9001, 1, 1, 0)], a)

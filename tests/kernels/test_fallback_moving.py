@@ -13,7 +13,7 @@ from tests.support.kernel_walks import Loops, boxed, walked
 
 
 def check(size: int, loops: Loops) -> str:
-    """Move by these loops; the name of the step."""
+    """Move by these loops, and return the name of the step."""
     box, src_size, dst_size = boxed(loops)
     source = np.random.default_rng(size).integers(0, 256, src_size * size, np.uint8)
     got = np.full(dst_size * size, 0x5A, np.uint8)
@@ -48,7 +48,7 @@ def test_other_moves_by_numpy(size: int) -> None:
         assert check(size, [(3, n + 2, n + 5), (n, way, 1)]) == "move"
         assert check(size, [(n, 7, 5), (3, way * 2, 1)]) == "move"
     assert check(size, []) == "move"
-    assert check(size, [(2, 9 * 40, 7 * 40), (5, 40, 40), (40, 1, 1)]) == "move"  # runs as one element
+    assert check(size, [(2, 9 * 40, 7 * 40), (5, 40, 40), (40, 1, 1)]) == "move"  # short runs are moved as one element
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 16])

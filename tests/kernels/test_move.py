@@ -1,4 +1,4 @@
-"""Moves, at every instruction set, against indices computed without it: widths, alignments, fences."""
+"""Moves, at every instruction set, against indices computed without any kernel: widths, alignments, fences."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if NATIVE:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_every_width_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    taken: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for size, loops in EXAMPLES[path]:
         step = 8 if backend == "numpy" else max(1, WIDEST // size)
         for n in range(1, 2 * step + 2):
             for first, sentinel in ((True, 0xAB), (False, 0x54)):
-                taken.update(check_move(fences, backend, path, size, loops(n), first, sentinel))
-    assert backend == "numpy" or taken[path] > len(EXAMPLES[path]), taken
+                used.update(check_move(fences, backend, path, size, loops(n), first, sentinel))
+    assert backend == "numpy" or used[path] > len(EXAMPLES[path]), used
 
 
 @pytest.mark.usefixtures("no_cache")
@@ -101,7 +101,7 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
-    """Rows a multiple of 4096 bytes apart, or nearly, or of 2048 or 1024, in the result or in the source: maps of
+    """Rows whose pitch is, or nearly is, a multiple of 4096, 2048 or 1024 bytes, in the result or the source: maps of
     32 x 32, 64 x 64, 160 x 160, 513 x 513 and 16 x 16."""
     name, line = f"V{size}", 64 // size
     shapes = [
@@ -132,13 +132,13 @@ def test_a_source_that_overlaps_is_refused(backend: str) -> None:
     box, pads = Box(((40, 1, 61, 0), (60, 40, 1, 0)), 0, 0, 0), Box(((40, 0, 61, 0), (1, 0, 1, 0)), 0, 60, 0)
     program = kernels.program(60 * 40, 40 * 61, (pads,), (box,), Arithmetic("V1", "V1"), backend)
     memory = np.random.default_rng(3).integers(1, 256, 10000, np.uint8)
-    held = memory.copy()
+    copied = memory.copy()
     for start in (3000 - 40 * 61 + 1, 2999, 3000, 3001, 5399):
         with pytest.raises(ValueError, match="source and destination overlap"):
-            program.run(held[3000:5400], held[start : start + 40 * 61])
-    np.testing.assert_array_equal(held, memory)
+            program.run(copied[3000:5400], copied[start : start + 40 * 61])
+    np.testing.assert_array_equal(copied, memory)
     for start in (3000 - 40 * 61, 5400):
-        program.run(held[3000:5400], held[start : start + 40 * 61])
+        program.run(copied[3000:5400], copied[start : start + 40 * 61])
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -165,7 +165,7 @@ def test_what_goes_past_the_caches(path: str, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", NATIVE)
 def test_short_rows_past_the_caches(backend: str) -> None:
-    """Planes to neighbours: whole rows, rows with gaps, rows that do not begin at a cache line."""
+    """Planes to contiguous channels: whole rows, rows with gaps, rows that do not begin at a cache line."""
     fence = Fenced(PAST)
     for c, gap in ((16, 0), (48, 0), (48, 16), (17, 0), (32, 1)):
         n = PAST // 4 // (c + c + gap) + 21

@@ -17,7 +17,7 @@ if NATIVE:
     PATHS = {path.name: path for path in native.FAST_PATHS}
 
 SCALAR = {"strided"}
-NARROW = {"gray", "argmax across"}  # not with 16 bytes on every machine
+NARROW = {"gray", "argmax across"}  # not on every machine if vectors have 16 bytes
 ALL = {"move": EXAMPLES, "convert": CONVERSIONS, "gray": GRAYS, "reduce": REDUCTIONS}
 
 

@@ -16,7 +16,7 @@ from tests.support.reduction_examples import DTYPES, arranged, peaks_oracle, rea
 if NATIVE:
     pass
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -62,7 +62,7 @@ def test_peaks_of_every_width_between_fences(dtype: str, backend: str, fences: t
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "float16", "float32"])
 def test_few_peaks(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Where little is above the threshold, alone or in level patches, at borders too."""
+    """A small number of points above the threshold, single or in patches of equal values, at borders too."""
     rng = np.random.default_rng(9)
     for shape in ((2, 3, 23, 31), (1, 19, 46, 46), (1, 2, 9, 1030), (3, 5, 40, 2), (1, 1, 1, 300)):
         x = np.zeros(shape, dtype)
@@ -81,7 +81,7 @@ def test_few_peaks(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "float16", "float32"])
 @pytest.mark.parametrize("refine", [None, "parabola", "quarter"])
 def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Of any pixels, peaks or not, infinities and NaN among them: the same bits from every backend."""
+    """tops of any pixels, peaks or not, with infinities and NaN: the same bits from every backend."""
     rng = np.random.default_rng(10)
     for shape in ((2, 3, 5, 7), (1, 2, 1, 4), (3, 1, 4, 1), (1, 1, 2, 2)):
         x = values(rng, dtype, shape)
@@ -118,10 +118,10 @@ def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> 
 def test_peaks_of_channels_in_blocks(backend: str, fences: tuple[Fenced, Fenced]) -> None:
     rng = np.random.default_rng(8)
     cases = itertools.product((1, 5, 16, 17, 33), (4, 16), ("int8", "float32", "float16"), range(5))
-    for channels, block, dtype, alone in cases:
+    for channels, block, dtype, single in cases:
         h, w, blocks = 5, 7, -(-channels // block)
         x = values(rng, dtype, (2, channels, h, w), odd=False)
-        if alone:  # so few that those of whole blocks are in order, and those of the last block are
+        if single:  # so few that the codes of whole blocks are in order, and so are those of the last block
             x[...] = -60
             for n, c in ((0, 0), (1, min(channels, block) - 1), (0, channels - 1)):
                 x[n, c, rng.integers(h), rng.integers(w)] = 1

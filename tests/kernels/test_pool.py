@@ -48,7 +48,7 @@ def test_parts_are_the_whole(backend: str) -> None:
 
 @pytest.mark.parametrize(("rows", "between"), [(60, [True, False]), (100, [False, True]), (150, [False, False])])
 def test_threads_that_share_a_large_result(rows: int, between: list[bool], four_threads: None) -> None:
-    """Of float32, and from int8: past the caches of one thread, not of four (`between`), and past these."""
+    """float32 to float32, and from int8: past the caches for one thread, not for four (`between`), and for both."""
     x = np.random.default_rng(rows).integers(-100, 100, (1, rows, 235, 64)).astype(np.float32)
     expected = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
     touched = (2 * expected.nbytes, expected.nbytes + expected.size)

@@ -69,31 +69,31 @@ def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]
     else:
         channel = np.indices(shape)[src.layout.axes.index(affine.axis)].ravel() % n
         expected[places[1]] = converted(raw[places[0]], plan.arithmetic, channel)
-    taken: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for backend in BACKENDS:
         program = plan.program(backend)
         got = np.full(expected.nbytes, 0xAB, np.uint8).view(stored_dtype)
         program.run(raw, got)
         good = same(got, expected, target) if affine else got.tobytes() == expected.tobytes()
         assert good, f"{backend} {src} -> {dst} {source} -> {target} {affine}"
-        taken.update(getattr(program, "paths", list)())
-    return taken
+        used.update(getattr(program, "paths", list)())
+    return used
 
 
 def run_cases(seed: int, count: int) -> Counter[str]:
-    rng, values, taken = random.Random(seed), np.random.default_rng(seed), Counter[str]()
+    rng, values, used = random.Random(seed), np.random.default_rng(seed), Counter[str]()
     for _ in range(count):
-        taken.update(random_case(rng, values))
-    return taken
+        used.update(random_case(rng, values))
+    return used
 
 
 @pytest.mark.parametrize("seed", range(17))
 def test_generated_conversions(seed: int) -> None:
     """17 x 1000: more than oneDNN's 16,761 reorders."""
-    taken = run_cases(seed, 1000)
+    used = run_cases(seed, 1000)
     if NATIVE:
         rare = {"detour", "pixels", "fixed point pixels", "load transposed", "store transposed"}
-        assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= taken.keys(), taken
+        assert {"fill"} | (EXAMPLES.keys() | CONVERSIONS.keys()) - rare <= used.keys(), used
 
 
 @pytest.mark.slow

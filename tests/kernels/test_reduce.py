@@ -34,11 +34,11 @@ from tests.support.reduction_examples import (
 if NATIVE:
     from npu_layout.kernels import native
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -> tuple[str, np.ndarray]:
-    """The path that the core takes for (H, W, C), and what comes out; `out`: room for it."""
+    """Return the path that the core uses for (H, W, C), and the result, which is written to the memory `out`."""
     if path == "peaks":
         found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
         return path, found
@@ -48,17 +48,17 @@ def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -
     if path in ("top k", "top k across"):
         k = 3 if path == "top k" else 17
         result = out[: 8 * k * x[..., 0].size].view(np.int64).reshape(*x.shape[:2], k)
-        held = np.empty(result.shape, x.dtype)
-        taken = native.top_k(x, held, result, None, dtype, level)
-        np.testing.assert_array_equal(held, np.take_along_axis(x, result, -1))
-        return taken.name, result
+        top_values = np.empty(result.shape, x.dtype)
+        used = native.top_k(x, top_values, result, None, dtype, level)
+        np.testing.assert_array_equal(top_values, np.take_along_axis(x, result, -1))
+        return used.name, result
     if path in ("softmax", "softmax across"):
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
-        taken = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
+        used = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
     else:
         result = out[: 8 * x[..., 0].size].view(np.int64).reshape(x.shape[:2])
-        taken = native.argmax(x, result, x.shape[2], dtype, level)
-    return taken.name, result
+        used = native.argmax(x, result, x.shape[2], dtype, level)
+    return used.name, result
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -72,8 +72,8 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
             x = values(rng, dtype, (3, n, channels), odd=False)
             view = room(fences[0], stored, x.shape, order, first=first, axes="HWC")
             view[...] = x
-            taken, got = reduced(path, view, dtype, fences[1].first(1 << 20), level)
-            assert taken == path or not step
+            used, got = reduced(path, view, dtype, fences[1].first(1 << 20), level)
+            assert used == path or not step
             if path == "peaks":
                 expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)
             elif path == "sigmoid":
@@ -84,7 +84,7 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
             elif path in ("softmax", "softmax across"):
                 expected = np.empty(x.shape, np.float32)
                 kernels.softmax(x, expected, dtype=dtype, backend=NATIVE[-1])
-                if backend == NATIVE[-1] and n < 40:  # so that the others, which agree with it, are right too
+                if backend == NATIVE[-1] and n < 40:  # the others agree with it, so that they are right too
                     v = real(x, dtype).astype(np.float32)
                     assert_softmax(got.transpose(2, 0, 1)[None], v.transpose(2, 0, 1)[None], backend)
                 expected, got = bits(expected), bits(got)
@@ -97,7 +97,7 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Also where channels lie in blocks whose last one is not all there: the fence begins at the first pad lane."""
+    """Channels in blocks too, of which the last one is not complete: the fence begins at its first pad lane."""
     rng = np.random.default_rng(3)
     for dtype, channels, block in itertools.product(("int8", "uint16", "float32"), (1, 5, 17), (0, 4, 16)):
         stored = stored_dtype(dtype)
@@ -142,7 +142,7 @@ def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced])
                 for c in range(channels):
                     lane = (c // block, c % block) if block else (c,)
                     got = out[(slice(None), *lane)]
-                    if backend == "numpy":  # its sums depend on the order of memory
+                    if backend == "numpy":  # its sums depend on the memory format
                         np.testing.assert_allclose(got, flat[:, c], rtol=3e-7)
                     else:
                         np.testing.assert_array_equal(bits(got), bits(flat[:, c]))
@@ -155,7 +155,7 @@ def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced])
 @pytest.mark.parametrize("order", ["CP", "PC"])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
 def test_about_every_room(dtype: str, order: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Positions and channels on both sides of what the core has room for at a time."""
+    """Numbers of positions and of channels just below and above what fits in the core's tiles."""
     rng = np.random.default_rng(16)
     positions = [(p, 9) for p in (255, 256, 257, 271, 1023, 1024, 1025, 1039, 1040)]
     channels = [(5, c) for edge in (64, 128, 1024, 2032, 4080, 16368) for c in (edge - 1, edge, edge + 1, edge + 9)]
@@ -167,12 +167,12 @@ def test_about_every_room(dtype: str, order: str, backend: str, fences: tuple[Fe
         np.testing.assert_array_equal(which, x.argmax(1), err_msg=f"{shape}")
         for k in (1, 9, 16, 17):
             k = min(k, shape[1])
-            held = np.empty((shape[0], k), x.dtype)
-            numbers = room(fences[1], np.int64, held.shape, "PK", axes="PK")
-            kernels.top_k(x, held, numbers, backend=backend)
+            top_values = np.empty((shape[0], k), x.dtype)
+            numbers = room(fences[1], np.int64, top_values.shape, "PK", axes="PK")
+            kernels.top_k(x, top_values, numbers, backend=backend)
             expected = np.argsort(-x.astype(np.float32), 1, kind="stable")[:, :k]
             np.testing.assert_array_equal(numbers, expected, err_msg=f"{shape} {k}")
-            np.testing.assert_array_equal(held, np.take_along_axis(x, expected, 1), err_msg=f"{shape} {k}")
+            np.testing.assert_array_equal(top_values, np.take_along_axis(x, expected, 1), err_msg=f"{shape} {k}")
         out = room(fences[1], np.float32, shape, order, axes="PC")
         kernels.softmax(x, out, backend=backend)
         e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
@@ -213,7 +213,7 @@ def test_every_alignment(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_channels_alone(backend: str) -> None:
-    """No axis of positions at all."""
+    """Arrays without an axis of positions."""
     for channels in (1, 3, 9, 70):
         x = values(np.random.default_rng(channels), "float32", (channels,), odd=False)
         soft, where = np.empty(channels, np.float32), np.empty((), np.int64)
@@ -232,12 +232,12 @@ def test_threads_and_large_results(backend: str) -> None:
     try:
         kernels.set_num_threads(1)
         orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
-        # Planes and pixels that begin at cache lines, and others.
+        # Planes and pixels that begin at cache lines, and some that do not.
         shapes = ((2, 277, 285, 21), (1, 901, 880, 4), (1, 797, 797, 5), (1, 284, 176, 64), (1, 201, 201, 79))
         for shape in shapes:
             x = (rng.standard_normal(shape) * 9).astype(np.float32)
             largest, ranks, k = x.argmax(-1), (-x).argsort(-1, kind="stable"), min(5, shape[3])
-            kernels.softmax(x, twin := np.empty(shape, np.float32), backend="numpy")
+            kernels.softmax(x, reference := np.empty(shape, np.float32), backend="numpy")
             sigmoids = 1 / (1 + np.exp(-x.astype(np.float64)))
             for order, other in orders:
                 view, soft = (
@@ -247,25 +247,25 @@ def test_threads_and_large_results(backend: str) -> None:
                 where = np.empty(view.shape[:3], np.int64)
                 view[...] = x
                 kernels.argmax(view, where, backend=backend)
-                # So that results go past the caches of four threads (core.c).
+                # So large that results of four threads are stored past the caches (levels.c).
                 assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
                 kernels.softmax(view, soft, backend=backend)
                 np.testing.assert_array_equal(where, largest)
-                np.testing.assert_allclose(soft, twin, rtol=1e-5, atol=1e-37)
+                np.testing.assert_allclose(soft, reference, rtol=1e-5, atol=1e-37)
                 curve = np.empty_like(soft)
                 kernels.sigmoid(view, curve, backend=backend)
                 np.testing.assert_allclose(curve, sigmoids, rtol=5e-7)
-                held, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
-                kernels.top_k(view, held, which, backend=backend)
+                top_values, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
+                kernels.top_k(view, top_values, which, backend=backend)
                 np.testing.assert_array_equal(which, ranks[..., :k])
-                work.append((view, where, soft, curve, held, which))
+                work.append((view, where, soft, curve, top_values, which))
         kernels.set_num_threads(4)
 
         def many() -> None:
-            for view, where, soft, curve, held, which in work:
-                others = np.empty_like(held), np.empty_like(which)
+            for view, where, soft, curve, top_values, which in work:
+                others = np.empty_like(top_values), np.empty_like(which)
                 kernels.top_k(view, *others, backend=backend)
-                wrong.extend("top_k" for a, b in zip((held, which), others) if not np.array_equal(a, b))
+                wrong.extend("top_k" for a, b in zip((top_values, which), others) if not np.array_equal(a, b))
                 out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
                 kernels.argmax(view, out, backend=backend)
                 kernels.softmax(view, floats, backend=backend)
@@ -304,10 +304,10 @@ def test_any_view_in_any_digits(data: st.DataObject) -> None:
         kernels.argmax(x, out, channels, dtype, backend)
         np.testing.assert_array_equal(out.ravel(), expected)
         k = 1 + (channels - 1) // 2
-        held, which = np.empty((*plain.shape[:-1], k), x.dtype), np.full((*plain.shape[:-1], k), -1, np.int64)
-        kernels.top_k(x, held, which, channels, dtype, backend)
+        top_values, which = np.empty((*plain.shape[:-1], k), x.dtype), np.full((*plain.shape[:-1], k), -1, np.int64)
+        kernels.top_k(x, top_values, which, channels, dtype, backend)
         np.testing.assert_array_equal(which, top_k_oracle(plain, dtype, k))
-        assert held.tobytes() == np.take_along_axis(plain, which, -1).tobytes()
+        assert top_values.tobytes() == np.take_along_axis(plain, which, -1).tobytes()
         got = np.full((*plain.shape[:-1], channels), -1, np.float32)
         kernels.softmax(x, got, positions, channels, dtype, backend=backend)
         rows = real(plain, dtype).reshape(-1, channels, 1, 1)

@@ -26,12 +26,12 @@ from tests.support.reduction_examples import (
 if NATIVE:
     pass
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "int32"])
 def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
-    """The native levels to the last bit, all within what is promised."""
+    """The native levels agree to the last bit, and all are within the documented error."""
     rng = np.random.default_rng(2)
     for shape in SHAPES:
         x = values(rng, dtype, shape)
@@ -57,8 +57,8 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
 
 @pytest.mark.parametrize("backend", NATIVE)
 def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Every number of channels that vectors may hold, the last of which four rows, or one, fit the bench, and one more;
-    of one to eleven positions."""
+    """Every number of channels that fits in vectors, the largest of which four rows, or one row, fit in the bench, and
+    one more; of one to eleven positions."""
     rng = np.random.default_rng(14)
     for channels in (*range(1, 140), 255, 1000, 4080, 4081, 16368, 16369):
         for n, dtype in itertools.product((1, 4, 6, 11) if channels < 1001 else (1, 6), ("float32", "int8")):

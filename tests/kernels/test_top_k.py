@@ -13,7 +13,7 @@ from tests.support.reduction_examples import DTYPES, SHAPES, arranged, room, top
 if NATIVE:
     pass
 
-pytestmark = pytest.mark.usefixtures("asked_alone")
+pytestmark = pytest.mark.usefixtures("core_computes")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -30,8 +30,8 @@ def test_top_k_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> Non
             small = (shape[0], k, *shape[2:])
             orders = [order, "".join(rng.permutation(list(order)))]
             for backend in BACKENDS:
-                # One begins where a fence ends, the other ends where it begins.
-                held = room(
+                # One begins at the end of a fence, the other ends at the beginning of one.
+                largest = room(
                     fences[1],
                     x.dtype,
                     small,
@@ -41,18 +41,18 @@ def test_top_k_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> Non
                     True,
                 )
                 which = room(fences[1], np.int64, small, orders[i % 2 - 1], None, "W" * (i % 5 == 4))
-                held[...], which[...] = 99, -7
-                kernels.top_k(*(a.transpose(0, 2, 3, 1) for a in (view, held, which)), dtype=dtype, backend=backend)
+                largest[...], which[...] = 99, -7
+                kernels.top_k(*(a.transpose(0, 2, 3, 1) for a in (view, largest, which)), dtype=dtype, backend=backend)
                 message = f"{backend} {shape} {order} {gaps} {flips} {k}"
                 np.testing.assert_array_equal(which.transpose(0, 2, 3, 1), every[..., :k], err_msg=message)
                 expected = np.take_along_axis(last, every[..., :k], -1)
-                assert held.transpose(0, 2, 3, 1).tobytes() == expected.tobytes(), message  # a NaN as it was
+                assert largest.transpose(0, 2, 3, 1).tobytes() == expected.tobytes(), message  # a NaN keeps its bits
             np.testing.assert_array_equal(view.astype(x.dtype), x)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_top_k_of_every_number(backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    """Of values that are kept in registers, on planes, and row by row; of channels of several tiles and of one row."""
+    """k for which values stay in registers, on planes, and row by row; channels of several tiles and of one row."""
     rng = np.random.default_rng(16)
     for channels, n in ((1300, 3), (700, 21), (130, 67), (40, 300)):
         for dtype in ("int8", "float16", "float32"):
@@ -62,7 +62,7 @@ def test_top_k_of_every_number(backend: str, fences: tuple[Fenced, Fenced]) -> N
                 for order in ("PC", "CP"):
                     view = room(fences[0], x.dtype, x.shape, order, axes="PC")
                     view[...] = x
-                    held, which = np.zeros((n, k), x.dtype), np.zeros((n, k), np.int64)
-                    kernels.top_k(view, held, which, backend=backend)
+                    largest, which = np.zeros((n, k), x.dtype), np.zeros((n, k), np.int64)
+                    kernels.top_k(view, largest, which, backend=backend)
                     np.testing.assert_array_equal(which, every[:, :k], err_msg=f"{dtype} {channels} {n} {k} {order}")
-                    assert held.tobytes() == np.take_along_axis(x, every[:, :k], 1).tobytes()
+                    assert largest.tobytes() == np.take_along_axis(x, every[:, :k], 1).tobytes()

@@ -55,3 +55,27 @@ def test_any_text_is_a_layout_or_a_layout_error(text: str) -> None:
         assert "layout" in str(error)
         return
     assert oracle.parts(text) and str(layout) == text
+
+
+def test_plain_axes_are_letters_each_of_them_once() -> None:
+    for axes in ("", "N", "WHCN", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+        layout = nl.Layout.plain(axes)
+        assert (layout.tag, layout.axes, layout.letters) == (axes, axes, axes)
+    bad: tuple[Any, ...] = (
+        [[]],
+        [],
+        ["N", "C"],
+        None,
+        5,
+        b"NCHW",
+        "nchw",
+        "NCHN",
+        "NC1",
+        "N C",
+        "NC\n",
+        "\u0391",
+        ("NC",),
+    )
+    for axes in bad:
+        with pytest.raises(nl.LayoutError, match="axes: expected upper-case letters, each of them once"):
+            nl.Layout.plain(axes)

@@ -231,7 +231,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.flip(np.zeros(SHAPE, "M8[s]")), "real numbers"),
     (lambda: ops.flip(np.ma.zeros(SHAPE)), "masked array"),
     (lambda: ops.flip([[1, 2], [3]]), "expected an array"),
-    (lambda: ops.result_layout([1]), "result_layout: expected a numpy array, got list"),
+    (lambda: ops.result_layout([1]), "result_layout: inputs: expected a numpy array, got list"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=np.zeros(SHAPE)), "expected dtype float32"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=np.zeros((2, 5, 4, 7), "f4")), "expected shape"),
     (lambda: ops.sigmoid(np.zeros(SHAPE), out=[0]), "expected a numpy array"),  # type: ignore[arg-type]

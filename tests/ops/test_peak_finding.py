@@ -62,7 +62,7 @@ def peaks_oracle(x: np.ndarray, threshold: float, radius: int, refine: str | Non
 def test_peaks(dtype: str, refine: str | None) -> None:
     shape = (2, 3, 7, 9)
     x = filled(dtype, shape, 5) if dtype in FLOATS else np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
-    for threshold, radius in ((0.5, 1), (-1e30, 2), (0, 1), (99.5, 1), (1e30, 1), (math.nan, 1)):
+    for threshold, radius in ((0.5, 1), (-1e30, 2), (0, 1), (99.5, 1), (1e30, 1), (math.inf, 1)):
         expected = peaks_oracle(x, threshold, radius, refine)
         for form, lay in READ.items():
             np.testing.assert_allclose(
@@ -121,3 +121,16 @@ BAD: list[tuple[Callable[[], Any], str]] = [
 def test_bad_input(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=message):
         call()
+
+
+@pytest.mark.parametrize("nan", [math.nan, np.float32("nan"), np.float64("nan")])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "int64"])
+def test_no_peak_is_above_nan_so_it_is_refused(dtype: str, nan: Any) -> None:
+    x = np.zeros((1, 1, 3, 3), dtype)
+    x[0, 0, 1, 1] = 5
+    for more in ({}, {"quantization": (0.5, 1)} if dtype != "float32" else {}, {"out": np.full((4, 5), 7.0)}):
+        with pytest.raises(nl.NpuLayoutError, match="peaks: threshold: expected a number, got nan"):
+            ops.peaks(x, nan, **more)
+    with pytest.raises(nl.NpuLayoutError, match="threshold"):
+        ops.peaks(x[:0], nan)
+    assert len(ops.peaks(x, -math.inf)) == 1 and not len(ops.peaks(x, math.inf))

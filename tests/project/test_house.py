@@ -28,7 +28,7 @@ LATE = {
     "kernels.fallback.moving": {"cv2"},
     "kernels.fallback.converting": {"cv2"},
     "kernels.fallback.gray": {"cv2"},
-    "exchange.onnx_data": {"onnx"},
+    "exchange.onnx_graph": {"onnx"},
     "reports.pictures": {"cv2"},
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},
     "bench.peers.conversions": {"cv2", "onnx", "torch"},

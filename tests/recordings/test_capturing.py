@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import cv2
@@ -116,6 +117,24 @@ def test_a_simulated_accelerator_gives_the_model_quantised(
         blocks = run.outputs["maps"].reshape(2, 12, 12, 16).transpose(0, 3, 1, 2).reshape(32, 12, 12)[:19]
         real = (blocks.astype(np.float64) - int(spec.quantization.zero_point)) * scale
         assert np.abs(real - answer[0]).max() <= scale * 1.01
+
+
+@pytest.mark.parametrize("fails_at", [0, 2])
+def test_an_engine_that_ends_the_program_is_a_failure(
+    model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path, fails_at: int
+) -> None:
+    class Leaving(Chip):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            if self.calls == fails_at:
+                sys.exit(0)
+            return super().infer(inputs)
+
+    chip = Leaving(PIXELS)
+    with pytest.raises(nl.NpuLayoutError, match=f"frame {fails_at}: SystemExit: 0"):
+        capture(chip, Feed(model, chip), Frames([images]), tmp_path / "run", progress=False)
+    assert (tmp_path / "run").exists() == bool(fails_at)
+    if fails_at:
+        assert len(nl.Recording.load(tmp_path / "run")) == 2
 
 
 def test_a_feed_of_an_engine_that_converts(model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path) -> None:

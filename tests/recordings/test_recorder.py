@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable
 
@@ -17,6 +20,7 @@ import pytest
 import npu_layout as nl
 from tests.support.paths import ROOT
 from tests.support.recorded import SPECS, Engine, image
+from tests.support.writing import no_room
 
 
 def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path) -> None:
@@ -248,6 +252,135 @@ def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_hundred_killed_processes(tmp_path: Path) -> None:
     killed(tmp_path, 200)
+
+
+class Summing:
+    """Answers with what it was given, in a buffer that it uses again; two runs at once would be mixed up."""
+
+    output_specs = (nl.TensorSpec((4,), "N", "int64", name="sums"),)
+
+    def __init__(self) -> None:
+        self.buffer, self.running, self.most = np.zeros(4, np.int64), 0, 0
+
+    def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.buffer[:] = inputs["image"].sum()
+        time.sleep(0.001)
+        self.running -= 1
+        return {"sums": self.buffer}
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_threads_record_every_frame_once_with_its_output(tmp_path: Path, threads: int) -> None:
+    engine, each = Summing(), 12
+    with nl.Recorder(engine, tmp_path / "r") as recorder, ThreadPoolExecutor(threads) as pool:
+
+        def turn(k: int) -> None:
+            for i in range(each):
+                recorder.infer({"image": np.array([k * each + i])}, frame=np.array([k * each + i, 1]))
+
+        list(pool.map(turn, range(threads)))
+    recording = nl.Recording.load(tmp_path / "r")
+    assert engine.most == 1 and recorder.count == len(recording) == threads * each
+    seen = [int(frame.inputs["image"][0]) for frame in recording]
+    assert sorted(seen) == list(range(threads * each))
+    for number, frame in zip(seen, recording):
+        assert frame.outputs["sums"].tolist() == [number] * 4 and frame.inputs["frame"].tolist() == [number, 1]
+    for k in range(threads):  # of each thread in its own order
+        assert [n for n in seen if n // each == k] == list(range(k * each, (k + 1) * each))
+
+
+def test_an_engine_that_fails_lets_the_next_thread_go_on(tmp_path: Path) -> None:
+    class Failing(Summing):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            if inputs["image"][0] % 3 == 0:
+                raise RuntimeError("bus error")
+            return super().infer(inputs)
+
+    def attempt(i: int) -> bool:
+        try:
+            recorder.infer({"image": np.array([i])})
+        except RuntimeError:
+            return False
+        return True
+
+    with nl.Recorder(Failing(), tmp_path / "r") as recorder, ThreadPoolExecutor(4) as pool:
+        kept = [i for i, done in enumerate(pool.map(attempt, range(30))) if done]
+    recording = nl.Recording.load(tmp_path / "r")
+    assert sorted(int(frame.inputs["image"][0]) for frame in recording) == kept == [i for i in range(30) if i % 3]
+
+
+def test_an_engine_may_record_in_the_same_recorder(tmp_path: Path) -> None:
+    class Retrying(Summing):
+        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            if inputs["image"][0]:
+                recorder.infer({"image": inputs["image"] - 1})
+            return super().infer(inputs)
+
+    with nl.Recorder(Retrying(), tmp_path / "r") as recorder:
+        recorder.infer({"image": np.array([3])})
+    assert [int(frame.inputs["image"][0]) for frame in nl.Recording.load(tmp_path / "r")] == [0, 1, 2, 3]
+
+
+def test_a_forked_process_is_refused(tmp_path: Path) -> None:
+    """Both would write the same frames over each other."""
+    with nl.Recorder(Summing(), tmp_path / "r") as recorder:
+        recorder.infer({"image": np.array([1])})
+        says, said = os.pipe()
+        child = os.fork()
+        if not child:
+            for attempt in (lambda: recorder.infer({"image": np.array([2])}), recorder.close):
+                try:
+                    attempt()
+                except nl.RecordingError as error:
+                    os.write(said, f"{error}\n".encode())
+            os._exit(0)
+        os.close(said)
+        assert os.waitpid(child, 0)[1] == 0
+        with os.fdopen(says) as lines:
+            refusals = lines.read().splitlines()
+        recorder.infer({"image": np.array([3])})
+    assert len(refusals) == 2 and all("make one in each process, with a folder of its own" in line for line in refusals)
+    assert [int(frame.inputs["image"][0]) for frame in nl.Recording.load(tmp_path / "r")] == [1, 3]
+
+
+def test_a_run_after_close_takes_the_note_back(tmp_path: Path) -> None:
+    recorder = nl.Recorder(Summing(), tmp_path / "r")
+    for count in (1, 2, 3):
+        recorder.infer({"image": np.array([count])})
+        assert len(nl.Recording.load(tmp_path / "r")) == count
+        recorder.close()
+        assert len(nl.Recording.load(tmp_path / "r")) == count
+    (tmp_path / "r" / "frame-000002.npz").unlink()
+    with pytest.raises(nl.RecordingError, match=r"there are 2 frames; recording\.json notes 3"):
+        nl.Recording.load(tmp_path / "r")
+
+
+def test_one_of_many_recorders_gets_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    together = threading.Barrier(8)
+
+    def begin(k: int) -> nl.Recorder | None:
+        together.wait(10)
+        try:
+            return nl.Recorder(Summing(), tmp_path / "r")
+        except nl.RecordingError as error:
+            assert "is not empty; a recording is never written over another" in str(error)
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        (recorder,) = [made for made in pool.map(begin, range(8)) if made is not None]
+    recorder.infer({"image": np.array([1])})
+    recorder.close()
+    assert len(nl.Recording.load(tmp_path / "r")) == 1
+
+
+def test_a_recorder_that_cannot_begin_leaves_the_folder_empty(tmp_path: Path) -> None:
+    with no_room(10), pytest.raises(OSError, match=r"recording\.json"):
+        nl.Recorder(Summing(), tmp_path / "r")
+    assert not list((tmp_path / "r").iterdir())
+    nl.Recorder(Summing(), tmp_path / "r").close()
 
 
 def test_channels_of_a_preprocessor_are_kept_by_the_inputs_spec(tmp_path: Path) -> None:

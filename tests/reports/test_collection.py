@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from tests.support.boards import Board
+from tests.support.writing import writes_json_whole
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,19 @@ def test_true_if_every_one_matches(board: Board) -> None:
     good = nl.validate(board.recording(), board.engine)
     assert nl.Reports({"a": good}) and not nl.Reports({}) and not nl.Reports({"a": good, "b": "no verdict"})
     assert str(nl.Reports({})) == "0 recordings: none"
+
+
+def test_json_appears_whole_or_not_at_all(board: Board, tmp_path: Path) -> None:
+    good = nl.validate(board.recording(), board.engine)
+    writes_json_whole(nl.Reports({"a": good, "b": "it is damaged"}).to_json, tmp_path)
+
+
+def test_paths_and_names_are_isolated_in_text(board: Board) -> None:
+    good = nl.validate(board.recording(), board.engine)
+    wrong = replace(good, outputs={"maps": replace(good.outputs["maps"], name="\u202em", verdict="layout")})
+    text = str(nl.Reports({"\u202ep": wrong, "q": "\u2067damaged\x07", "r": good}))
+    assert text.splitlines()[1:] == [
+        "\u2068\u202ep\u2069: layout (\u2068\u202em\u2069 layout)",
+        "q: error: \u2068\u2067damaged\\x07\u2069\u2069",
+        "r: match",
+    ]

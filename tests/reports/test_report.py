@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 import npu_layout as nl
+from npu_layout.support import isolated
 from tests.support.boards import CHANNELS, Board
+from tests.support.directions import outside_of_isolates
 from tests.support.pages import nhwc
+from tests.support.writing import writes_json_whole
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +60,30 @@ def test_json_holds_what_the_report_does(board: Board, tmp_path: Path) -> None:
     assert found["figures"]["snr_db"] == output.figures.snr_db and len(found["channels"]) == CHANNELS
     assert [c["text"] for c in found["ranking"]] == [c.text for c in output.ranking]
     assert found["ranking"][0].keys() == {"cause", "text", "score", "gain", "fix"}
+
+
+def test_json_appears_whole_or_not_at_all(board: Board, tmp_path: Path) -> None:
+    writes_json_whole(nl.validate(board.recording(), board.engine).to_json, tmp_path)
+
+
+def test_a_page_is_written_to_a_path_and_to_nothing_else(board: Board, tmp_path: Path) -> None:
+    report = nl.validate(nl.Recording({"maps": board.spec}, []), board.engine)
+    with (
+        (tmp_path / "open").open("w") as file,
+        pytest.raises(nl.NpuLayoutError, match=r"cannot be written to '.*path: "),
+    ):
+        report.to_html(file.fileno())  # type: ignore[arg-type]
+    assert not (tmp_path / "open").read_bytes()
+
+
+def test_names_are_isolated_in_text(board: Board) -> None:
+    """A name with marks of direction, or of Hebrew letters, moves nothing that stands beside it."""
+    good = nl.validate(board.recording(), board.engine)
+    hostile = "\u202eheat\u2069\u2067\x1b[2J\n"
+    output = replace(good.outputs["maps"], name=hostile, verdict="output_order", fix={hostile: "\u05d0", "a": "b"})
+    given = nl.validate(nhwc(board), board.engine).inputs["image"]
+    text = str(replace(good, outputs={hostile: output}, inputs={hostile: replace(given, name=hostile)}, model=hostile))
+    name = isolated(hostile)
+    assert name in text.splitlines()[0] and f"\n{name}: output_order\n" in text and f"\ninput {name}: " in text
+    assert r"rename {'\u202eheat\u2069\u2067\x1b[2J\n': " + "\u2068'\u05d0'\u2069, 'a': 'b'}" in text
+    assert "\x1b" not in text and not outside_of_isolates(text)

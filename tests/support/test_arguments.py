@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.recordings.sources import Frames
+from npu_layout.support import arguments, wanted_copy
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -76,3 +78,85 @@ def test_what_cannot_be_meant(call: Callable[[], Any], says: str) -> None:
     nl.repack(X, "NCHW", "NHWC", shape=X.shape)  # what is remembered of good calls is no reason to take bad ones
     with pytest.raises(nl.NpuLayoutError, match=says):
         call()
+
+
+def test_a_wanted_copy() -> None:
+    assert wanted_copy(None) is None
+    assert all(wanted_copy(v) is True for v in (True, np.True_))
+    assert all(wanted_copy(v) is False for v in (False, np.False_))
+    for bad in (0, 1, "", np.int8(1), [True], np.array(True)):
+        with pytest.raises(nl.NpuLayoutError, match="copy: expected None, True or False, got"):
+            wanted_copy(bad)
+
+
+def refused(says: str) -> Any:
+    return pytest.raises(nl.NpuLayoutError, match=says)
+
+
+def test_paths(tmp_path: Path) -> None:
+    assert arguments.path_of("out", "a/b") == "a/b" and arguments.path_of("out", tmp_path) == str(tmp_path)
+    for bad in (1, True, None, b"a", ["a"]):
+        with refused("^out: expected a str or an os.PathLike"):
+            arguments.path_of("out", bad)
+    for name in ("a\0b", "\ud800"):
+        with refused("^out: no file can have the name"):
+            arguments.path_of("out", name)
+
+
+def test_choices_and_flags() -> None:
+    assert arguments.one_of("mode", "a", ("a", "b")) == "a" and arguments.one_of("mode", None, ("a", None)) is None
+    for known, words in (
+        (("a", "b"), "a or b"),
+        (("a", "b", "c"), "one of a, b, c"),
+        (("a", "b", None), "a, b or None"),
+    ):
+        for bad in ("x", ["a"], np.array(["a", "b"]), 1):
+            with refused(f"^mode: expected {words}, got"):
+                arguments.one_of("mode", bad, known)
+    assert all(arguments.flag("clip", v) is True for v in (True, np.True_, 1))
+    assert all(arguments.flag("clip", v) is False for v in (False, np.False_, 0))
+    for bad in (None, 2, "no", 1.0, [], np.array([1])):
+        with refused("^clip: expected True or False, got"):
+            arguments.flag("clip", bad)
+
+
+def test_numbers() -> None:
+    assert arguments.whole_number("n", np.int8(3)) == 3 and arguments.real_number("x", np.float32(0.5)) == 0.5
+    for bad in (1.5, None, "1"):
+        with refused("^n: expected a whole number, got"):
+            arguments.whole_number("n", bad)
+    for bad in (np.nan, np.inf, None, "1", True, 10**400, 1j):
+        with refused("^x: expected a finite number, got"):
+            arguments.real_number("x", bad)
+    with refused("^x: expected a number above 0, got 0"):
+        arguments.real_number("x", 0, above=0)
+    with refused("^n: expected a whole number of 1 or more, got True"):
+        arguments.counted("n", True)
+
+
+def test_items_and_fields() -> None:
+    assert arguments.items_of("specs", iter([SPEC]), nl.TensorSpec) == [SPEC]
+    for bad in (SPEC, "text", {"a": SPEC}, None):
+        with refused("^specs: expected a sequence of TensorSpecs, got"):
+            arguments.items_of("specs", bad, nl.TensorSpec)
+    with refused("^specs: expected a sequence of TensorSpecs, got None as item 1"):
+        arguments.items_of("specs", [SPEC, None], nl.TensorSpec)
+    with refused("^model: expected text, got 5"):
+        arguments.text_of("model", 5)
+    with refused("^target: expected a TensorSpec, got 5"):
+        arguments.instance("target", 5, nl.TensorSpec)
+    arguments.check_fields(SPEC, name=str, quantization=(nl.Quantization, type(None)))
+    with refused("^name: expected int or None, got ''"):
+        arguments.check_fields(SPEC, name=(int, type(None)))
+
+
+def test_names_are_put_in_front_and_nothing_else_is_caught() -> None:
+    with pytest.raises(nl.LayoutError, match=r"^src: layout 'x'"), arguments.naming("src"):
+        nl.Layout("x")
+    with pytest.raises(TypeError, match=r"^ours$"), arguments.naming("src"):
+        raise TypeError("ours")
+
+
+def test_what_is_shown_of_an_argument_is_short() -> None:
+    assert arguments.shown("a") == "'a'" and arguments.shown(None) == "None"
+    assert arguments.shown(np.zeros(3)) == "numpy.ndarray" and arguments.shown(["x" * 200]) == "builtins.list"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from npu_layout.support import whole, whole_folder
+from npu_layout import NpuLayoutError
+from npu_layout.support import whole, whole_folder, write_text
+from tests.support.paths import ROOT
 
 TOGETHER = 8
 
@@ -131,3 +136,72 @@ def test_threads_of_one_process_never_share_a_partial_folder(tmp_path: Path) -> 
         made = list(pool.map(make, range(TOGETHER)))
     assert made.count(True) == 1
     assert names(target) == [str(made.index(True))] and names(tmp_path) == ["run"]
+
+
+PROCESS = """
+import os, sys, threading
+from npu_layout.support import whole
+target, k = sys.argv[1], int(sys.argv[2])
+def write(k):
+    for _ in range(30):
+        with whole(target) as file:
+            file.write(bytes([k]) * 1000)
+            file.flush()
+            file.write(bytes([k]) * (1000 + k))
+threads = [threading.Thread(target=write, args=(3 * k + i,)) for i in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_processes_with_threads_never_share_a_partial_file(tmp_path: Path) -> None:
+    target = tmp_path / "a.bin"
+    target.write_bytes(bytes(2000))
+    running = [subprocess.Popen([sys.executable, "-c", PROCESS, str(target), str(k)], cwd=ROOT) for k in range(1, 4)]
+    while any(process.poll() is None for process in running):
+        content = target.read_bytes()
+        assert content == bytes([content[0]]) * (2000 + content[0])
+    assert [process.returncode for process in running] == [0] * 3 and names(tmp_path) == ["a.bin"]
+
+
+def test_a_forked_process_has_partial_files_of_its_own(tmp_path: Path) -> None:
+    """Both have the file open at once; the numbers of processes in two containers may be equal too."""
+    target, done = tmp_path / "a.bin", os.pipe()
+    with whole(target) as file:
+        file.write(b"parent")
+        child = os.fork()
+        if not child:
+            with whole(target) as own:
+                own.write(b"child")
+            os.write(done[1], b"x")
+            os._exit(0)
+        assert os.read(done[0], 1) == b"x" and os.waitpid(child, 0)[1] == 0
+        assert target.read_bytes() == b"child"
+    assert target.read_bytes() == b"parent" and names(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\u00fc" * 127, "\U0001f600" * 63])
+def test_names_as_long_as_a_file_system_allows(name: str, tmp_path: Path) -> None:
+    with whole(tmp_path / name) as file:
+        file.write(b"x")
+    assert names(tmp_path) == [name]
+    (tmp_path / name).unlink()
+    with whole_folder(tmp_path / name, replace=True) as partial:
+        (partial / "a").write_text("1")
+    assert names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("bad", [None, 1, 1.5, b"a", ["a"], "a\0b", "\ud800"])
+def test_what_is_no_path_is_refused(bad: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for attempt in (lambda: whole(bad), lambda: whole_folder(bad)):
+        with pytest.raises(NpuLayoutError, match="path: "), attempt():
+            pass
+    with pytest.raises(NpuLayoutError, match="path: "):
+        write_text(bad, "x")
+    assert not names(tmp_path)
+
+
+def test_text_is_written_as_utf_8(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", "\u00fc\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"\xc3\xbc\n" and names(tmp_path) == ["a.txt"]

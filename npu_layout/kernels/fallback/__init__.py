@@ -1,4 +1,4 @@
-"""The kernels in numpy and OpenCV, for where the compiled ones are not built: slower, with the same bits.
+"""The kernels in numpy and OpenCV, for machines where nothing was compiled: slower, with the same bits.
 
 Only sigmoid and softmax differ in their last bits; `reduce` documents by how much.
 

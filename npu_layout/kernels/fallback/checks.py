@@ -7,12 +7,53 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+
+class WrongType(TypeError, ValueError):
+    """An argument of another type than the kernels read: a ValueError, as every refusal of theirs, and a TypeError."""
+
+
+_FAR = 64  # radius from which on it is compared with the plane
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
+
+
+def whole(name: str, given: Any) -> int:
+    """Return an integer as an int; WrongType that names the argument if it is anything else."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise WrongType(f"{name}: expected a whole number, got {given!r}") from None
+
+
+def check_types(
+    backends: Mapping[Any, Any],
+    backend: Any,
+    arrays: Mapping[str, Any],
+    counts: Mapping[str, Any] | None = None,
+    real: Mapping[str, Any] | None = None,
+    dtype: Any = None,
+) -> None:
+    """Raise WrongType that names the first argument of a wrong type; `counts` may be None, and so may dtype.
+
+    For calls that failed: no time is lost in those that succeed.
+    """
+    if backend is not None and not (isinstance(backend, str) and backend in backends):
+        raise WrongType(f"backend: expected one of {', '.join(backends)}, got {backend!r}")
+    for name, given in arrays.items():
+        if not isinstance(given, np.ndarray):
+            raise WrongType(f"{name}: expected a numpy array, got {type(given).__name__}")
+    for name, given in (counts or {}).items():
+        whole(name, 0 if given is None else given)
+    for name, given in (real or {}).items():
+        if not isinstance(given, (int, float, np.integer, np.floating)):
+            raise WrongType(f"{name}: expected a number, got {given!r}")
+    if not isinstance(dtype, (str, type(None))):
+        raise WrongType(f"dtype: expected a name or None, got {dtype!r}")
 
 
 def _stored(x: np.ndarray, dtype: str | None) -> str:
@@ -21,18 +62,18 @@ def _stored(x: np.ndarray, dtype: str | None) -> str:
     if dtype == "bfloat16" and name == "uint16":
         return dtype
     if name is None and not x.dtype.isnative:
-        raise ValueError(f"elements of the other byte order: {x.dtype.str}")
+        raise ValueError(f"x: elements of the other byte order: {x.dtype.str}")
     if name is None or dtype not in (None, name):
         known = ", ".join(_NAMES.values())
-        raise ValueError(f"elements: expected {known}, or bfloat16 in uint16; got {x.dtype}, {dtype}")
+        raise ValueError(f"x, dtype: expected elements of {known}, or bfloat16 in uint16; got {x.dtype}, {dtype!r}")
     return name
 
 
 def _count(digits: tuple[int, ...], channels: int | None, what: str) -> int:
-    """Return the number of channels, which the axes `digits` must have room for."""
-    room = math.prod(digits)
-    count = room if channels is None else operator.index(channels)
-    if not digits or not 1 <= count <= room:
+    """Return the number of channels, which must not exceed the product of the axes `digits`."""
+    capacity = math.prod(digits)
+    count = capacity if channels is None else operator.index(channels)
+    if not digits or not 1 <= count <= capacity:
         raise ValueError(f"{what}: {channels} channels in axes of {digits}")
     return count
 
@@ -48,7 +89,7 @@ def _result(x: np.ndarray, out: np.ndarray, dtype: Any, positions: int, in_place
 
 
 def _alike(x: np.ndarray, out: np.ndarray) -> bool:
-    """Whether both are the same elements, none of them twice: every step leads beyond all shorter ones."""
+    """Return whether both are the same elements, each once: every stride exceeds what the shorter ones reach."""
     steps = [(abs(s), n, s == t) for s, t, n in zip(x.strides, out.strides, x.shape) if n > 1]
     reach, alike = x.itemsize, x.ctypes.data == out.ctypes.data and x.shape == out.shape and x.dtype == out.dtype
     for step, n, same in sorted(steps):
@@ -137,11 +178,15 @@ def checked_peaks(
     name = _stored(x, dtype)
     if x.ndim < 4:
         raise ValueError(f"x: expected axes N, C, H and W, got shape {x.shape}")
+    if type(radius) is not int:
+        radius = whole("radius", radius)
     if radius < 1:
         raise ValueError(f"radius: expected 1 or more, got {radius}")
     count = _count(x.shape[1:-2], channels, "x")
     if math.isnan(threshold):
-        return 0, name, None, threshold, radius
+        return 0, name, None, threshold, 1
+    if radius > _FAR:
+        radius = min(radius, max(1, *x.shape[-2:]))  # no window is larger than the plane
     if "float" in name:
         return count, name, None, _float32_below(threshold), radius
     info = np.iinfo(x.dtype)
@@ -159,5 +204,5 @@ def checked_tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str |
         raise ValueError(f"rows: pixels that an array of shape {x.shape} does not have")
     if out.dtype != np.float64 or out.shape != (len(rows), 5) or not out.flags.writeable:
         raise ValueError(f"out: expected float64 {(len(rows), 5)}, got {out.dtype} of shape {out.shape}")
-    if refine not in (None, "parabola", "quarter"):
+    if not isinstance(refine, (str, type(None))) or refine not in (None, "parabola", "quarter"):
         raise ValueError(f"refine: expected None, parabola or quarter, got {refine!r}")

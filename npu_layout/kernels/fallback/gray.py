@@ -1,4 +1,4 @@
-"""Convert pixels to grayscale by OpenCV, or by its rule in numpy if OpenCV does not know how pixels are stored."""
+"""Convert pixels to grayscale by OpenCV, or by its formula in numpy for pixels that OpenCV cannot read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GRAY_FLOATS = (0.114, 0.587, 0.299)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) -> None:
-    """Write grayscale of three views of one shape and one set of strides to `out`, by OpenCV's rule, in chunks.
+    """Write grayscale of three views of one shape and one set of strides to `out`, by OpenCV's formula, in chunks.
 
     uint8 and uint16: (3735 B + 19235 G + 9798 R + 2**14) >> 15, which is cv2.cvtColor itself; float32:
     (0.114 B + 0.587 G) + 0.299 R, never fused (OpenCV modules/imgproc/src/color_rgb.simd.hpp).
@@ -32,7 +32,7 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray) 
 
 
 def _flattened(*views: np.ndarray) -> list[np.ndarray]:
-    """Return views with all those neighbouring dimensions merged that are one walk in every view."""
+    """Return views in which adjacent axes are merged if one stride steps through both in every view."""
     shape: list[int] = []
     last: list[int] = []
     for axis, n in enumerate(views[0].shape):
@@ -44,11 +44,11 @@ def _flattened(*views: np.ndarray) -> list[np.ndarray]:
         else:
             shape.append(n)
         last = steps
-    return [v.reshape(shape or [1]) for v in views]  # views of them, as their steps agree
+    return [v.reshape(shape or [1]) for v in views]  # no copies, because the strides agree
 
 
 def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """Do as `_gray_interleaved`, but for the last pixel of four channels: OpenCV would read beyond the array."""
+    """Convert as `_gray_interleaved`, except the last pixel of four channels: OpenCV would read beyond the array."""
     if planes[0].strides[-1] != 4 * out.itemsize:
         return _gray_interleaved(planes, out)
     if out.ndim == 2:
@@ -62,7 +62,7 @@ def _gray_pixels(planes: list[np.ndarray], out: np.ndarray) -> bool:
 
 
 def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:
-    """Convert pixels of 3 or 4 contiguous channels by OpenCV, without a copy; False if they are not that."""
+    """Convert pixels of 3 or 4 contiguous channels by OpenCV, without a copy; False if they are not stored so."""
     import cv2
 
     size, first = out.itemsize, min(planes, key=lambda p: p.ctypes.data)
@@ -74,7 +74,7 @@ def _gray_interleaved(planes: list[np.ndarray], out: np.ndarray) -> bool:
         or not out.flags.c_contiguous
     ):
         return False
-    if out.ndim == 1 and out.size > _ROW:  # rows, so that OpenCV can share them out
+    if out.ndim == 1 and out.size > _ROW:  # rows, which OpenCV can divide among threads
         whole = out.size // _ROW * _ROW
         for part in (slice(0, whole), slice(whole, out.size)):
             columns = min(_ROW, out[part].size)

@@ -12,7 +12,7 @@ from ..box import Box
 Step = Callable[[np.ndarray, np.ndarray], None]  # from the source to the destination, both 1-D
 Walks = list[tuple[int, int, int]]  # extent, source stride, destination stride, in bytes
 
-SHORT = 8  # elements up to which a loop is better the outermost one
+SHORT = 8  # extent up to which a loop is faster as the outermost one
 
 _WORTH_CV2 = 1 << 12  # bytes below which a call of OpenCV costs more than it saves
 _CV2_TYPES = {
@@ -40,7 +40,7 @@ def filling(box: Box, size: int) -> Step:
 
 
 def moving(box: Box, size: int) -> Step:
-    """Return a step that moves elements of so many bytes: a short run as one element, large transposes by OpenCV."""
+    """Return a step that moves elements of `size` bytes: a short run as one element, large transposes by OpenCV."""
     at = (box.src * size, box.dst * size)
     walks = [(n, s * size, d * size) for n, s, d, _ in box.loops]
     run = walks[-1][0] * size if len(walks) > 1 and walks[-1][1:] == (size, size) else 0
@@ -56,7 +56,7 @@ def moving(box: Box, size: int) -> Step:
 
     def move(src: np.ndarray, dst: np.ndarray) -> None:
         src, dst = src.view("u1"), dst.view("u1")
-        for k in range(short[0]):  # numpy's innermost loop is better long
+        for k in range(short[0]):  # numpy is faster if its innermost loop is long
             x = np.ndarray(shape, kind, src, at[0] + k * short[1], strides[0])
             np.copyto(np.ndarray(shape, kind, dst, at[1] + k * short[2], strides[1]), x)
 
@@ -64,18 +64,18 @@ def moving(box: Box, size: int) -> Step:
 
 
 def _kind(size: int) -> str:
-    """Return a dtype of so many bytes that numpy moves unchanged: void, slow to fill, only if no other fits."""
+    """Return a dtype of `size` bytes that numpy moves unchanged: void, which is slow to fill, only if no other fits."""
     return f"u{size}" if size in (1, 2, 4, 8) else f"V{size}"
 
 
 def _interleaving(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
-    """Return a step that moves 2 to 4 channels between pixels and planes by OpenCV; None if the loops are not that."""
+    """Return a step that moves 2 to 4 channels between pixels and planes by OpenCV; None if these loops do not."""
     channel = next((w for w in walks if size in w[1:] and 2 <= w[0] <= 4), None)
     if channel is None or len(walks) < 2 or size not in (1, 2, 4):
         return None
     rest = [w for w in walks if w is not channel]
     count, pixels = channel[0], rest[-1]
-    planar, mixed = ((2, 1), (1, 2))[channel[2] == size]  # places of their strides in a walk
+    planar, mixed = ((2, 1), (1, 2))[channel[2] == size]  # indices of their strides in a walk
     rows = rest[-2] if len(rest) > 1 else (1, 0, 0)
     if rows[planar] < pixels[0] * size or rows[mixed] < pixels[0] * count * size or any(s % size for s in rows[1:]):
         rows = (1, 0, 0)
@@ -107,7 +107,7 @@ def _interleaving(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
 
 
 def _transposing(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
-    """Return a step that transposes matrices by OpenCV; None if there are none, or they are too small for it."""
+    """Return a step that transposes matrices by OpenCV; None if these loops do not, or the matrices are too small."""
     kind, lanes = _CV2_TYPES.get(size, ("", size + 1))
     each = size // lanes
     if not each or any(step % each for step in (*at, *(s for w in walks for s in w[1:]))):
@@ -136,6 +136,6 @@ def _transposing(size: int, at: tuple[int, int], walks: Walks) -> Step | None:
 
 
 def _starts(at: tuple[int, int], walks: Walks) -> Iterator[tuple[int, int]]:
-    """Yield where each round of these loops begins, in the source and in the destination."""
+    """Yield the offset at which each iteration of these loops begins, in the source and in the destination."""
     for index in np.ndindex(*(w[0] for w in walks)):
         yield tuple(at[side] + sum(i * w[side + 1] for i, w in zip(index, walks)) for side in (0, 1))  # type: ignore[misc]

@@ -11,7 +11,7 @@ from ..box import Arithmetic, Box
 from .converting import converting
 from .moving import Step, filling, moving
 
-_ROW = 256  # bytes that are set in the time that one more row of them costs
+_ROW = 256  # one more row to set costs as much as so many more bytes
 
 
 class Program:

@@ -12,7 +12,7 @@ import numpy as np
 from ..bfloat16 import widen_bfloat16
 
 _NEIGHBOURS = 64  # channels up to which numpy's reductions are faster over planes
-_MANY = 256  # positions from which on a small number of largest values is found one by one
+_MANY = 256  # positions from which on the largest values, if they are not many, are found one by one
 _CHUNK = 1 << 19  # elements computed at a time: fewer cost more in numpy's calls, more leave the caches
 
 
@@ -59,7 +59,7 @@ def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int,
 
 
 def _ascending(x: np.ndarray) -> np.ndarray:
-    """Return integers in the order of int8 .. int32 or float32, NaN the largest, none the lowest of its dtype."""
+    """Return integers in the order of int8 .. int32 or float32, NaN the largest; none is the lowest of its dtype."""
     if x.dtype.kind != "f":
         return x.astype({1: np.int16, 2: np.int32, 4: np.int64}[x.itemsize])
     keys = (x + np.float32(0)).view(np.int32)
@@ -81,9 +81,9 @@ def softmax(
     """Write e**(v - max v) / their sum over the channels to float32 `out`, of v = (x - zero_point) * scale.
 
     A result of the compiled kernels is within 16 units in the last place of exact arithmetic on v in float32 (or
-    1.22e-38), one of numpy's within 144, because v - max v is rounded and planes are summed one by one. A position
-    with a NaN, or an infinity at the top, is NaN throughout. The kernels agree among themselves to the last bit; the
-    exponentials here are numpy's.
+    1.22e-38), one of numpy's within 144, because v - max v is rounded and planes are summed one by one. All
+    results of a position are NaN if it has a NaN, or if its largest value is infinite. The compiled levels agree to
+    the last bit; the exponentials here are numpy's.
     """
     for part, result in _parts(x, positions, channels, out):
         with np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def softmax(
 def _summed(e: np.ndarray) -> np.ndarray:
     """Return the sums over the channels.
 
-    numpy adds planes one by one in float32, which loses more the more there are.
+    numpy adds planes one by one in float32, with an error that grows with their number.
     """
     step = len(e) if e.strides[0] == 4 else 128
     total = np.zeros(e.shape[1:], np.float32 if len(e) <= step else np.float64)
@@ -133,9 +133,9 @@ def sigmoid(x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point
 def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold: float, radius: int) -> np.ndarray:
     """Return indices (n, c, y, x) of the local maxima of `x` (N, *digits of the channel, H, W), in ascending order.
 
-    A point is one if it is above the threshold, greater than every neighbour of its window before it in raster
-    order, and no less than every one behind it; windows end at the borders. Of a level rectangle it is the first point.
-    NaN is no peak, nor is any point beside it. Integers are above the threshold at `least`.
+    A point is a local maximum if it is above the threshold, greater than every neighbour of its window before it in
+    raster order, and no less than every one behind it; windows end at the borders. Of a rectangle of equal values it is
+    the first point. NaN is no peak, nor is any point beside it. An integer is above the threshold at `least` or more.
     """
     digits = x.shape[1:-2]
     if digits != (channels,):  # lanes beyond the channels are not read
@@ -181,7 +181,7 @@ def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -
     """Write n, c, x, y and value of the pixels (n, c, y, x) of `x` (N, C, H, W) to float64 `out`, in float64.
 
     x and y move to the top of the parabola through the pixel and its neighbours l and r on that axis, by
-    0.5 (l - r) / (l - 2 v + r), or by a quarter towards the greater one. They stay if that is no finite number or a
+    0.5 (l - r) / (l - 2 v + r), or by a quarter towards the greater one. They stay if that is not finite or a
     neighbour is missing.
     """
     n, c, row, column = rows.T
@@ -224,7 +224,7 @@ def _planes(x: np.ndarray, positions: int, channels: int) -> Iterator[np.ndarray
 
 
 def _parts(x: np.ndarray, positions: int, channels: int, out: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
-    """Yield pieces of x and out of at most _CHUNK elements, cut along x's largest stride of a position."""
+    """Yield pieces of x and out of at most _CHUNK elements, split along x's largest stride of a position."""
     size = math.prod(x.shape[:positions]) * channels
     wide = [axis for axis in range(positions) if x.shape[axis] > 1]
     if size <= _CHUNK or not wide:
