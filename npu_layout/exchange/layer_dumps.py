@@ -78,7 +78,7 @@ def _checked(dump: LayerDump) -> LayerDump:
 def _given(name: Any, value: Any) -> Stored:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    array = plain_array(value)
+    array = plain_array(f"layer {name!r}", value)
     if array.dtype.name == "bfloat16" or array.dtype.itemsize > 8:  # of ml_dtypes; a long double
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..errors import RecordingError
+from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
 from ..support import PathLike, errors_named
 from .foreign_files import existing, imported, read_bytes

@@ -4,7 +4,7 @@
 they were not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function
 accepts `backend`, a name of `backends`, to use other kernels than the active ones.
 
-Imports numpy, and no other wing: kernels work on loops, not on layouts.
+Imports numpy, and nothing of this library: kernels work on loops, not on layouts.
 """
 
 from __future__ import annotations
