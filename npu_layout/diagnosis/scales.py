@@ -190,6 +190,8 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
         scales.append(1 / slope)
         zero_points.append(round(offset))
         through.append((good and _through(x[w], y[w] - declared[0])) or 1 / slope)
+    if max(map(abs, zero_points)) >= _FARTHEST:
+        return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
     options = [fit.trial(np.asarray(scales, np.float32), zero_points, axis)]
     if len(declared) == 1:

@@ -23,6 +23,7 @@ _WHOLE = 15.0  # dB: one cause that explains so much is the only one
 _SOUND = 2 * LEAST  # dB that two causes have to explain
 _BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
 _EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
+_IN_LINE, _ALIKE = 0.8, 0.15  # share of the variance off a line; deviations between distributions: of noise
 _FRAMES = 6
 _QUANTILES, _VALUES = 128, 20_000
 
@@ -86,8 +87,10 @@ def _hypotheses(evidence: Evidence) -> list[int]:
         for k, t in enumerate(evidence.trials)
         if t.cause in _COMPUTES and t.answers and t.comparable and t.steps == evidence.steps and not t.places
     ]
-    in_line = sorted(others, key=lambda k: _off_line(evidence, evidence.trials[k]))[:_EACH]
-    alike = sorted(others, key=lambda k: _unlike(evidence, evidence.trials[k]))[:_EACH]
+    off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
+    unlike = {k: _unlike(evidence, evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
+    in_line = sorted((k for k, left in off_line.items() if left < _IN_LINE), key=off_line.__getitem__)[:_EACH]
+    alike = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)[:_EACH]
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
     usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
     return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH]]))

@@ -13,6 +13,7 @@ import npu_layout as nl
 
 from . import faults, models, pictures
 from .faults import Fault, NotApplicable, Port
+from .feeding import feed
 from .models import Model
 
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
@@ -84,36 +85,6 @@ def score(
     power = float(max(r.var(1).mean(), y.var(1).mean() if loudest else 0.0))
     left = max(float(((y - r) ** 2).mean()), step * step / 12, 1e-20)
     return 10 * float(np.log10(max(power, 1e-20) / left)) if np.isfinite(left) else -200.0
-
-
-def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
-    """The float tensor that the device's network sees when a frame is preprocessed as `done` says.
-
-    "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
-    normalises inside the device, after the bytes were read.
-    """
-    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std")}
-    arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
-    declared = model.input_spec
-    layout = done.get("target", declared.layout)
-    layout = layout.layout if isinstance(layout, nl.TensorSpec) else layout
-    target = nl.TensorSpec(model.shape, layout, declared.dtype)
-    # By hand, because a Preprocessor refuses some of the faults that are planted here.
-    mean, std = (np.broadcast_to(v.reshape(-1), model.shape[1])[:, None, None] for v in arithmetic.values())
-    buffer = nl.Preprocessor(target, **arguments)(image)[0]
-    if not model.folded:
-        pixels, mean32, std32 = target.unpack(buffer), mean.astype(np.float32), std.astype(np.float32)
-        buffer = target.pack((pixels - mean32) * (np.float32(1) / std32))
-    seen = declared.unpack(np.ascontiguousarray(buffer).reshape(-1))
-    if model.folded:
-        seen = ((seen - mean) / std).astype(np.float32)
-    return np.ascontiguousarray(seen, np.float32)
-
-
-def saturated(fed: np.ndarray, declared: dict[str, Any]) -> np.ndarray:
-    """An input cut to the range of the declared preprocessing, as a quantised network does."""
-    ends = [(end - np.asarray(declared["mean"])) / np.asarray(declared["std"]) for end in (0, 255)]
-    return np.clip(fed, np.min(ends), np.max(ends)).astype(np.float32)
 
 
 class _Scene:
@@ -235,6 +206,7 @@ def build(case: Case) -> Planted:
     model, rng, count = scene.model, scene.rng, scene.count
     outputs = list(model.outputs)
     one_output = bool(fault.readings or fault.channels)
+    pair = fault if fault.readings and fault.done else None  # one output is read wrongly, too
     chosen = outputs[int(rng.integers(len(outputs)))]
     order = _applicable(scene, chosen)
     names = fault.names(model.outputs) if fault.names else {}
@@ -242,12 +214,7 @@ def build(case: Case) -> Planted:
     everywhere = not one_output and not fault.names
     truths: dict[str, Truth] = {}
     specs: dict[str, nl.TensorSpec] = {}
-    device = [_device(scene, t) for t in times]
-    if fault.device == "unrelated":
-        other = _Scene(case._replace(seed=case.seed + 1_000_003), fault._replace(device=""))
-        other.count = count
-        other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
-        device = [_device(other, t) for t in range(count)]
+    device = _unrelated(scene) if fault.device == "unrelated" else [_device(scene, t) for t in times]
     for name in outputs:
         holds = names.get(name, name)
         planted = everywhere or name in names or (one_output and name == chosen)
@@ -256,18 +223,21 @@ def build(case: Case) -> Planted:
         if fault.device in faults.CHANGED:
             values, (low, high) = _changed(scene, values, (low, high))
         true, declared = _specs(scene, Port(holds, model.outputs[holds], low, high), planted)
+        if pair and name != chosen:
+            planted = True
         true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
         moved = order if planted else None
         values = values if moved is None else [v[:, moved] for v in values]
         if fault.device in faults.SPOILED:
             values = list(faults.SPOILED[fault.device](rng, np.stack(values)))
         buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
+        scene.fault = fault if pair is None or name == chosen else fault._replace(cause="preprocessing", readings=None)
         truths[name] = _truth(scene, name, holds, times, planted, true, specs[name], moved, buffers)
-    frames = []
-    for t in range(count):
-        declared_input = _recorded_input(scene, t)
-        inputs = {"image": declared_input, **({"frame": scene.image(t)} if scene.records_frame else {})}
-        frames.append((inputs, {name: truths[name].buffers[t].view(specs[name].stored) for name in outputs}))
+    scene.fault = fault
+    frames = [
+        (_inputs(scene, t), {name: truths[name].buffers[t].view(specs[name].stored) for name in outputs})
+        for t in range(count)
+    ]
     if model.folded or model.fed is not None:
         specs["image"] = model.input_spec if model.folded else model.fed
     recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
@@ -276,6 +246,20 @@ def build(case: Case) -> Planted:
     return Planted(
         case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths)
     )
+
+
+def _unrelated(scene: _Scene) -> list[Arrays]:
+    """What the device says about another stream."""
+    case, count = scene.case, scene.count
+    other = _Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
+    other.count = count
+    other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
+    return [_device(other, t) for t in range(count)]
+
+
+def _inputs(scene: _Scene, t: int) -> Arrays:
+    """The recorded inputs of a frame."""
+    return {"image": _recorded_input(scene, t), **({"frame": scene.image(t)} if scene.records_frame else {})}
 
 
 def _changed(
@@ -360,10 +344,7 @@ def _truth(
     accept = fault.accept
     if fault.cause == "match":
         accept |= faults.REFUSALS if declared_db < 11 else frozenset()
-    elif fault.device in faults.CHANGED:
-        samples = scene.count * true.size // true.shape[1]
-        accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
-    elif fault.cause not in ("mismatch", "ambiguous") and not fault.device:
+    elif fault.device in ("", *faults.CHANGED) and fault.cause not in ("mismatch", "ambiguous"):
         samples = scene.count * true.size // true.shape[1]
         accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
         if fault.readings is not None and changed < 16:

@@ -505,6 +505,21 @@ FAULTS: tuple[Fault, ...] = (
         Fault(name, "activation", device=name, dtypes=("float32", "float16") if name in _OF_FLOATS else DTYPES)
         for name in changes.ACTIVATIONS
     ),
+    *(
+        Fault(
+            f"bgr_and_{name}",
+            cause,
+            readings=readings,
+            done=ARITHMETIC["bgr"],
+            dtypes=QUANTISED,
+            models=("maps", "segmentation", "yolo8", "folded"),
+            accept=REFUSALS,
+        )
+        for name, cause, readings in (
+            ("scale_x2", "quantization", partial(_scaled, 2.0)),
+            ("nhwc_as_nchw", "layout", partial(_layouts, "NHWC", "NCHW")),
+        )
+    ),
     Fault(
         "constant_maps",
         "match",

@@ -10,8 +10,9 @@ import numpy as np
 import npu_layout as nl
 from npu_layout.reports import VERDICTS
 
-from .cases import Planted, Truth, feed, saturated
+from .cases import Planted, Truth
 from .faults import REFUSALS
+from .feeding import feed, saturated
 
 FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.scales import quantizations
 from tests.support.boards import CHANNELS, Board, same, spec_as
 
 
@@ -59,3 +61,16 @@ def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
     assert output.verdict == "mismatch" and output.why.startswith("Channel 5 of 19 does not follow the model."), (
         output.why
     )
+
+
+def test_values_beyond_reason_have_no_scale() -> None:
+    """As an exp of pixels: no zero point is so far away."""
+    rng = np.random.default_rng(0)
+    x = [np.exp(rng.uniform(60, 80, (1, 4, 60))).astype(np.float32) for _ in range(4)]
+    for each in (False, True):
+        if each:
+            x = [np.concatenate([r[:, :1], rng.normal(size=(1, 3, 60)).astype(np.float32)], 1) for r in x]
+        spec = nl.TensorSpec((1, 4, 60), "NCW", "int16", quantization=nl.Quantization(0.01))
+        device = [rng.integers(-999, 999, 240).astype(np.int16) + np.int16(0) for _ in x]
+        for trial in quantizations(Evidence(spec, device, x, (), 1)):
+            assert np.all(np.abs(np.asarray(trial.fix.quantization.zero_point, np.float64)) < 2.0**40)

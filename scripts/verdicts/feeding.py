@@ -1,0 +1,41 @@
+"""What the device's network sees of a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import npu_layout as nl
+
+from .models import Model
+
+
+def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
+    """The float tensor that the device's network sees when a frame is preprocessed as `done` says.
+
+    "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
+    normalises inside the device, after the bytes were read.
+    """
+    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std")}
+    arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
+    declared = model.input_spec
+    layout = done.get("target", declared.layout)
+    layout = layout.layout if isinstance(layout, nl.TensorSpec) else layout
+    target = nl.TensorSpec(model.shape, layout, declared.dtype)
+    # By hand, because a Preprocessor refuses some of the faults that are planted here.
+    mean, std = (np.broadcast_to(v.reshape(-1), model.shape[1])[:, None, None] for v in arithmetic.values())
+    buffer = nl.Preprocessor(target, **arguments)(image)[0]
+    if not model.folded:
+        pixels, mean32, std32 = target.unpack(buffer), mean.astype(np.float32), std.astype(np.float32)
+        buffer = target.pack((pixels - mean32) * (np.float32(1) / std32))
+    seen = declared.unpack(np.ascontiguousarray(buffer).reshape(-1))
+    if model.folded:
+        seen = ((seen - mean) / std).astype(np.float32)
+    return np.ascontiguousarray(seen, np.float32)
+
+
+def saturated(fed: np.ndarray, declared: dict[str, Any]) -> np.ndarray:
+    """An input cut to the range of the declared preprocessing, as a quantised network does."""
+    ends = [(end - np.asarray(declared["mean"])) / np.asarray(declared["std"]) for end in (0, 255)]
+    return np.clip(fed, np.min(ends), np.max(ends)).astype(np.float32)
