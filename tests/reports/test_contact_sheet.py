@@ -99,3 +99,13 @@ def test_pictures_belong_to_their_candidates(board: Board, tmp_path: Path) -> No
     assert [i.shape for i in page.values()] and len(page) >= len(other) > 2
     best = next(image for alt, image in page.items() if "The model's answer" in alt)
     assert any(np.array_equal(best, image) for alt, image in other.items() if "The model's answer" in alt)
+
+
+def test_what_was_done_to_the_output_is_shown_beside_what_the_device_returned(board: Board, tmp_path: Path) -> None:
+    """Mirrored, the model's maps are the device's; readings that explain nothing are left out."""
+    report = nl.validate(board.recording(None, board.changed(lambda y: y[..., ::-1])), board.engine)
+    page = read(report, tmp_path)
+    assert report.verdict == "geometry"
+    shown = page.sheet()
+    moved, declared = (next(i for alt, i in shown.items() if k in alt) for k in (". With that: ", ". As declared"))
+    assert alike(moved, declared) > 0.95 and len(shown) == 3, list(shown)
