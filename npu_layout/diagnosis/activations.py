@@ -14,6 +14,7 @@ from .changed import Changed
 from .evidence import Evidence, Trial
 from .thresholds import LEAST, MARGIN
 
+_LEVELS = 4  # different values of a channel, of which a function makes a curve
 _WORTH = 1.0  # dB that a function along an axis has to explain more in one frame, before it is tried in all
 
 
@@ -33,8 +34,15 @@ def activations(evidence: Evidence) -> Iterator[Trial]:
     """Yield a trial of each activation in all channels, and in the channels that it explains better."""
     if not evidence.fits or evidence.settled:
         return
+    graded = _graded(evidence)
     for activation in _applicable(evidence):
-        yield from _trials(evidence, activation)
+        yield from _trials(evidence, activation, graded)
+
+
+def _graded(evidence: Evidence) -> np.ndarray:
+    """Return in which channels the device returns values of enough steps to show a curve, and not a threshold only."""
+    steps = np.diff(np.sort(evidence.by_channel(evidence.codes), 1), axis=1) > 0
+    return np.asarray(steps.sum(1) + 1 >= _LEVELS)
 
 
 def _applicable(evidence: Evidence) -> Iterator[_Activation]:
@@ -65,7 +73,7 @@ def _axes(evidence: Evidence) -> list[int]:
     return [axis for axis in axes if shape and shape[axis] > 1]
 
 
-def _trials(evidence: Evidence, activation: _Activation) -> Iterator[Trial]:
+def _trials(evidence: Evidence, activation: _Activation, graded: np.ndarray) -> Iterator[Trial]:
     text, apply, possible, whole_axis = activation
     if whole_axis:
         if not _promising(evidence, apply):
@@ -79,7 +87,7 @@ def _trials(evidence: Evidence, activation: _Activation) -> Iterator[Trial]:
     whole = Trial("activation", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
     if possible.all():
         yield whole
-    better = _better(evidence, left) & possible
+    better = _better(evidence, left) & possible & graded
     if not better.any() or better.all():
         return
     where = better[evidence.samples.channel]

@@ -243,6 +243,7 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
+    small = small and best.score < _SOUND
     if small or not proven(evidence, best, len(evidence.trials)):
         text = wording.explains(best, declared, proven=False)
         too_little = wording.too_little(evidence, int(independent(evidence, best)))
