@@ -16,6 +16,7 @@ from .thresholds import ENOUGH, MARGIN, ROUNDING
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _FARTHEST = 2.0**40  # steps of a zero point: what fits by such a one is no line
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
+_STEPS = 3  # between the ends of a channel: of fewer, a scale is a guess
 _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
@@ -178,7 +179,7 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
     if len(channels) == 1:
         return None
     lines = [line(*channel) for channel in channels]
-    clear = [_clear(slope, x[w]) for (slope, _), (x, _, w) in zip(lines, channels)]
+    clear = [_clear(slope, x[w], y[w]) for (slope, _), (x, y, w) in zip(lines, channels)]
     if not any(clear):
         return None
     usual = float(np.median([slope for (slope, _), good in zip(lines, clear) if good]))
@@ -201,6 +202,8 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
     return fit.simplest(options), spread
 
 
-def _clear(slope: float, x: np.ndarray) -> bool:
-    """Whether a channel has a slope: enough values that vary by more than rounding."""
+def _clear(slope: float, x: np.ndarray, stored: np.ndarray) -> bool:
+    """Whether a channel has a slope: enough values that vary by more than rounding, and are stored in some steps."""
+    if x.size and np.ptp(stored) < _STEPS:
+        return False
     return bool(slope > 0 and x.size >= ENOUGH // 2 and slope * slope * x.var() >= 4 * ROUNDING)

@@ -15,7 +15,7 @@ from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
 from .scales import line
-from .thresholds import LEAST, MARGIN
+from .thresholds import BENT, LEAST, MARGIN
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
 _COMPUTES = ("preprocessing", "output_order", "wrong_input", "geometry", "activation")
@@ -60,7 +60,8 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
         ranked = under.rank(_ways_to_read(under))
         tried += len(under.trials)
         for reads in ranked:
-            if reads.cause in READS and reads.score >= max(_SOUND, best + _BETTER) and reads.gain >= MARGIN:
+            sound = reads.score >= max(_SOUND, best + _BETTER) and reads.gain >= MARGIN
+            if reads.cause in READS and sound and under.bent(reads) <= BENT:
                 found.append(Pair(reads, computes, under, number))
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):

@@ -5,4 +5,5 @@ from __future__ import annotations
 LEAST = 4.0  # dB that a cause has to explain at least
 MARGIN = 3.0  # dB by which a cause has to be better than every other one
 ENOUGH = 16  # samples of a channel
+BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that depends on the value
 ROUNDING = 1 / 12  # variance of rounding to whole steps, in steps squared

@@ -14,12 +14,11 @@ from .evidence import Candidate, Evidence
 from .proof import independent, proven
 from .scales import is_slight
 from .second_causes import Pair, second_causes
-from .thresholds import ENOUGH, LEAST, MARGIN, ROUNDING
+from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
-_BENT = 0.3  # share of a scale's error that depends on the value: of rounding and noise it is below 0.1
 _HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -206,8 +205,12 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
 
 
 def _is_slight(evidence: Evidence, c: Candidate) -> bool:
-    """Whether it is a scale that differs so little from the declared one that noise may explain it."""
-    return c.cause == "quantization" and c.score < _SOUND and is_slight(evidence.spec, c.spec)
+    """Whether it is a scale near the declared one, or one for each channel, that noise may explain as well."""
+    if c.cause != "quantization" or c.spec is None:
+        return False
+    declared, fitted = evidence.spec.quantization, c.spec.quantization
+    each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
+    return (each and c.score < _MOST) or (c.score < _SOUND and is_slight(evidence.spec, c.spec))
 
 
 def _accuses(c: Candidate, declared: float) -> bool:
@@ -236,7 +239,7 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
     """Return the judgement if at least one cause is strong."""
     strong = _plainest(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
     best = strong[0]
-    if best.cause == "quantization" and evidence.bent(best) > _BENT:
+    if best.cause == "quantization" and evidence.bent(best) > BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
     rival = next((c for c in strong[1:] if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
@@ -259,7 +262,7 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
 
 def _is_bent(evidence: Evidence, c: Candidate) -> bool:
     """Whether a function leaves an error that depends on the value: it is another function."""
-    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > _BENT
+    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > BENT
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:

@@ -135,7 +135,7 @@ def rivals(best: Candidate, rival: Candidate, declared: Candidate | None) -> str
 def noisy(c: Candidate) -> str:
     """Return that the device is noisy, and that another scale explains little of it."""
     return (
-        f"The device is noisy. With slightly another scale ({c.text}) they would agree to {_db(c.score)}; noise alone "
+        f"The device is noisy. With another scale ({c.text}) they would agree to {_db(c.score)}; noise alone "
         "does that, so it is no proof of another scale."
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -80,7 +81,7 @@ def compare_layers(
     if not isinstance(model, (str, os.PathLike)):
         raise NpuLayoutError(f"model: expected the path of an ONNX model, got {type(model).__name__}")
     tensors = graph_tensors(model)
-    dumps = [open_layers(a, int(frame)), open_layers(b, int(frame))]
+    dumps = [open_layers(a, int(frame), "a"), open_layers(b, int(frame), "b")]
     names = [matched(tensors, dump.readers) for dump in dumps]
     layers = _compared(tensors, dumps, names, limit)
     if not any(layer.verdict in ("same", "differs") and layer.op != GRAPH_INPUT for layer in layers):
@@ -96,7 +97,7 @@ def compare_layers(
 
 def _number(what: str, given: Any) -> float:
     number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
-    if not number or not np.isfinite(given):
+    if not number or not math.isfinite(given):
         raise NpuLayoutError(f"{what}: expected a finite number of dB, got {given!r}")
     return float(given)
 

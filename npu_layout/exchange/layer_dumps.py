@@ -54,7 +54,7 @@ class LayerDump(NamedTuple):
     readers: Mapping[str, Callable[[], Stored]]
 
 
-def open_layers(layers: LayersLike, frame: int = 0) -> LayerDump:
+def open_layers(layers: LayersLike, frame: int = 0, what: str = "layers") -> LayerDump:
     """Return the tensors of a dump; RecordingError if there are none.
 
     layers: {name: array or bytes}; an .npz; a file or folder of Polygraphy's; a folder of RKNN-Toolkit2, AIMET or
@@ -63,7 +63,7 @@ def open_layers(layers: LayersLike, frame: int = 0) -> LayerDump:
     """
     if isinstance(layers, Mapping):
         readers = {str(name): functools.partial(_given, name, value) for name, value in layers.items()}
-        return _checked(LayerDump("layers", "arrays", readers))
+        return _checked(LayerDump(what, "arrays", readers))
     path = existing(layers)
     with errors_named(path):
         return _checked(_opened(path, frame))

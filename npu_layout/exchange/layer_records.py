@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..support import check_fields
+
 
 class ComparedLayer(NamedTuple):
     """A tensor of the model in two dumps. `compare_layers` makes it; making one raises nothing.
@@ -76,6 +78,10 @@ class LayerComparison:
     unknown_a: tuple[str, ...]
     unknown_b: tuple[str, ...]
     min_snr_db: float
+
+    def __post_init__(self) -> None:
+        check_fields(self, layers=tuple, first=(ComparedLayer, type(None)), others=tuple, why=str)
+        check_fields(self, unknown_a=tuple, unknown_b=tuple, min_snr_db=(int, float))
 
     def __bool__(self) -> bool:
         return self.first is None

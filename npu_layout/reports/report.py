@@ -123,7 +123,7 @@ class OutputReport:
         check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
         check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
         check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
-        check_fields(self, exhibit=(Exhibit, _NONE))
+        check_fields(self, exhibit=(Exhibit, _NONE), also=_SEVERAL)
 
     def __bool__(self) -> bool:
         return self.verdict == "match"

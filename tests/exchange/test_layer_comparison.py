@@ -228,7 +228,7 @@ def test_scales_that_are_given(case: Case, tmp_path: Path) -> None:
 def test_what_cannot_be_compared(case: Case) -> None:
     good = case.golden
     for a, b, more, error, says in (
-        (good, {}, {}, nl.RecordingError, "layers: expected tensors"),
+        (good, {}, {}, nl.RecordingError, "b: expected tensors"),
         (good, {"other": np.zeros(3)}, {}, nl.RecordingError, "no tensor that .* computes is in both .*'other'"),
         (good, {"image": good["image"]}, {}, nl.RecordingError, "no tensor that"),
         (good, [1], {}, nl.NpuLayoutError, r"b: expected a path or \{name: array\}, got list"),

@@ -67,6 +67,10 @@ LEFT_OUT = {("validate_many", "workers", value) for value in ("True", "descripto
 UNCHECKED = {
     "Hypothesis": {"spec", "score"},
     "OutputReport": {"fix"},
+    "exchange.ComparedLayer": {
+        *("name", "op", "node", "verdict", "snr_db", "inputs_db", "why", "shape", "layout_a", "layout_b", "inputs"),
+        "skipped",
+    },
     "exchange.Form": {"importer", "exporter", "recognises", "help"},
     "pytest_plugin.Recordings.__call__": {"inputs"},
 }

@@ -87,6 +87,15 @@ def dumps(form: str = "raw") -> str:
     return name
 
 
+def layers() -> dict[str, np.ndarray]:
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    return {"x": x, "y": -x}
+
+
+def compared() -> exchange.LayerComparison:
+    return exchange.compare_layers(layers(), layers(), model_file())
+
+
 def recorder() -> nl.Recorder:
     return nl.Recorder(npu(), new("recorded"))
 
