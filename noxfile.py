@@ -21,6 +21,24 @@ ROOT = Path(__file__).resolve().parent
 CSRC = ROOT / "npu_layout" / "kernels" / "csrc"
 SLOW = bool(os.environ.get("NPU_LAYOUT_SLOW"))
 OLDEST = ["numpy==1.24.*", "opencv-python==4.8.*", "onnxruntime==1.17.*"]
+RUNTIMES = {  # {environment: what is installed there, one after the other; what fails is named as not run}
+    "all": [
+        "openvino nncf",
+        "onnxruntime-qnn",
+        "ncnn pnnx",
+        "MNN",
+        "ai-edge-litert flatbuffers",
+        "apache-tvm",
+        "torch --extra-index-url https://download.pytorch.org/whl/cpu",
+        "executorch torchao",
+    ],
+    "rknn": [  # wants older packages than the others
+        "torch --extra-index-url https://download.pytorch.org/whl/cpu",
+        "--no-deps rknn-toolkit2",
+        "numpy==1.26.* onnx==1.18.* protobuf==4.25.* onnxruntime==1.26.* opencv-python==4.11.*",
+        "ml_dtypes<0.6 scipy psutil ruamel.yaml fast-histogram tqdm setuptools<81",
+    ],
+}
 SUMMARY = re.compile(r"^=+ .*(?:passed|failed|error).* =+$", re.MULTILINE)
 
 nox.options.sessions = ["lint", "format", "types", "imports", "tests", "numpy"]
@@ -300,6 +318,28 @@ def sanitize(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """scripts/fuzz with the arguments after `--`."""
     session.run(str(ROOT / "scripts" / "fuzz"), *session.posargs, external=True)
+
+
+@nox.session
+def runtimes(session: nox.Session) -> None:
+    """scripts/runtime_matrix.py with the arguments after `--`, in environments with the runtimes that install."""
+    from _venv import install as pip
+    from _venv import prepare
+
+    failed = []
+    for name, packages in RUNTIMES.items():
+        home = ROOT / "build" / f"runtimes-{name}"
+        home.parent.mkdir(exist_ok=True)
+        python = home / "bin" / "python"
+        first = not python.exists()
+        prepare(home, {"test"})
+        for package in packages if first else ():
+            if not pip(python, *package.split()):
+                session.warn(f"{package} could not be installed")
+        command = [str(python), str(ROOT / "scripts" / "runtime_matrix.py"), "--group", name, *session.posargs]
+        failed += [name] if subprocess.run(command, check=False).returncode else []
+    if failed:
+        session.error(f"the runtimes failed: {', '.join(failed)}")
 
 
 @nox.session

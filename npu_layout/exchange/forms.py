@@ -130,7 +130,8 @@ def load(
     for what, word in (("runner", runner), ("side", side)):
         if word is not None:
             text_of(what, word)
-    outputs = None if outputs is None else items_of("outputs", outputs, str, "names")
+    if outputs is not None and not isinstance(outputs, str):  # a form says itself what it makes of one name
+        outputs = items_of("outputs", outputs, str, "names")
     specs = None if specs is None else checked_specs(specs)
     chosen = _form(form) if form is not None else _recognised(existing(path))
     options = dict(

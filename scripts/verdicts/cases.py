@@ -112,9 +112,9 @@ class _Scene:
 
     def _count(self) -> int:
         low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
-        if self.case.model == "pose":
+        if self.model.name == "pose":
             high = min(high, 8)  # its frames take 16 times longer than all others
-        if self.case.model == "classifier" and low > 1:
+        if self.model.name == "classifier" and low > 1:
             low, high = max(low, 16), max(high, 24)
         return int(self.rng.integers(low, high + 1))
 
@@ -238,8 +238,8 @@ def build(case: Case) -> Planted:
         (_inputs(scene, t), {name: truths[name].buffers[t].view(specs[name].stored) for name in outputs})
         for t in range(count)
     ]
-    if model.folded:
-        specs["image"] = model.input_spec
+    if model.folded or model.fed is not None:
+        specs["image"] = model.input_spec if model.folded else model.fed
     recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
     fed = [feed(model, scene.image(t), scene.done) for t in range(min(count, 3))]
     images = [scene.image(t) for t in range(min(count, 3))]
@@ -288,6 +288,8 @@ def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray
 
 def _recorded_input(scene: _Scene, t: int) -> np.ndarray:
     model, declared = scene.model, scene.declared
+    if model.fed is not None and not model.folded:
+        return nl.Preprocessor(model.fed, **declared)(scene.image(t))[0]
     if not model.folded:
         return feed(model, scene.image(t), declared)
     arguments = {k: v for k, v in declared.items() if k not in ("mean", "std")}

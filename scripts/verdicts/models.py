@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ import onnxruntime as ort
 
 import npu_layout as nl
 
-from . import pictures
+from . import pictures, runtimes
 from .networks import Network, run
 
 IMAGENET = {"color": "RGB", "mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
@@ -54,6 +54,8 @@ class Model(NamedTuple):
 
     `ranges`: for each output, lowest and highest value of each channel that the quantised twin gives on the
     calibration frames. `folded`: the accelerator takes uint8 NHWC, mean and deviation are compiled into its model.
+    On a real runtime (``load("yolo8@qnn-htp")``) that is the quantised network: `fed` is the spec of its input if that
+    has integers, `codes` the dtype of the outputs that have.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Model(NamedTuple):
     folded: bool
     outputs: dict[str, tuple[int, ...]]
     ranges: dict[str, tuple[np.ndarray, np.ndarray]]
+    fed: nl.TensorSpec | None = None
+    codes: dict[str, str] | None = None
 
     @property
     def input_spec(self) -> nl.TensorSpec:
@@ -303,7 +307,10 @@ def by_channel(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 @cache
 def load(name: str) -> Model:
-    """The model of this name, built if it is not there yet."""
+    """The model of this name, built if it is not there yet; "NAME@RUNTIME": as it is on a real runtime."""
+    name, _, runtime = name.partition("@")
+    if runtime:
+        return runtimes.on(load(name), runtime, partial(_calibration, name))
     kind, folder = KINDS[name], _cache()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / name).exists():
@@ -322,6 +329,8 @@ def load(name: str) -> Model:
 
 
 @cache
-def engine(path: str) -> nl.OnnxRuntimeEngine:
+def engine(path: str) -> Any:
     """One session for each model file and process."""
+    if path.startswith(runtimes.PREFIX):
+        return runtimes.opened(path)
     return nl.OnnxRuntimeEngine(path, threads=1)

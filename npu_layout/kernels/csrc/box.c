@@ -1,4 +1,4 @@
-/* Boxes: their loops in order, and how one is cut in parts. */
+/* Boxes: the order of their loops, and how a box is divided into parts. */
 #include "box.h"
 
 #include <string.h>
@@ -26,28 +26,28 @@ void box_add(Box *box, Loop k) {
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20, MANY_PAGES = 64 * HUGE_PAGE };
 
-/* Elements that a cut leaves together: neighbours on either side that share a cache line. */
+/* Elements that a cut does not separate: neighbours on either side that share a cache line. */
 static int64_t grain_of(const Loop *k) {
     const int64_t s = k->s ? magnitude(k->s) : LINE, step = at_most(s, k->d ? magnitude(k->d) : LINE);
     return step < LINE ? (LINE - 1 + step) / step : 1;
 }
 static int64_t pieces(const Loop *k) { return (k->n + grain_of(k) - 1) / grain_of(k); }
 
-/* Bytes from one cut to the next in the destination: cores that write near each other take lines from each other, those
- * that are fetched ahead as well. In the source, where these are neighbours: a core reads whole lines. */
+/* Bytes from one cut to the next in the destination: cores that write near each other evict lines from each other's caches,
+ * prefetched ones as well. In the source, if its elements are neighbours: a core reads whole lines. */
 static int64_t cut_distance(const Loop *k, int64_t parts) {
     const int64_t s = k->s ? magnitude(k->s) : LINE, d = k->d ? magnitude(k->d) : INT32_MAX;
     return (s < LINE ? at_most(s, d) : d) * k->n / parts;
 }
 
-/* Whether parts of about the same size come of so many pieces. */
+/* Whether so many pieces can be divided into parts of about the same size. */
 static int even(int64_t count, int64_t parts) {
     return count < parts ? parts % count == 0 : 4 * ((count + parts - 1) / parts * parts) <= 5 * count;
 }
 
-/* The loop to cut: of those with pieces for parts of equal size the one whose cuts are furthest from each other, or else the one of
- * the most pieces. But one that goes from page to page of the destination comes first where its pages are so many that a
- * part that is first to touch each of them takes too long. */
+/* The loop to cut: among those whose pieces make parts of equal size, the one with the largest distance between cuts; if there
+ * is none, the one with the most pieces. A loop that steps from page to page of the destination is preferred if there are so
+ * many pages that a part which is the first to touch each of them needs too long. */
 static Loop *cut_of(Box *box, int64_t parts) {
     Loop *best = box->loops;
     int found = 0;
@@ -66,7 +66,7 @@ int box_cut(Box *box, int64_t part, int64_t parts) {
     while (parts > 1) {
         Loop *k = cut_of(box, parts);
         if (!box->count || pieces(k) < 2) return part == 0;
-        const int64_t each = (parts - 1) / pieces(k) + 1; /* parts that one of its pieces is cut to in turn */
+        const int64_t each = (parts - 1) / pieces(k) + 1; /* parts into which one of its pieces is divided in turn */
         const int64_t cuts = (parts - 1) / each + 1, cut = part / each;
         const int64_t grain = k->n >= 64 * cuts ? 64 : grain_of(k), grains = (k->n + grain - 1) / grain;
         const int64_t begin = at_most(k->n, grains * cut / cuts * grain);

@@ -1,13 +1,13 @@
-/* Conversions: the walk over their tiles. */
+/* Conversions: walk the tiles. */
 #include "convert_tiles.h"
 
 #include <string.h>
 
-/* Elements that parameters are written out for if a smaller number begins again. */
+/* Elements for which parameters are written out if they repeat with a smaller period. */
 enum { REPEATED = 512 };
 
-/* Room for what one call of convert_run works on: stays in L1. The margins are never used: without them every array would
- * begin at the same line of a page, and a store seem to be what the next load waits for. */
+/* The buffers of one call of convert_run, which stay in L1. The margins are not used: without them every array would begin at
+ * the same line of a page, and a load would seem to depend on the store before it. */
 typedef struct {
     uint8_t gathered[MAX_TILE + 64] __attribute__((aligned(64))), converted[MAX_TILE + 64] __attribute__((aligned(64)));
     uint8_t strip[4 * STRIP + 64] __attribute__((aligned(64)));
@@ -29,7 +29,7 @@ static Row parameters(const Arithmetic *a, int64_t i) {
     return row_at(&all, i);
 }
 
-/* Elements after which the parameters of a row of a tile begin again; 0: they are one. */
+/* The period, in elements, of the parameters of a row of a tile; 0: there is one value. */
 static int64_t period_of(const Convert *c, int64_t row_n) {
     int64_t n = 1, period = 0;
     for (int i = c->box.count - 1; i >= c->box.count - c->dense; --i) {
@@ -39,7 +39,7 @@ static int64_t period_of(const Convert *c, int64_t row_n) {
     return period;
 }
 
-/* The first `period` values, which `at` names, and then these again up to n. */
+/* Write the `period` values that `at` names, and repeat them up to n. */
 #define WRITE_OUT(name)                                                                        \
     do {                                                                                       \
         for (int64_t i = 0; i < period; ++i) b->name[i] = a->name[param + at[i]];              \
@@ -47,7 +47,7 @@ static int64_t period_of(const Convert *c, int64_t row_n) {
             memcpy(b->name + done, b->name, (size_t)at_most(done, n - done) * sizeof *b->name); \
     } while (0)
 
-/* The parameters of n elements of a row that begin again after `period`, written out. */
+/* Write out the parameters, which repeat after `period`, of n elements of a row. */
 static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param, int64_t row_n, int64_t period, int64_t n) {
     int32_t at[STRIP];
     int64_t known = 1;
@@ -75,7 +75,7 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
     return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, NULL, a->bits, 0, a->steps, 0, 0, 0};
 }
 
-/* The rows of the table by which n elements are converted: one and 0, or one to float32 and one from there. */
+/* The rows of the table that convert n elements: one and 0, or one to float32 and one from float32. */
 static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
     const int store = a->to == I32 ? PATH_STORE_I32 : PATH_STORE;
     const int quantizes = a->from == F32 && !each && n >= level->vector &&
@@ -101,7 +101,7 @@ static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int3
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each);
 
-/* As many elements as a vector has, with parameters for n of them. */
+/* Convert the elements of one vector, with parameters for n of them. */
 static void convert_each(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t least,
                          int64_t n, const Row *row) {
     float some[6][64] = {{0}};
@@ -118,12 +118,12 @@ static void convert_each(const Level *level, const Arithmetic *a, Bench *b, cons
     convert_row(level, a, b, src, dst, least, &mine, 1);
 }
 
-/* One row, neighbouring elements in both; `each`: the parameters are one for each element. */
+/* Convert one row of neighbouring elements; `each`: there are parameters for each element. */
 static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const uint8_t *src, uint8_t *dst, int64_t n,
                         const Row *row, int each) {
     const int least = vector_of(a);
     const int from = dtype_size[a->from], to = dtype_size[a->to];
-    if (n < least) { /* through vectors of its own: no loop reads or writes beyond n */
+    if (n < least) { /* in local buffers, so that no loop reads or writes beyond n */
         uint8_t given[64], result[64];
         memset(given, 0, (size_t)(least * from));
         memcpy(given, src, (size_t)(n * from));
@@ -146,7 +146,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
     Store *store = level->fast[taken[1]].store[a->to][each];
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
-        if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* leave no piece shorter than a vector */
+        if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* so that no piece is shorter than a vector */
         Row here = each ? row_at(row, i) : *row;
         here.past = 0;
         first(src + i * from, b->strip, count, &here);
@@ -160,9 +160,9 @@ typedef struct {
     const Convert *c;
     const Arithmetic *a;
     Bench bench;
-    int64_t expanded[3]; /* whose parameters are on the bench: see row_of */
+    int64_t expanded[3]; /* identify the parameters that are on the bench; see row_of */
     Row row;
-    int64_t odd_n[2]; /* what the following move: the last tile that is not whole */
+    int64_t odd_n[2]; /* for the next loops, which move the last tile if it is not complete */
     Move odd_gather, odd_scatter;
 } Work;
 
@@ -184,7 +184,7 @@ int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int
     return count;
 }
 
-/* The parameters that begin at `param`, for as many elements of a row of n as are converted at once (`some`). */
+/* The parameters that begin at `param`, for the elements of a row of n that are converted at a time (`some`). */
 static Row row_of(Work *w, int64_t param, int64_t row_n, int64_t n, int64_t period, int64_t *some) {
     const Convert *c = w->c;
     Row row = parameters(w->a, param);
@@ -202,7 +202,7 @@ static Row row_of(Work *w, int64_t param, int64_t row_n, int64_t n, int64_t peri
     return row;
 }
 
-/* The rows of a tile: elements of one, bytes to the next, and the first parameters of each. */
+/* The rows of a tile: elements of each, bytes from one to the next, and their first parameters. */
 typedef struct {
     int64_t n, src_step, dst_step, param, param_step;
 } Rows;

@@ -1,22 +1,22 @@
-/* Conversions: how one is cut into tiles. */
+/* Conversions: divide one into tiles. */
 #include "convert_tiles.h"
 
 #include <string.h>
 
-/* Elements of a row of constant parameters from which on it is worth a conversion of its own. SHORT: at all. LEAST: where a
- * move of the narrower elements makes it, or no move makes it LONG, or in place, to float32 or from it to 16 bits without
- * parameters; LEAST_BYTES: in place, to bytes in one step. HALF: in place otherwise, or where each row has parameters
- * of its own. LONG: in any case. OFTEN: uses for which parameters are written out for each element. */
+/* Elements of a row with constant parameters from which on it is converted on its own. SHORT: at all. LEAST: if a move of the
+ * narrower elements makes the row, or if no move makes it LONG, or in place, to float32 or from it to 16 bits without
+ * parameters; LEAST_BYTES: in place, to bytes in one step. HALF: in place otherwise, or if each row has its own parameters.
+ * LONG: in any case. OFTEN: the number of uses from which on parameters are written out for each element. */
 enum { LINE = 64, SHORT = 16, LEAST = 64, LEAST_BYTES = 128, HALF = 256, LONG = 512, OFTEN = 8 };
 
-/* Loops, innermost first, and how many elements they go through. */
+/* Loops, innermost first, and the number of their elements. */
 typedef struct {
     int count;
     int at[MAX_LOOPS];
     int64_t n;
 } Chain;
 
-/* The loops that go through neighbours of so many bytes in the source and in the destination; 0: a side not asked. */
+/* The loops that step through neighbours of so many bytes in the source and in the destination; 0: the side is ignored. */
 static Chain neighbours(const Box *box, int64_t from, int64_t to) {
     Chain c = {0, {0}, 1};
     for (int next; c.count < box->count && (next = box_find(box, from * c.n, to * c.n)) >= 0;) {
@@ -26,13 +26,13 @@ static Chain neighbours(const Box *box, int64_t from, int64_t to) {
     return c;
 }
 
-/* The smaller one of both steps; what has pads behind it comes first. */
+/* The smaller one of both steps; a loop with pads behind it comes first. */
 static int64_t nearer_step(const Loop *k, const Arithmetic *a, int64_t pad) {
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
     return pad && k->d == to ? 0 : at_most(magnitude(k->s) / from, magnitude(k->d) / to);
 }
 
-/* Every loop, those of the smallest steps first. */
+/* All loops, those with the smallest steps first. */
 static Chain nearest(const Box *box, const Arithmetic *a, int64_t pad) {
     Chain c = {0, {0}, 1};
     for (int i = 0; i < box->count; ++i) {
@@ -51,14 +51,14 @@ static int has(const Chain *c, int loop) {
     return 0;
 }
 
-/* Whether no loop that a chain leaves changes the parameters. */
+/* Whether no loop outside a chain changes the parameters. */
 static int has_parameters(const Chain *c, const Box *box) {
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].p && !has(c, i)) return 0;
     return 1;
 }
 
-/* The loop of the smallest steps on one side that a chain leaves, or -1; `alike`: one that does not change the parameters. */
+/* The loop outside a chain with the smallest steps on one side, or -1; `alike`: one that does not change the parameters. */
 static int least_step(const Box *box, const Chain *but, int destination, int alike) {
     int least = -1;
     for (int i = 0; i < box->count; ++i) {
@@ -70,14 +70,14 @@ static int least_step(const Box *box, const Chain *but, int destination, int ali
     return least;
 }
 
-/* Of n, in pieces of at most `most`: the size of one, as equal as whole lines of bytes let them be. */
+/* The size of a piece of at most `most` of n elements: as equal as whole lines of bytes permit. */
 static int64_t evenly(int64_t n, int64_t most) {
     if (n <= most) return n;
     const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces, whole = (each + LINE - 1) / LINE * LINE;
     return whole <= most ? whole : each;
 }
 
-/* Whether the parameters of n elements are worth writing out: they serve several times, in this tile or in the next. */
+/* Whether the parameters of n elements are worth writing out: they are used several times, in this tile or the next. */
 static int serves(const Box *box, const Chain *chain, int next, int64_t n, int64_t room, int others) {
     int64_t times = 1;
     for (int i = 0; !others && i < box->count; ++i) times *= box->loops[i].n;
@@ -85,8 +85,8 @@ static int serves(const Box *box, const Chain *chain, int next, int64_t n, int64
     return next < chain->count && !box->loops[chain->at[next]].p && at_most(box->loops[chain->at[next]].n, room / n) >= OFTEN;
 }
 
-/* The loops of a chain that a tile of at most `room` elements is made of; their elements. Rows of constant parameters stay
- * separate where they are long, or where to write parameters out would not pay. */
+/* Choose the loops of a chain that make a tile of at most `room` elements; return its elements. Rows with constant parameters
+ * stay separate if they are long, or if writing parameters out would not pay. */
 static int64_t fill_tile(Convert *c, Chain *chain, int64_t room) {
     int64_t n = 1;
     int left = 0; /* loops that change the parameters */
@@ -107,7 +107,7 @@ static int64_t fill_tile(Convert *c, Chain *chain, int64_t room) {
     return n;
 }
 
-/* Let the box end with `rows` (or -1) and with the loops of a chain, innermost last. */
+/* Reorder the box such that it ends with `rows` (unless -1) and the loops of a chain, innermost last. */
 static void put_last(Convert *c, const Chain *chain, int rows) {
     Box box = c->box;
     int taken[MAX_LOOPS] = {0}, count = 0;
@@ -120,7 +120,7 @@ static void put_last(Convert *c, const Chain *chain, int rows) {
     c->inner = chain->count + (rows >= 0);
 }
 
-/* The move between a tile on the bench and where it comes from or goes to. */
+/* The move between a tile on the bench and the source or destination. */
 static void tile_move(const Convert *c, int64_t rows_n, int64_t row_n, int size, int scatters, Move *move) {
     Box box;
     box_clear(&box);
@@ -141,7 +141,7 @@ void convert_tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, i
     }
 }
 
-/* The level's loops for pixels do the whole: one tile for each run of pixels, or where these have pads one that has room on
+/* The level's loops for pixels do all of the work: one tile for each run of pixels or, if these have pads, a tile that fits on
  * the bench. */
 static int channel_of_pixels(const Box *box) {
     const int forwards = box_find(box, 1, 1);
@@ -168,8 +168,8 @@ static void plan_pixels(Convert *c, const Arithmetic *a) {
     convert_tile_moves(c, a, c->rows_step, c->row_step, &c->gather, &c->scatter);
 }
 
-/* Whether bytes may be shifted and scaled where they are in 32 bits: as multiples of 2**8, 2**16 or 2**24, and signed ones
- * counted from -128, to the same bits. */
+/* Whether bytes may be shifted and scaled in place within 32 bits, as multiples of 2**8, 2**16 or 2**24, signed ones counted
+ * from -128, with the same bits. */
 static int stays_exact(const Arithmetic *a) {
     for (int64_t i = 0; i < a->channels; ++i) {
         const float shift = a->shift[i], scale = a->scale[i];
@@ -179,7 +179,7 @@ static int stays_exact(const Arithmetic *a) {
     return 1;
 }
 
-/* There are loops that transpose while they convert, from pixels to planes of float32 or from these to pixels. */
+/* Use loops that transpose while they convert, from pixels to planes of float32 or from such planes to pixels. */
 enum { PIXELS_LEAST = 256, MANY = 8, BYTES = 16, PIXELS_AT_ONCE = 64, CACHED = 8000000 };
 static int loads_planes(const Arithmetic *a) { return dtype_size[a->from] <= 2 && a->to == F32; }
 static int channel_of_planes(const Box *box, const Arithmetic *a) {
@@ -191,7 +191,7 @@ static int channel_of_planes(const Box *box, const Arithmetic *a) {
 static int pixel_of_planes(const Box *box, const Arithmetic *a) {
     return loads_planes(a) ? box_find(box, 0, dtype_size[a->to]) : box_find(box, dtype_size[a->from], 0);
 }
-/* Not where there is a CROWD of pixels, or more than half of one of planes written from bytes, 16 at once. */
+/* Not if there is a CROWD of pixels, or more than half a CROWD of planes that are written from bytes, 16 at a time. */
 static int may_load_planes(const Arithmetic *a, const Loop *channel, const Loop *pixel) {
     const int bytes = dtype_size[a->from] == 1;
     if (bytes && !stays_exact(a)) return 0;
@@ -200,7 +200,7 @@ static int may_load_planes(const Arithmetic *a, const Loop *channel, const Loop 
     return !a->divides && !(bytes && in_one_set(at_most(channel->n, BYTES), channel->d) > CROWD / 2) &&
            in_one_set(PIXELS_AT_ONCE, pixel->s) < CROWD;
 }
-/* Not where there is a CROWD of pixels, or of planes read for bytes out of a cache. */
+/* Not if there is a CROWD of pixels, or of planes that are read from a cache and converted to bytes. */
 static int may_store_planes(const Arithmetic *a, const Box *box, const Loop *channel, const Loop *pixel) {
     const int64_t from = dtype_size[a->from], to = dtype_size[a->to];
     if (a->from != F32 || !(to == 1 || a->to == F16 || a->to == BF16) || channel->n * to < BYTES) return 0;
@@ -227,7 +227,7 @@ static void plan_transposed(Convert *c, const Arithmetic *a) {
     put_last(c, &(Chain){1, {channel}, 0}, pixel);
 }
 
-/* The elements of a row from which on it is converted in place, if others have the same parameters. */
+/* The elements of a row from which on it is converted in place, if other rows have the same parameters. */
 static int64_t least_in_place(const Arithmetic *a, int constant) {
     if (a->to == F32 || (a->from == F32 && a->to >= F16 && !a->steps)) return LEAST;
     return a->one_step || (a->from == F32 && a->to <= U8 && constant) ? LEAST_BYTES : HALF;
@@ -244,7 +244,7 @@ static void arrange(Box *box, const Box *asked, int64_t from, int64_t to) {
     if (!box->count) box->loops[box->count++] = (Loop){1, from, to, 0};
 }
 
-/* What a tile of each way may be made of, and how much of it fits. */
+/* The loops from which a tile of each way may be made, and how many elements fit. */
 typedef struct {
     Chain all, chains[BOTH + 1];
     int64_t rooms[BOTH + 1];
@@ -260,7 +260,7 @@ static Tiles tiles_of(const Convert *c, const Arithmetic *a) {
     return t;
 }
 
-/* The first way whose rows are long enough; what has pads behind it is scattered in any case. */
+/* The first way whose rows are long enough; elements with pads behind them are scattered in any case. */
 static Way way_of(Convert *c, const Arithmetic *a, const Tiles *t) {
     const Box *box = &c->box;
     int64_t reach[BOTH], alike[BOTH]; /* elements of a row of a tile; the same if no other loop has parameters, else 0 */
@@ -287,8 +287,8 @@ static Way way_of(Convert *c, const Arithmetic *a, const Tiles *t) {
     return constant && reach[DIRECT] >= vector_of(a) ? DIRECT : BOTH;
 }
 
-/* The loop that a tile has rows of, so that it uses the lines of the other side whole, or -1; what its rows are made of, and
- * how many elements. */
+/* The loop along which a tile has rows, such that it uses whole lines of the other side, or -1; the loops of its rows, and their
+ * elements. */
 static int rows_for_lines(Convert *c, const Arithmetic *a, const Tiles *t, Chain *taken, int64_t *n) {
     const int scatters = c->way == SCATTER;
     const Chain *chain = t->chains + c->way;
@@ -303,7 +303,7 @@ static int rows_for_lines(Convert *c, const Arithmetic *a, const Tiles *t, Chain
     return near;
 }
 
-/* Short rows, as many as there is room for: the loop of these, or -1. */
+/* The loop of short rows, of which a tile has as many as fit, or -1. */
 static int rows_for_room(const Convert *c, const Arithmetic *a, const Chain *taken, int64_t room, int64_t n) {
     int rows = c->way == DIRECT ? least_step(&c->box, taken, dtype_size[a->to] >= dtype_size[a->from], 1) : -1;
     if (rows < 0) rows = least_step(&c->box, taken, c->way == SCATTER, 0);

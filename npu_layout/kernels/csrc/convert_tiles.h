@@ -1,4 +1,4 @@
-/* The tiles of a conversion, for its planning and for its walk. */
+/* The tiles of a conversion, for planning and for running it. */
 #ifndef NPU_LAYOUT_CONVERT_TILES_H
 #define NPU_LAYOUT_CONVERT_TILES_H
 
@@ -13,7 +13,7 @@ static inline int64_t tile_extent(const Convert *c, int i, int64_t rows_n, int64
     return i < first ? rows_n : i == first ? row_n : c->box.loops[i].n;
 }
 
-/* The moves of such a tile between the benches and where it comes from or goes to: those that its way has. */
+/* The moves of such a tile between the benches and the source or destination, as far as its way has them. */
 void convert_tile_moves(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, Move *gather, Move *scatter);
 
 #endif

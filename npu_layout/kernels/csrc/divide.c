@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-/* 1 / d as a sum of two floats; 0 and 0 where that will not do. fma(x, times, x * rest) rounds x / d * (1 + e), |e| < 2**-46.9:
- * rest misses by 2**-48 / d, and so does x * rest. Only where x / d is as near as that to the middle of two floats may another
- * one of them come out; and only where one of the two is half of an odd number does rint distinguish them. Of these only those
- * matter between which bytes are not saturated. What comes before the division gives a float, and it may be any.
+/* 1 / d as a sum of two floats; 0 and 0 if that is not sufficient. fma(x, times, x * rest) rounds x / d * (1 + e), |e| < 2**-46.9:
+ * the errors of rest and of x * rest are 2**-48 / d each. Only if x / d is as near as that to halfway between two floats may the
+ * result be the other one of them, and only if one of the two is half of an odd number does rint distinguish them. Of these only
+ * those matter between which bytes are not saturated. The dividend, computed by the steps before, may be any float.
  * (Brisebarre and Muller, "Correctly rounded multiplication by arbitrary precision constants", IEEE Transactions on Computers
- * 57 (2), 2008, have the method.) LEAST: from there on no x * rest overflows, which might have the other sign. */
+ * 57 (2), 2008, describe the method.) LEAST: for divisors from here on no x * rest overflows, which might have the other sign. */
 static Product product_of(float d, float low, float high) {
     enum { MOST = 1 << 15, BYTES = 255 };
     const float LEAST = 0x1p-24f, LARGEST = 0x1p60f;

@@ -4,8 +4,8 @@
 
 #include "convert.h"
 
-/* Float32 to bytes, else 0: what divisions by a's divisors may be replaced by, `channels` of them, so that rint of the quotients,
- * saturated, is the same for every x. `times` is 0 for a divisor of which that is not known. */
+/* For float32 to bytes (otherwise 0): the products that may replace the divisions by a's divisors, one for each of `channels`,
+ * such that rint of the quotient, saturated, is the same for every x. `times` is 0 for a divisor without such a product. */
 int products_of(const Arithmetic *a, Product *products);
 
 #endif

@@ -1,4 +1,4 @@
-/* The walk of gray pixels. */
+/* Convert pixels to grayscale. */
 #include "gray.h"
 
 int gray_path(int type) { return type == GRAY_U8 ? PATH_GRAY : PATH_GRAY_WIDE; }

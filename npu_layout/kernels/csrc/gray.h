@@ -1,4 +1,4 @@
-/* Gray pixels: the walk. */
+/* Convert pixels to grayscale. */
 #ifndef NPU_LAYOUT_GRAY_H
 #define NPU_LAYOUT_GRAY_H
 

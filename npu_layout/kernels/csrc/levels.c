@@ -40,7 +40,7 @@ const Path paths[PATHS] = {
 #include <cpuid.h>
 
 static const Level *const levels[] = {&level_base, &level_sse4, &level_avx2, &level_avx512};
-static int has_f16c(void) { /* by its bit: not every compiler knows the name */
+static int has_f16c(void) { /* by its bit, because not every compiler has the name */
     unsigned a, b, c = 0, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
 }
@@ -62,7 +62,7 @@ static int supported(const Level *level) { return level == &level_base; }
 int level_count(void) { return (int)(sizeof levels / sizeof *levels); }
 
 const Level *level_at(int i) {
-    static _Atomic signed char known[sizeof levels / sizeof *levels]; /* a virtual machine takes 20 us for each CPUID */
+    static _Atomic signed char known[sizeof levels / sizeof *levels]; /* on a virtual machine each CPUID costs 20 us */
     if (!known[i]) known[i] = supported(levels[i]) ? 1 : -1;
     return known[i] > 0 ? levels[i] : NULL;
 }
@@ -70,10 +70,10 @@ const Level *level_at(int i) {
 static int64_t last_cache = 32 << 20;
 void set_last_cache(int64_t bytes) { last_cache = bytes; }
 
-/* Measured where it holds 32 MB: half of the last cache for one thread, which stores as fast past it as in it; three quarters
- * for threads that share it, as memory serves one as fast as four, while the cache serves each of them. */
+/* Measured with 32 MB: half of the last cache for one thread, which stores as fast past it as to it; three quarters for
+ * threads that share it, because memory is no faster for four threads than for one, but the cache is. */
 int past_caches(int64_t touched, int shared) {
-#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and what prepares for them would be in vain */
+#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and preparing for them would be useless */
     return touched >= last_cache / 4 * (shared ? 3 : 2);
 #else
     (void)touched, (void)shared;

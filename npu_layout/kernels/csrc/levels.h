@@ -1,5 +1,5 @@
 /* What is compiled once for each instruction set: the kinds of loops, the table of fast paths, and which levels this
- * machine has. Nothing here knows Python. */
+ * machine has. Nothing here uses Python. */
 #ifndef NPU_LAYOUT_LEVELS_H
 #define NPU_LAYOUT_LEVELS_H
 
@@ -12,11 +12,11 @@ typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
 extern const char *const dtype_name[DTYPES];
 
-/* Channels that there are loops for. */
+/* Numbers of channels for which there are loops. */
 static inline int has_channel_loops(int64_t n) { return n <= 4 || n == 8; }
 
-/* Whether a result is stored past the caches, which it would leave again anyway: without reading each line before it is
- * written. `touched`: the bytes that are read and written, at most; `shared`: by several threads. */
+/* Whether a result is stored past the caches, without reading each line before it is written, because it would not stay in
+ * them. `touched`: the bytes that are read and written, at most; `shared`: several threads work on it. */
 int past_caches(int64_t touched, int shared);
 /* The bytes of the last cache of this machine. */
 void set_last_cache(int64_t bytes);
@@ -36,63 +36,63 @@ typedef struct {
     const int16_t *summand;
     const Product *products; /* or NULL */
     int bits, past, steps;
-    int64_t more, src_step, dst_step; /* of conversions in one step: so many rows more by the same parameters, and the bytes from one to the next */
+    int64_t more, src_step, dst_step; /* in one step: the number of further rows with these parameters, and their pitches */
 } Row;
 
 typedef struct Move Move;
 typedef void Mover(const Move *move, const uint8_t *src, uint8_t *dst);
 
-/* n is a vector's floats or more; the floats need not be aligned. */
+/* n is at least the floats of a vector; the floats need not be aligned. */
 typedef void Load(const uint8_t *src, uint8_t *floats, int64_t n, const Row *row);
 typedef void Store(const uint8_t *floats, uint8_t *dst, int64_t n, const Row *row);
 
-/* To bytes, saturated, or to int32; n is a vector's bytes or more. */
+/* To bytes, saturated, or to int32; n is at least the bytes of a vector. */
 typedef void Quantize(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
 typedef void BytesToBytes(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row);
 
-/* Pixels of 2 to 4 neighbouring bytes, backwards where channel.s is -1, out of 2, 3, 4 or 8, each channel with parameters
- * of its own, in 16 bits. */
+/* Pixels of 2 to 4 neighbouring bytes, backwards if channel.s is -1, out of 2, 3, 4 or 8. Each channel has its own
+ * parameters, in 16 bits. */
 typedef void PixelsToPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
-/* Load: pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more where these are of 16 bits, to
- * planes of float32 (pixel.d is 4). The parameters go with the channel.
+/* Load: pixels of 3, 4, 8 or more neighbouring elements (channel.s is their bytes), 8 or more if they have 16 bits, to planes
+ * of float32 (pixel.d is 4). Each channel has its own parameters.
  * Store: planes of float32 (pixel.s is 4) to 16 bytes of neighbours or more; with 8 bits the parameters are the same for
  * all channels, with 16 bits there is no divisor. 16 pixels or more. */
 typedef void Transposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
-/* n pixels of step s bytes in three planes of equal steps, to n neighbours. */
+/* n pixels with a step of s bytes, in three planes with equal steps, to n neighbours. */
 typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
 
-/* Of `channels` planes, `step` bytes apart, of n bytes each (one vector's or more): the largest element so far goes to
- * `best` as a sortable integer or float, to `at` one more than the channel that beat what was there before; where none
- * did it stays. `first`: nothing was there. */
+/* From `channels` planes of n bytes each (at least a vector), with a pitch of `step` bytes: store the largest element so far
+ * in `best`, as a sortable integer or float, and one more than its channel in `at`, which does not change if no channel is
+ * larger than `best` was. `first`: both are empty. */
 typedef void Largest(const uint8_t *planes, int64_t step, int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first);
 
-/* where[i] = before + at[i] for every i that has an `at`; elements of 1, 2 and 4 bytes. */
+/* where[i] = before + at[i] for every i whose at[i] is not 0; elements of 1, 2 and 4 bytes. */
 typedef int64_t Index __attribute__((aligned(1), may_alias));
 typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Index *where);
 
-/* The first of the largest of the `channels` floats at each of n places, `step` bytes apart. */
+/* The first largest of the `channels` floats at each of n positions, with a step of `step` bytes. */
 typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
 
-/* n elements as integers in the same order; with room for a vector of them behind the last one. */
+/* n elements as integers that sort in the same order; there is room for a vector behind the last one. */
 typedef void Keys(const uint8_t *p, int64_t n, int32_t *keys);
-/* The k largest so far of each of n positions, a multiple of 16, in order: their keys, and which channels; in rows that are
- * `pitch` apart, as the planes of keys are. `before`: how many channels came before these planes. */
+/* The k largest so far of each of n positions, a multiple of 16, in order: their keys and their channels, in rows whose pitch
+ * is `pitch`, as that of the planes of keys is. `before`: the number of channels before these planes. */
 typedef void TopK(const int32_t *planes, int64_t pitch, int64_t channels, int64_t n, int64_t k, int64_t before, int32_t *best,
                   int32_t *at);
-/* The same of one position whose channels are neighbours, with room for a vector behind them; `kept` of k are there already,
- * and how many are then. */
+/* The same for one position whose channels are neighbours, with room for a vector behind them; `kept` of k are stored already.
+ * Return how many are stored. */
 typedef int64_t TopKAcross(const int32_t *row, int64_t channels, int64_t k, int64_t before, int64_t kept, int32_t *best, int32_t *at);
 
-/* Cache lines to fetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or anything. */
+/* Cache lines to prefetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or any address. */
 typedef struct {
     const uint8_t *at;
     int64_t channel, line;
 } Ahead;
 
-/* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes that are s bytes apart to planes that are d
- * bytes apart; in place where n is a multiple of 16 and not past the caches, else n is 16 or more. */
+/* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes with a pitch of s bytes to planes with a pitch of
+ * d bytes. In place if n is a multiple of 16 and stores are not past the caches; otherwise n is 16 or more. */
 enum { SOFTMAX_IN_REGISTERS = 8 };
 typedef void SoftmaxInRegisters(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t channels, int64_t n, int past,
                           Ahead ahead);
@@ -100,26 +100,26 @@ typedef void SoftmaxInRegisters(const uint8_t *src, int64_t s, uint8_t *dst, int
 /* Sigmoid of n neighbours of float32, any n; in place too. */
 typedef void Sigmoid(const uint8_t *src, uint8_t *dst, int64_t n, int past);
 
-/* Planes of n floats, `pitch` floats apart, n a multiple of 16. The largest of each position; then, in place, the
- * exponentials of what they lack to it, their sums and, where there is room, the factors 1 / sum; then out = plane * factor
- * for any n. */
+/* Planes of n floats, with a pitch of `pitch` floats, n a multiple of 16. First the largest value of each position; then, in
+ * place, the exponentials of the differences from it, their sums and, if `factor` is not NULL, the factors 1 / sum; then
+ * out = plane * factor for any n. */
 typedef void Maxima(const float *planes, int64_t pitch, int64_t channels, int64_t n, float *most, int first);
 typedef void Exponentials(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums, int first,
                           float *factor, Ahead ahead);
 typedef void Scale(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                    int64_t step, int past);
 
-/* Softmax of 16 or more neighbouring channels (and a vector or more) of n positions, s bytes apart, to neighbours. The bench
- * has room for as many floats and 16 more; where there is another, both have it for four such rows, and four positions go
- * together. The other is used for more than four. `far`: what is read is farther than the caches. */
+/* Softmax of 16 or more neighbouring channels (at least a vector) of n positions, with a step of s bytes, to neighbours. The
+ * bench has room for as many floats and 16 more; if there is another one, both have room for four such rows, and four positions
+ * are computed together. The other one is used for more than four. `far`: the source is not in the caches. */
 typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, float *bench,
                            float *other, int far);
 
 /* Whole cache lines past the caches. */
 typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
 
-/* Which of n neighbouring elements are above the threshold (integers: `least` or more), above those at the byte
- * offsets `earlier`, and not below those at `later`: their numbers, ascending; how many. */
+/* Find those of n neighbouring elements that are above the threshold (integers: `least` or more), above the elements at the byte
+ * offsets `earlier`, and not below those at `later`. Write their indices, ascending, and return how many there are. */
 typedef struct {
     int earliers, laters;
     int64_t earlier[4], later[4];
@@ -128,18 +128,18 @@ typedef struct {
 } Nearby;
 typedef int64_t Peak(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found);
 
-/* After stores past the caches: other threads see them. */
+/* After stores past the caches: makes them visible to other threads. */
 typedef void Fence(void);
 
-/* The parameters of a row: one value of each for all elements, or one for each; whether it is divided. Of bytes there are
- * I8 and U8; and the dtypes of gray pixels. */
+/* The parameters of a row: one value for all elements, or one for each; and whether there is a divisor. The dtypes of bytes are
+ * I8 and U8; then the dtypes of gray pixels. */
 enum { ONE_VALUE, EACH_VALUE, PARAMETERS };
 enum { UNDIVIDED, DIVIDED, DIVISIONS };
 enum { BYTES_TYPES = U8 + 1 };
 enum { GRAY_U8, GRAY_U16, GRAY_F32, GRAYS };
 
-/* The table of fast paths. A row says what it applies to, here, and in each level its loops and their step: no loop is
- * called but by way of its row. Tests and the benchmark are made from both. */
+/* The table of fast paths. A row here names what it applies to; the row of each level has the loops and their step. Every loop
+ * is called through its row. Tests and the benchmark are generated from both. */
 typedef struct {
     const char *name;
     const char *kind; /* move, convert, gray or reduce */
@@ -164,7 +164,7 @@ typedef struct {
         Quantize *quantize[I32 + 1]; /* from float32: int8, uint8 and int32, ONE_VALUE */
         BytesToBytes *bytes[BYTES_TYPES][BYTES_TYPES][PARAMETERS]; /* from, to */
         PixelsToPixels *pixels[BYTES_TYPES][BYTES_TYPES];          /* from, to */
-        Transposed *from[DTYPES][DIVISIONS]; /* none of 32 bits, and of 16 bits none that divides */
+        Transposed *from[DTYPES][DIVISIONS]; /* none for 32 bits, and none with a divisor for 16 bits */
         Transposed *to[DTYPES];              /* int8, uint8, float16, bfloat16 */
         Gray *gray[GRAYS];
         struct {
@@ -196,12 +196,12 @@ typedef struct Level {
     int vector; /* bytes */
     Fast fast[PATHS];
     Fence *fence;
-    const struct Level *narrower; /* the next of shorter vectors, which is there where this one is; or NULL */
+    const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
 } Level;
 
 extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
 int level_count(void);
-const Level *level_at(int i); /* NULL where this machine lacks it; the best one last */
+const Level *level_at(int i); /* NULL if this machine lacks it; the best one last */
 
 #endif

@@ -1,15 +1,15 @@
-/* Moves: planning which path takes a box, and the walk over its outer loops. */
+/* Moves: choose the path for a box, and walk its outer loops. */
 #include "move.h"
 
 #include <string.h>
 
-/* The loop that goes through so many bytes at a time, the source's from their end, or -1. Less than 16 bytes are no row. */
+/* The loop that steps by so many bytes, backwards in the source, or -1. Less than 16 bytes are not a row. */
 static int find_reverse(const Box *box, int64_t size) {
     const int i = box_find(box, -size, size);
     return i >= 0 && size <= 16 && box->loops[i].n * size >= 16 ? i : -1;
 }
 
-/* A loop of one element more, for paths that walk two loops. */
+/* Add a loop of one element, for paths that need two loops. */
 static void at_least_two(Box *box) {
     if (box->count > 1) return;
     box->loops[1] = box->loops[0];
@@ -17,7 +17,7 @@ static void at_least_two(Box *box) {
     box->count = 2;
 }
 
-/* The loops but one, those that are one walk through the destination merged. */
+/* All loops except one; adjacent ones are merged if one loop steps through the destination. */
 static int walk_of(const Box *box, int but, Loop *walk) {
     int count = 0;
     for (int i = 0; i < box->count; ++i) {
@@ -84,19 +84,19 @@ static void plan_rows(Move *m, int64_t bytes) {
     box_last(box, a > b ? a - 1 : a);
 }
 
-/* Whether there are loops for so many channels, and 8 of them have rows of a vector at least: shorter ones are a transpose. */
+/* Whether there are loops for so many channels. 8 of them need rows of at least a vector: shorter ones are transposed. */
 static int separate(int64_t channels, int64_t pixels, int size) {
     return size <= 4 && has_channel_loops(channels) && (channels < 8 || pixels * size >= 16);
 }
 
-/* What a detour walks, the last loops of its box: the neighbours of the one side, the loop on which those of the other
- * side go on, and these, which are a small number. NEXT: the longest rows on the bench. */
+/* The last loops of a detour's box: the neighbours of one side, the loop along which the neighbours of the other side
+ * continue, and these, which are a small number. NEXT: the longest rows on the bench. */
 enum { DETOUR = 3, NEXT = 128 };
 
-/* Whether there are no good tiles for so small a number of neighbours of the one side. TILE: bytes of the smallest
- * tile's rows; of 4 bytes there have to be two. Nor are there for a vector of them by a few others. Rows of the result
- * that are CROWD bytes apart share sets of L1, which the smallest tiles do not fill lines of. Less than 16 bytes of rows
- * of the source are read by loops of their own (narrow.inl.h), if rows are MANY. */
+/* Whether no tile suits so small a number of neighbours on one side. TILE: bytes of the smallest tile's rows; with 4 bytes there
+ * have to be two. No tile suits a vector of them with a small number of others either. Rows of the result whose pitch is a
+ * multiple of CROWD bytes share sets of L1, and the smallest tiles do not fill their lines. Rows of the source with less than
+ * 16 bytes have their own loops (narrow.inl.h), if there are MANY. */
 static int lacks_tiles(const Loop *tiny, const Loop *other, int size, int in_result) {
     enum { TILE = 8, CROWD = 1024, MANY = 48 };
     const int64_t bytes = tiny->n * size;
@@ -106,9 +106,9 @@ static int lacks_tiles(const Loop *tiny, const Loop *other, int size, int in_res
     return in_result || size > 2 || other->n < MANY;
 }
 
-/* A transpose, or a split or a merge of short rows, of a small number of neighbours that go on along a third loop: this
- * one is transposed instead, to planes on a bench, which are interleaved from there; or pixels become planes first,
- * which are transposed. */
+/* A transpose, or a split or a merge of short rows, of a small number of neighbours that continue along a third loop. The third
+ * loop is transposed in its place, to planes on a bench, which are then interleaved; or pixels are split into planes first,
+ * which are then transposed. */
 static void plan_detour(Move *m) {
     enum { LEAST = 2, LEAST_NEXT = 16 };
     Box *box = &m->box;
@@ -126,20 +126,20 @@ static void plan_detour(Move *m) {
     }
 }
 
-/* What is planned, and the loops that the rows of the table ask for, or -1: of neighbours on both sides; see find_reverse;
- * of neighbours in the destination, of elements that a register holds. Found once: small calls plan each time. */
+/* The move to plan, and the loops that the rows of the table need, or -1: neighbours on both sides; see find_reverse;
+ * neighbours in the destination, if an element fits in a register. They are found once, because small calls plan each time. */
 typedef struct {
     Move *m;
     int may_detour, run, reverse, inner;
 } Plan;
 
-/* The loop on which neighbours in the source go on: forwards or, where there is none, backwards. */
+/* The loop along which neighbours in the source continue: forwards or, if there is none, backwards. */
 static int source_run(const Move *m) {
     const int forwards = box_find(&m->box, m->size, 0);
     return forwards >= 0 ? forwards : box_find(&m->box, -m->size, 0);
 }
 
-/* Larger elements: neighbours that fill a register, and pixels of a row that is read from its end. */
+/* Make elements larger: neighbours that fill a register, and pixels of a row that is read backwards. */
 static void widen(Plan *p) {
     Move *m = p->m;
     Box *box = &m->box;
@@ -218,7 +218,7 @@ static int is_transpose(const Plan *p) {
     return b >= 0 && b != p->inner;
 }
 static void plan_transpose(Plan *p) {
-    enum { LEFT_ROWS = 16 }; /* that loops for less than 16 bytes of each (narrow.inl.h) may have to leave to others */
+    enum { LEFT_ROWS = 16 }; /* with less than 16 bytes each, which the loops of narrow.inl.h may not be able to move */
     Move *m = p->m;
     Box *box = &m->box;
     const int size = m->size;
@@ -238,7 +238,7 @@ static void plan_transpose(Plan *p) {
     if (p->may_detour && (m->path == PATH_TRANSPOSE || m->row < 16)) plan_detour(m);
 }
 
-/* Elements that no register holds, as rows of which a part is planned again. */
+/* Elements that do not fit in a register: as rows, of which a part is planned again. */
 static int is_wide(const Plan *p) { return !(power_of_two(p->m->size) && p->m->size <= 16) && p->m->box.count < MAX_LOOPS; }
 static void plan_wide(Plan *p) {
     p->m->box.loops[p->m->box.count++] = (Loop){1, p->m->size, p->m->size, 0};
@@ -295,13 +295,13 @@ static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detou
 
 void move_plan(Move *m, const Box *box, int size, int64_t pad) { plan(m, box, size, pad, 1); }
 
-/* Of n, in pieces of at most `most`: the elements of one, so that the last one repeats little. */
+/* The size of a piece of at most `most` of n elements, such that the last one, which overlaps, repeats little. */
 static int64_t alike(int64_t n, int64_t most) {
     const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces;
     return n <= most ? n : at_most(most, (each + 15) / 16 * 16);
 }
 
-/* Tile after tile; one that does not fit begins earlier. Large results go through the caches too. */
+/* Tile after tile; a tile that does not fit begins earlier. Large results are stored through the caches too. */
 static void run_detour(const Level *level, const Move *m, const uint8_t *src, uint8_t *dst) {
     uint8_t bench[MAX_TILE] __attribute__((aligned(64)));
     const int outer = m->box.count - DETOUR;

@@ -1,6 +1,6 @@
-/* The walk of peaks. Where the columns, and whatever loops are inside them, are neighbours, a row of all of them is one
- * run of elements, and the element one column further is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop.
- * What is stored otherwise, or has to be converted, comes to a tile first, with its neighbours. */
+/* Find peaks. If the columns, and the loops inside them, are neighbours, a row of all of them is one run of elements, and the
+ * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. Elements that are stored
+ * otherwise, or have to be converted, are copied to a tile first, with their neighbours. */
 #include "peaks.h"
 
 #include <math.h>
@@ -18,12 +18,12 @@ typedef struct {
     Peaks *peaks;
     int64_t inside, size; /* elements of one column; bytes of an element that the loop sees */
     int inner;
-    Loop inners[MAX_LOOPS]; /* what they are, the innermost first */
-    const uint8_t *src;     /* of the plane at hand, and its number */
+    Loop inners[MAX_LOOPS]; /* the loops inside the columns, the innermost first */
+    const uint8_t *src;     /* of the current plane, and its index */
     int64_t plane;
-    Nearby nearby[16];      /* by which of left, right, up and down there are; for rows of this pitch */
+    Nearby nearby[16];      /* indexed by which of the left, right, upper and lower neighbours exist; for rows of this pitch */
     int64_t pitch;
-    int unchecked; /* what is noted has been compared with the threshold only */
+    int unchecked; /* the elements listed have been compared with the threshold only */
     int32_t found[WIDEST];
 } Search;
 
@@ -53,7 +53,7 @@ static double value(Dtype type, const uint8_t *p) {
     return type == I32 ? (double)w : (double)f;
 }
 
-/* Whether the peak of the eight nearest is one of its whole window. */
+/* Whether a peak among its eight neighbours is a peak of its whole window. */
 static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int64_t x) {
     const int64_t r = maps->radius;
     const double v = value(maps->type, plane + y * maps->y + x * maps->x);
@@ -66,7 +66,7 @@ static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int
     return 1;
 }
 
-/* Whether the element at p, which has all eight neighbours, is a peak of theirs; without a branch. */
+/* Whether the element at p, which has all eight neighbours, is a peak among them; without a branch. */
 #define STANDS(name, type)                                                                                            \
     static inline type at_##name(const uint8_t *p) {                                                                  \
         type v;                                                                                                       \
@@ -147,8 +147,8 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
     }
 }
 
-/* The rows of a plane, as many at a time as are one run: where only some elements are above the threshold, only these look
- * around, one by one. */
+/* The rows of a plane, as many at a time as are one run. If only some elements are above the threshold, only these are compared
+ * with their neighbours, one by one. */
 static void plane_rows(Search *s) {
     const Heatmaps *maps = s->maps;
     const int64_t all = maps->width * s->inside, most = maps->y == all * s->size && all <= WIDEST ? WIDEST / all : 1;
@@ -171,7 +171,7 @@ static void plane_rows(Search *s) {
     }
 }
 
-/* Rows and elements in tiles, each with its neighbours. */
+/* Rows and elements in tiles, each tile with its neighbours. */
 static void tiles(Search *s, int dense) {
     const Heatmaps *maps = s->maps;
     const int from = dtype_size[maps->type];
@@ -212,7 +212,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
     s.inner = 0, s.inside = 1, s.unchecked = 0;
     Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};
     int count = 0;
-    for (int i = 0; i < maps->planes.count; ++i) { /* by their numbers, so that the peaks come sorted if they can */
+    for (int i = 0; i < maps->planes.count; ++i) { /* by the planes' indices, so that the peaks are found in order if possible */
         int at = count++;
         for (; at > 0 && outer[at - 1].p < maps->planes.loops[i].p; --at) outer[at] = outer[at - 1];
         outer[at] = maps->planes.loops[i];
@@ -260,7 +260,7 @@ int peaks_sort(Peaks *peaks, int64_t *other) {
     return from == other;
 }
 
-/* From a pixel along one axis, where it has both neighbours. */
+/* The offset from a pixel along one axis, if it has both neighbours. */
 static double moved(Dtype type, const uint8_t *p, int64_t step, double v, Refinement refinement) {
     const double before = value(type, p - step), behind = value(type, p + step);
     if (refinement == QUARTER) return behind > before ? 0.25 : behind < before ? -0.25 : 0;

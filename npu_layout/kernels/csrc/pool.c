@@ -1,7 +1,8 @@
-/* A pool of threads for one task at a time. Each thread has a share of its parts, which are neighbours and in a loop the
- * same ones, whose bytes its core may still hold; whoever is through with its own takes parts of the others. Whoever calls
- * works too, so that a worker that wakes too late costs nothing; workers wait awake for a moment, because waking one takes
- * longer than most tasks. The caller can be stopped: then parts that no thread has begun are left. */
+/* A pool of threads for one task at a time. Each thread has a share of neighbouring parts; if a task is repeated, the share is
+ * the same, and its bytes may still be in the cache of the core. A thread that has finished its share continues with parts of
+ * the others. The calling thread works too, so that a worker that wakes too late costs nothing. Workers spin for a moment before
+ * they sleep, because waking one needs longer than most tasks. The caller can be stopped: then parts that no thread has begun are
+ * skipped. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,25 +12,25 @@
 
 #include "box.h"
 
-/* AWAKE: pauses before a worker goes to sleep, some 50 us. To wake one takes longer than a small task: that pays from
- * WAKE bytes on, or where a task comes within RECENT nanoseconds of the last, as in a loop. EACH: parts of a share, so that
- * a core of half the speed leaves some to others. LINES: bytes that cores take from each other at once. */
+/* AWAKE: pauses before a worker sleeps, some 50 us. Waking one needs longer than a small task: it pays from WAKE bytes on, or if
+ * a task follows within RECENT nanoseconds of the last, as in a loop. EACH: parts of a share, so that a core of half the speed
+ * leaves some to others. LINES: bytes that move between the caches of cores together. */
 enum { MOST = 64, AWAKE = 4000, STACK = 1 << 20, WAKE = 4 << 20, RECENT = 200000, EACH = 2, LINES = 128 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER, sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t awake = PTHREAD_COND_INITIALIZER, more_wanted = PTHREAD_COND_INITIALIZER;
 static atomic_int started; /* workers */
-static unsigned forks; /* that this process is the child of, since the first worker */
+static unsigned forks; /* of which this process is the child, since the first worker was started */
 static atomic_int wanted = 1;
-static atomic_int sleepers; /* but those that are not wanted */
+static atomic_int sleepers; /* except those that are not required */
 static _Atomic int64_t last_task; /* when it ended */
 
-/* One for each task: what workers watch. */
+/* Incremented for each task; workers watch it. */
 static struct {
     _Alignas(LINES) atomic_uint count;
 } tickets;
 
-/* These are stored before the shares, and stand still from the first one with parts left until all are done. */
+/* These are stored before the shares, and do not change from the first share that has parts until all parts are done. */
 static struct {
     _Alignas(LINES) Task *task;
     const void *context;
@@ -60,7 +61,7 @@ static void pause_a_moment(void) {
 #endif
 }
 
-/* Which function says whether to stop, when it was called last, and whether it said so. */
+/* The function that returns whether to stop, when it was called last, and what it returned. */
 typedef struct {
     Stop *stop;
     void *whose;
@@ -77,7 +78,7 @@ static int stops(Asking *a) {
 
 static int64_t first_of(int share) { return now_done.parts * share / atomic_load(&now_done.threads); }
 
-/* A part of a share, or -1. */
+/* Claim a part of a share; -1 if none is left. */
 static int64_t take(int share) {
     _Atomic int64_t *left = &shares[share].left;
     if (atomic_load(left) <= 0) return -1;
@@ -85,7 +86,7 @@ static int64_t take(int share) {
     return found <= 0 ? -1 : first_of(share + 1) - found;
 }
 
-/* Parts, one after the other, until none is left, or whoever is asked says so or forks. */
+/* Run parts, one after the other, until none is left, or until the function `stop` returns true or forks. */
 static void work(int whose, Asking *asking) {
     const unsigned before = forks;
     const int threads = atomic_load(&now_done.threads);
@@ -111,7 +112,7 @@ static int run_here(Task *do_part, const void *its_context, int64_t count, Askin
     return 0;
 }
 
-/* Until there is another task, or threads are wanted again. */
+/* Wait until there is another task, or until threads are required again. */
 static void sleep_after(unsigned seen, int whose) {
     pthread_mutex_lock(&sleep_lock);
     while (whose >= atomic_load(&wanted)) pthread_cond_wait(&more_wanted, &sleep_lock);
@@ -134,7 +135,7 @@ static void *worker(void *number) {
     return NULL;
 }
 
-/* In the child of a fork there is no worker, and the thread that had a lock is gone. */
+/* In the child of a fork there are no workers, and the thread that had a lock does not exist. */
 static void forked(void) {
     pthread_mutex_init(&in_use, NULL);
     pthread_mutex_init(&sleep_lock, NULL);
@@ -154,7 +155,7 @@ static void start(int workers) {
     if (!registered || pthread_attr_init(&attributes)) return;
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    while (started < workers) { /* counted before it can sleep, so that pool_set_threads wakes it */
+    while (started < workers) { /* counted before it can sleep, so that pool_set_threads wakes it up */
         pthread_t thread;
         const int number = ++started;
         if (pthread_create(&thread, &attributes, worker, (void *)(intptr_t)number)) {
@@ -205,7 +206,7 @@ int pool_run(Task *do_part, const void *its_context, int64_t bytes, Stop *stop, 
     atomic_fetch_add(&tickets.count, 1);
     if (atomic_load(&sleepers)) wake(&awake);
     work(0, &asking);
-    if (forks != before) /* by whoever was asked: this is the child, where nobody does the other parts or has the lock */
+    if (forks != before) /* in `stop`: this is the child, in which no thread runs the other parts or has the lock */
         return asking.stopped || run_here(do_part, its_context, slices, &asking);
     if (asking.stopped) {
         for (int i = 0; i < sharing; ++i) {

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Do a task in parts on up to so many threads, on the calling thread only where it moves too few bytes or the pool is
- * busy. PART: bytes of source and destination that are worth a part of their own. Between parts, SLICE bytes at most
- * where it may be stopped, `stop` is called every ASK nanoseconds: whether to leave the rest. True: it said so. */
+/* Run a task in parts on up to so many threads, or on the calling thread only if the task moves too few bytes or the pool is
+ * busy. PART: bytes of source and destination that are worth a part of their own. Between parts (of at most SLICE bytes if the
+ * task may be stopped) `stop` is called every ASK nanoseconds, and returns whether to skip the rest. Return whether it did. */
 enum { PART = 1 << 18, SLICE = 16 << 20, ASK = 20000000 };
 typedef void Task(const void *context, int64_t part, int64_t parts);
 typedef int Stop(void *whose);

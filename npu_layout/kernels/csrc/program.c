@@ -1,4 +1,4 @@
-/* The run of a program: its fills and its moves or conversions, whole or a part of them. */
+/* Run a program: its fills and its moves or conversions, completely or in part. */
 #include "program.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
             Box box = job->move.box;
             Move m;
             if (!box_cut(&box, part, parts)) continue;
-            move_plan(&m, &box, job->move.size, job->pad); /* what is left may be another path's */
+            move_plan(&m, &box, job->move.size, job->pad); /* the remaining loops may use another path */
             m.past = past;
             move_run(p->level, &m, src, dst);
         }

@@ -1,4 +1,4 @@
-/* Programs: fills, and moves or conversions, as a plan has them, in parts that may run at once. */
+/* Programs: the fills, and the moves or conversions of a plan, in parts that may run concurrently. */
 #ifndef NPU_LAYOUT_PROGRAM_H
 #define NPU_LAYOUT_PROGRAM_H
 
@@ -21,7 +21,7 @@ typedef struct {
     Job *job;
 } Program;
 
-/* First all fills, then the moves; the parts of either are the whole and may run at once. */
+/* First all fills, then the moves; the parts of each make up the whole and may run concurrently. */
 void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
 void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 

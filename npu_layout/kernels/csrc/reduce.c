@@ -1,9 +1,9 @@
-/* The walks of argmax and top_k. */
+/* Argmax and top_k: walk the tiles. */
 #include "reduce_tiles.h"
 
 #include <string.h>
 
-/* TILE: bytes of the planes that are worked on at a time, more only where a cache line of each of so many channels needs it.
+/* TILE: bytes of the planes of one tile; more only if a cache line for each of so many channels needs more.
  * ACROSS: neighbouring channels from which on argmax is faster without planes (measured). */
 enum { TILE = 16384, ACROSS = 9 };
 
@@ -13,7 +13,7 @@ typedef struct {
     Movers movers;
 } ArgmaxBench;
 
-/* Whether the source contains planes that are worth reading there. */
+/* Whether the source contains planes that are better read in place. */
 static int has_planes(const Reduction *r, const Box *box) {
     const Loop inner = box->loops[box->count - 1];
     const int size = dtype_size[r->type];
@@ -60,7 +60,7 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
 }
 
 /* KEPT: values up to which top_k works on planes, MOST: positions of a tile, FEW_ACROSS: positions below which neighbouring
- * channels stay where they are (measured). */
+ * channels are not moved (measured). */
 enum { KEPT = 16, MOST = 256, FEW_ACROSS = 16 };
 typedef struct {
     uint8_t tile[TILE + LINE];
@@ -74,7 +74,7 @@ int top_k_path(const Reduction *r) {
     return r->k > KEPT || (neighbours(r) && positions < FEW_ACROSS) ? PATH_TOP_K_ACROSS : PATH_TOP_K;
 }
 
-/* Channels and values of n positions in a row, from numbers in rows of `pitch`. The channels are where `from` has them. */
+/* Write channels and values of n positions in a row, from numbers in rows of `pitch`; the values are read from `from`. */
 static void top_k_results(const Reduction *r, const int32_t *at, int64_t pitch, Loop row, int64_t n, const Digits *from,
                        const uint8_t *src, uint8_t *dst, uint8_t *values) {
     const int size = dtype_size[r->type], one = from->count == 1;
@@ -112,7 +112,7 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
             if (across) kept = loops->top_k_across(b.keys, channels, r->k, c, kept, b.best, b.at);
             else loops->top_k(b.keys, pitch, channels, pitch, r->k, c, b.best, b.at);
         }
-        /* From the tile, where it has all: planes in the source may share sets of the cache. */
+        /* From the tile, if it has all channels, because planes in the source may share sets of the cache. */
         const int whole = !across && each == r->channels;
         const Digits planes = {1, {{each, step, 0, 0}}};
         for (int64_t j = 0; j < rows; ++j) {

@@ -4,7 +4,7 @@ static int merges(const Loop *outer, const Loop *inner) {
     return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d && outer->p == inner->n * inner->p;
 }
 
-/* Merge what is one walk; loops of one step go. */
+/* Merge adjacent loops that one loop can replace, and remove those of extent 1. */
 static int merged(Loop *loops, int count) {
     int kept = 0;
     for (int i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
-/* The tiles of argmax, top_k and softmax: channels of some positions come to a tile in L1 as planes, by the movers, whatever
- * their layout; one loop works on the planes, and what comes out is moved to where it belongs. Planes that are in the source
- * already are read there by argmax, and by softmax of up to 8 channels, which writes planes where they belong too. Many
- * neighbouring channels stay as they are. The arithmetic of all is the same. */
+/* The tiles of argmax, top_k and softmax: the channels of some positions are moved to a tile in L1 as planes, from any layout;
+ * one loop works on the planes, and the result is moved to the destination. If the source has planes already, argmax reads
+ * them in place, and so does softmax of up to 8 channels, which writes planes to the destination directly too. Many
+ * neighbouring channels are not moved. The arithmetic is the same in all cases. */
 #ifndef NPU_LAYOUT_REDUCE_TILES_H
 #define NPU_LAYOUT_REDUCE_TILES_H
 
@@ -12,13 +12,13 @@ enum { LINE = 64 }; /* bytes of a cache line */
 
 static inline int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-/* Where channel c is, and how many from it on are in equal steps. */
+/* The offset of channel c, and how many channels from it on have equal steps. */
 int64_t channel_at(const Digits *digits, int64_t c, int64_t *run);
 
 /* Whether channels are neighbours in the source. */
 static inline int neighbours(const Reduction *r) { return r->from.count == 1 && r->from.loops[0].s == dtype_size[r->type]; }
 
-/* Which positions a tile has: `rows` times `row`. */
+/* The positions of a tile: `rows` times `row`. */
 typedef struct {
     Loop row, rows;
     int64_t row_n, rows_n; /* in a whole tile */
@@ -27,13 +27,13 @@ typedef struct {
 
 Tiling reduction_tiling(const Box *box, int one_row, int64_t positions);
 
-/* Positions of `bytes` bytes for each channel, whole cache lines of planes. */
+/* Choose the positions of a tile, `bytes` bytes for each channel, in whole cache lines of planes. */
 static inline int64_t positions_of(int64_t channels, int64_t size, int64_t bytes) {
     const int64_t line = LINE / size, n = bytes / (channels * size) / line * line;
     return n < line ? line : at_most(n, STRIP);
 }
 
-/* The next `most` of what is left, or half where less than a vector would remain. */
+/* The next `most` of those left, or half of them if less than a vector would remain. */
 static inline int64_t next(int64_t left, int64_t most, int64_t least) {
     return left > most && left < most + least ? most / 2 : at_most(left, most);
 }
@@ -50,7 +50,7 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
         }                                                                                                           \
     }
 
-/* Moves between a tile and memory, planned for the last few extents. */
+/* Moves between a tile and memory; the last ones planned are kept, by their extents. */
 typedef struct {
     const Level *level;
     int planned;
@@ -61,7 +61,7 @@ typedef struct {
 /* `channels` planes of rows x row elements, `pitch` bytes apart in the tile and `step` in memory; `in`: to the tile. */
 void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
                       int64_t channels, const Tiling *t, int64_t rows, int64_t row);
-/* Channels from c on to planes in a tile. */
+/* Move channels from c on to planes in a tile. */
 void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
                    int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);
 

@@ -1,8 +1,8 @@
-/* The walks of softmax and sigmoid. */
+/* Softmax and sigmoid: walk the tiles. */
 #include "reduce_tiles.h"
 
-/* SOFT: bytes of the planes that are worked on at a time, more only where a cache line of each of so many channels needs it.
- * MANY: channels up to which softmax keeps its exponentials; above it computes them twice. FAR_ROWS: bytes of neighbours
+/* SOFT: bytes of the planes of one tile; more only if a cache line for each of so many channels needs more.
+ * MANY: channels up to which softmax keeps its exponentials; above that it computes them twice. FAR_ROWS: bytes of neighbours
  * from which on softmax is faster with prefetches (measured). */
 enum { SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, FAR_ROWS = 4000000 };
 
@@ -16,7 +16,7 @@ typedef struct {
     Movers in, out;
 } SoftmaxBench;
 
-/* Rows of n elements, `step` bytes apart, to float32, `pitch` floats apart. */
+/* Convert rows of n elements, with a pitch of `step` bytes, to float32, with a pitch of `pitch` floats. */
 static void load_floats(const Level *level, const Reduction *r, const uint8_t *from, int64_t step, float *to, int64_t pitch, int64_t n,
                         int64_t rows) {
     const float one = 1, zero = 0;
@@ -26,11 +26,11 @@ static void load_floats(const Level *level, const Reduction *r, const uint8_t *f
     level->fast[PATH_LOAD].load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
 }
 
-/* Channels from c on as float32 planes in the tile. */
+/* Copy channels from c on to the tile, as float32 planes. */
 static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c,
                   int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
     const int size = dtype_size[r->type];
-    uint8_t *tile = r->type == F32 ? (uint8_t *)b->tile : b->raw; /* load works on none in place */
+    uint8_t *tile = r->type == F32 ? (uint8_t *)b->tile : b->raw; /* `load` cannot convert in place */
     if (r->type != F32 && r->from.count == 1 && rows == 1 && row >= 16 && t->row.s == size) {
         const int64_t step = r->from.loops[0].s;
         load_floats(level, r, src + c * step, step, b->tile, pitch, row, channels);
@@ -40,7 +40,7 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
     if (r->type != F32) load_floats(level, r, tile, 0, b->tile, 0, channels * pitch, 1);
 }
 
-/* The tile to where it belongs, times `factor`, or as it is. */
+/* Move the tile to the destination, multiplied by `factor`, or unchanged. */
 static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, const Tiling *t, uint8_t *dst, int64_t c,
                     int64_t channels, int64_t rows, int64_t row, int64_t pitch, const float *factor) {
     const int64_t step = r->to.loops[r->to.count - 1].s;
@@ -63,7 +63,7 @@ static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, cons
     }
 }
 
-/* What the tile after this one reads: of floats whose channels or positions are neighbours. */
+/* What the next tile reads, if it consists of floats whose channels or positions are neighbours. */
 static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     const int64_t step = r->from.loops[0].s, next = t->rows.n > 1 ? t->rows_n * t->rows.s : t->row_n * t->row.s;
     if (r->type != F32 || r->from.count > 1) return (Ahead){NULL, 0, 0};
@@ -72,7 +72,7 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     return (Ahead){NULL, 0, 0};
 }
 
-/* Up to 8 channels stay in registers all the way. Planes that a side lacks are in the tile. */
+/* Up to 8 channels stay in registers throughout. If a side has no planes, they are in the tile. */
 static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
                            int64_t rows, int64_t row) {
     const Fast *loops = level->fast + PATH_SOFTMAX;
@@ -89,7 +89,7 @@ static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Redu
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
 }
 
-/* Neighbouring channels in place, of four positions at a time where the benches have room for them. */
+/* Neighbouring channels in place, four positions at a time if the benches have room for them. */
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
     const int64_t room = r->channels + 16, rows = 4 * room > ROOM ? 1 : 8 * room > ROOM ? 4 : at_most(ROOM / room, 32);
@@ -109,7 +109,7 @@ static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction 
     });
 }
 
-/* Neighbouring channels stay where they are, where their vectors are mostly full (measured). */
+/* Neighbouring channels are not moved if their vectors are mostly full (measured). */
 int softmax_path(const Level *level, const Reduction *r) {
     const int64_t channels = r->channels, lanes = level->vector / 4;
     const int stays = neighbours(r) && r->to.count == 1 && r->to.loops[0].s == 4;
@@ -138,7 +138,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         const int64_t pitch = up_to(rows * row, 16);
         const int passes = all_channels <= SOFTMAX_IN_REGISTERS ? 0 : 3;
         if (!passes) softmax_in_registers(level, &b, r, &t, s, d, rows, row);
-        /* Largest, sums, results; where the channels are more than a tile's, each from the source again. */
+        /* Maxima, sums, results; if there are more channels than fit in a tile, each step reads the source again. */
         for (int pass = 0; pass < passes; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {
                 const int64_t channels = at_most(all_channels - c, each);

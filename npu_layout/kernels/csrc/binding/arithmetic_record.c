@@ -55,7 +55,7 @@ static int read_number(PyObject *record, const char *name, int most, int *number
     return good;
 }
 
-/* Copy array `i` of the record to its place in `memory`, which the first one makes: it has the number of channels. */
+/* Copy array `i` of the record to its place in `memory`, which is allocated for the first one: it has the number of channels. */
 static int read_array(PyObject *record, int i, Arithmetic *a, void **memory) {
     Py_buffer view;
     PyObject *value = PyObject_GetAttrString(record, arrays[i].name);

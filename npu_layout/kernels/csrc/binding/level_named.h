@@ -1,4 +1,4 @@
-/* The levels by the names that Python has for them. */
+/* The levels by their names in Python. */
 #ifndef NPU_LAYOUT_LEVEL_NAMED_H
 #define NPU_LAYOUT_LEVEL_NAMED_H
 
@@ -6,7 +6,7 @@
 
 #include "levels.h"
 
-/* NULL if this machine lacks it, with a ValueError set. */
+/* NULL, with a ValueError set, if this machine lacks the level. */
 static inline const Level *level_named(const char *name) {
     for (int i = 0; i < level_count(); ++i)
         if (level_at(i) && !strcmp(level_at(i)->name, name)) return level_at(i);

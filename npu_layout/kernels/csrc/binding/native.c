@@ -1,4 +1,4 @@
-/* The module: gray pixels, the number of threads, and the table of fast paths. The loops know nothing of Python. */
+/* The module: gray pixels, the number of threads, and the table of fast paths. The loops themselves do not use Python. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

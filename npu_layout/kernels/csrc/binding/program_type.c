@@ -12,7 +12,7 @@
 typedef struct {
     PyObject_HEAD
     Program program;
-    void *parameters; /* the numbers of the arithmetic, for each channel */
+    void *parameters; /* the parameters of the arithmetic, for each channel */
 } ProgramObject;
 
 static int add(int64_t *total, int64_t a, int64_t b) {
@@ -49,7 +49,7 @@ static int read_box(PyObject *from, Box *box, int64_t src_item, int64_t dst_item
         long long n, s, d, p;
         if (!PyArg_ParseTuple(PyTuple_GetItem(loops, i), "LLLL", &n, &s, &d, &p)) return 0;
         Loop *k = box->loops + i;
-        k->n = n, k->p = n > 1 ? p : 0; /* a loop of one never steps */
+        k->n = n, k->p = n > 1 ? p : 0; /* the step of a loop of extent 1 has no effect */
         wrong |= n < 1;
         wrong |= __builtin_mul_overflow((int64_t)(n > 1 ? s : 0), src_item, &k->s);
         wrong |= __builtin_mul_overflow((int64_t)(n > 1 ? d : 0), dst_item, &k->d);
@@ -63,7 +63,7 @@ static int64_t box_bytes(const Box *box, int64_t item) {
     return item;
 }
 
-/* Remove the fill that this move does on its way, if there is one; the bytes of its pads. */
+/* Remove the fill that this move can do too, if there is one; return the bytes of its pads. */
 static int64_t take_pad(Program *p, const Box *box, int64_t src_item, int64_t dst_item) {
     for (int i = 0; i < p->jobs; ++i) {
         const Box fill = p->job[i].move.box;
@@ -185,7 +185,7 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
     program_move(call->program, call->src, call->dst, part, parts);
 }
 
-/* An exception may be set. */
+/* On return an exception may be set. */
 static void run_program(const Call *call, long long part, long long parts) {
     const Program *p = call->program;
     Stop *stop;

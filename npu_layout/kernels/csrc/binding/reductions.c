@@ -19,7 +19,7 @@ static int get(PyObject *from, Py_buffer *view, int flags, int item) {
     return 0;
 }
 
-/* The dimensions from `first` on as digits of `channels`. False: there are too few, or too many dimensions. */
+/* Read the dimensions from `first` on as digits of `channels`. False: they have too few elements, or are too many. */
 static int read_digits(const Py_buffer *view, int first, int end, int64_t channels, Digits *digits) {
     int64_t room = 1;
     digits->count = 0;
@@ -240,7 +240,7 @@ PyObject *native_sigmoid(PyObject *module, PyObject *args) {
     return reduce(args, &sigmoid_kind);
 }
 
-/* The planes of channels: whole blocks together, then what is left of the last one. */
+/* The planes of channels: complete blocks together, then the last one if it is not complete. */
 static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, const Digits *digits, int64_t channels,
                      int c_bits, Peaks *peaks) {
     int64_t at = 0, plane = 0, left = channels;
@@ -263,7 +263,7 @@ static void find_all(const Level *level, Heatmaps *maps, const Py_buffer *view, 
     }
 }
 
-/* Turn codes into rows of n, c, y, x. The codes are in the last quarter of the room, which the rows reach last of all. */
+/* Turn codes into rows of n, c, y, x. The codes are in the last quarter of the buffer, which the rows overwrite last. */
 static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits, int y_bits, int x_bits) {
     const int64_t c = ((int64_t)1 << c_bits) - 1, y = ((int64_t)1 << y_bits) - 1, x = ((int64_t)1 << x_bits) - 1;
     for (int64_t i = 0; i < count; ++i) {
@@ -273,7 +273,7 @@ static void spell(int64_t *out, const int64_t *codes, int64_t count, int c_bits,
     }
 }
 
-/* The bits that 0 .. n - 1 need. */
+/* The number of bits that represent 0 .. n - 1. */
 static int bits_of(int64_t n) {
     int bits = 0;
     while ((n - 1) >> bits) ++bits;

@@ -10,11 +10,11 @@ static int see_signals(void *thread) {
     return raised;
 }
 
-/* Asked each time: after a fork it is the thread that forked. The question is a Python function, before which a signal's
- * handler may run: what that raises stays set. */
+/* Computed each time, because after a fork the main thread is the one that forked. It calls a Python function, before which a
+ * signal's handler may run: an exception that the handler raises stays set. */
 static int in_main_thread(void) {
     PyObject *threading = PyImport_ImportModule("threading");
-    if (!threading) PyErr_Clear(); /* the interpreter ends */
+    if (!threading) PyErr_Clear(); /* the interpreter is shutting down */
     PyObject *thread = threading ? PyObject_CallMethod(threading, "main_thread", NULL) : NULL;
     PyObject *ident = thread ? PyObject_GetAttrString(thread, "ident") : NULL;
     const int is = ident && PyLong_Check(ident) && PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();

@@ -1,4 +1,4 @@
-/* The interpreter's lock and signals, for the bindings: long tasks release the one and see the others. */
+/* The interpreter's lock and signals, for the bindings: long tasks release the lock, and can be stopped by signals. */
 #ifndef NPU_LAYOUT_SIGNALS_H
 #define NPU_LAYOUT_SIGNALS_H
 
@@ -6,9 +6,9 @@
 
 enum { UNLOCK = 1 << 14 }; /* bytes from which on other threads may run meanwhile */
 
-/* Set `stop` to what ends a task when a signal's handler raises, as Ctrl-C does (its argument is the thread state without the
- * lock), or to NULL if this is not the main thread, which alone handles signals, or the task is too short to ask. -1: a
- * handler has raised; do not begin the task. */
+/* Set `stop` to a function that ends a task when a signal's handler raises, as Ctrl-C does (its argument is the thread state
+ * without the lock), or to NULL if this is not the main thread, which is the only one that handles signals, or if the task is too
+ * short. Return -1 if a handler has raised; then do not begin the task. */
 int signals_stop(int64_t bytes, Stop **stop);
 
 /* Run a task on the pool, without the lock if the task is long enough; an exception may be set. */

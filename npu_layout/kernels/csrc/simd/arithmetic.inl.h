@@ -1,7 +1,7 @@
 /* Conversions of rows: every dtype to float32 and from it. */
 
-/* Rows have WIDTH elements or more; the last vector overlaps the one before, as does the second one, which begins where
- * `wide`, the side of 4 bytes, is aligned to vectors. */
+/* Rows have WIDTH elements or more. The last vector overlaps the one before; so does the second one, which begins at the first
+ * place at which `wide`, the side of 4 bytes, is aligned to vectors. */
 #define WALK(wide, BODY)                                                                                    \
     int64_t at = lead_of(1, wide, 4);                                                                       \
     if (at) BODY(0);                                                                                        \
@@ -19,7 +19,7 @@ INLINE F scaled(F v, F shift, F scale, int divides, F divisor) {
     return divides ? v / divisor : v;
 }
 typedef F Get(const uint8_t *);
-/* A loop of the table: row after row of the same parameters. */
+/* A loop of the table: row after row with the same parameters. */
 #define ROW_AFTER_ROW(name, BODY)                                                                                 \
     static void HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {                         \
         for (int64_t left = row->more;; --left, src += row->src_step, dst += row->dst_step) {                     \
@@ -32,7 +32,7 @@ INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    int64_t at = lead_of(n >= 16 * WIDTH, dst, 4); /* in shorter rows one vector more costs what aligned stores save */
+    int64_t at = lead_of(n >= 16 * WIDTH, dst, 4); /* in shorter rows one vector more costs as much as aligned stores save */
     if (at) LOAD_AT(0);
     for (; at + 4 * WIDTH <= n; at += 4 * WIDTH) {
         F v[4];
@@ -43,7 +43,7 @@ INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides
     if (at < n) LOAD_AT(n - WIDTH);
 }
 #ifdef STREAM
-/* The same past the caches. Nothing else is written to a line that goes there. */
+/* The same past the caches. Nothing else is written to a line that is stored there. */
 INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const uint8_t *from, uint8_t *dst, int64_t n,
                       const Row *row) {
     enum { divides = 0 };
@@ -107,7 +107,7 @@ LOAD(f16, 2)
 LOAD(bf16, 2)
 LOAD(f32, 4)
 
-/* rint of what the clamp has brought below 2**22, in the low bits of a sum. NaN becomes the lowest value. */
+/* rint of values that are clamped below 2**22, in the low bits of a sum. NaN becomes the lowest value. */
 #define STORE_AT(i)                                                                            \
     do {                                                                                       \
         F v = get_f32(src + 4 * (i)) + (each ? floats(before + (i)) : before0);                  \
@@ -130,7 +130,7 @@ STORE(u8, 1, narrow_8)
 STORE(i16, 2, narrow_16)
 STORE(u16, 2, narrow_16)
 
-/* Rounded to int32: false where a value is beyond half of its range, or none. */
+/* Round to int32; false if a value exceeds half of its range, or is NaN. */
 INLINE int rounded(F v, S *q) {
     const S inside = (F)((S)v & 0x7FFFFFFF) < every(0x1p30f);
 #if VB == 64
@@ -150,10 +150,10 @@ INLINE int rounded(F v, S *q) {
     return 0;
 #endif
 }
-/* int32 reaches further than float32 counts: there in double. `steps`: shift, scale and divisor too, one value of each. */
+/* int32 has values that float32 cannot represent: for those in double. `steps`: shift, scale and divisor too, one value of each. */
 INLINE void store_wide(int each, int steps, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
-    int near = 1; /* so that no sum is beyond */
+    int near = 1; /* so that no sum overflows */
     for (int64_t i = 0; i < (each ? n : 1); ++i) near &= row->after[i] < 1 << 30 && row->after[i] > -(1 << 30);
     for (int64_t i = 0; i < n; i = i + WIDTH < n && i + 2 * WIDTH > n ? n - WIDTH : i + WIDTH) {
         const F x = get_f32(src + 4 * i), y = steps ? (x - shift) * scale / divisor : x;

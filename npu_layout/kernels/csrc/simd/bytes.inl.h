@@ -1,6 +1,6 @@
-/* Conversions of rows to bytes in one step: of bytes and of float32. */
+/* Conversions of rows to bytes in one step, from bytes and from float32. */
 
-/* Unpacking and packing work within lanes: so that elements of 16 bits come out in order, and go back. */
+/* Unpacking and packing work within lanes, so the lanes are ordered such that elements of 16 bits are in order, and restored. */
 #if VB == 64
 INLINE V in_halves(const uint8_t *p) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), whole(p)); }
 INLINE V halves_in_order(V v) { return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), v); }
@@ -30,10 +30,10 @@ typedef __m256 FI;
 typedef __m128i I;
 typedef __m128 FI;
 #endif
-/* What is known of floats: nothing; that none is above 2**22; that all are numbers below it, to which nothing is added. */
+/* The range of floats: any; none above 2**22; all are numbers below it, to which nothing is added. */
 enum { ANY, CAPPED, BOUNDED };
-/* Four vectors of floats to one of bytes: each lane has those of the first one, then those of the second, and so on. Less
- * than 2**14 is added to what is rounded; NaN becomes the lowest value. */
+/* Four vectors of floats to one of bytes: each lane has the elements of the first one, then those of the second, and so on. What
+ * is added after rounding is less than 2**14; NaN becomes the lowest value. */
 INLINE V saturated(int to_u8, int known, const F v[4], int16_t after) {
 #ifdef PACKS
     I q[4];
@@ -43,7 +43,7 @@ INLINE V saturated(int to_u8, int known, const F v[4], int16_t after) {
     if (known != BOUNDED) low = PACKS(adds_epi16)(low, more), high = PACKS(adds_epi16)(high, more);
     return (V)(to_u8 ? PACKS(packus_epi16)(low, high) : PACKS(packs_epi16)(low, high));
 #elif defined(__aarch64__)
-    const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm takes the number */
+    const float32x4_t lowest = vdupq_n_f32(-0x1p22f); /* and of a NaN and a number, vmaxnm returns the number */
     int32x4_t q[4];
     for (int k = 0; k < 4; ++k) q[k] = vcvtnq_s32_f32(known == BOUNDED ? (float32x4_t)v[k] : vmaxnmq_f32((float32x4_t)v[k], lowest));
     int16x8_t low = vqmovn_high_s32(vqmovn_s32(q[0]), q[1]), high = vqmovn_high_s32(vqmovn_s32(q[2]), q[3]);
@@ -83,7 +83,7 @@ INLINE void affine_bytes(int from_u8, int to_u8, int each, const uint8_t *src, u
         if (i + VB >= n) return;
     }
 }
-/* The same in 16 bits, as far as that is exact: of bytes counted from their lowest value, (u * times / 256 - 32768 + plus)
+/* The same in 16 bits, if that is exact: for bytes counted from their lowest value, (u * times / 256 - 32768 + plus)
  * >> bits. The first 8 bytes of each lane have the parameters times[0] and plus[0], the others times[1] and plus[1]. */
 INLINE V in_16_bits(int from_u8, int to_u8, V x, const V times[2], const V plus[2], int bits) {
 #ifdef PACKS
@@ -137,7 +137,7 @@ INLINE void fixed_bytes(int from_u8, int to_u8, int each, const uint8_t *src, ui
         if (i + VB >= n) return;
     }
 }
-/* a * b + c, rounded once. A NaN is not capped: it stays one. Without FUSED neither is called. */
+/* a * b + c, rounded once. A NaN is not capped; it stays NaN. Without FUSED neither is called. */
 #if VB == 64
 #define FUSED 1
 INLINE F fused(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
@@ -155,7 +155,7 @@ INLINE F capped(F v, F most) { return (F)vminq_f32((float32x4_t)v, (float32x4_t)
 INLINE F fused(F a, F b, F c) { return a * b + c; }
 INLINE F capped(F v, F most) { return smaller(most, v); }
 #endif
-/* The quotients of a row, or CAPPED ones that rint and saturation make the same of. */
+/* The quotients of a row, or CAPPED ones, for which rint and saturation return the same. */
 typedef struct {
     F divisor, most, times, rest;
 } HERE(Quotients);
@@ -169,7 +169,7 @@ INLINE F quotient(F v, const HERE(Quotients) *q, int by_products) {
     v = capped(v, q->most);
     return fused(v, q->times, v * q->rest);
 }
-/* What load and store do one after the other, from a cache line of the source on. `plain`: only the division. */
+/* Load and store in one step, from the beginning of a cache line of the source. `plain`: only the division. */
 INLINE void quantize(int to_u8, int plain, int by_products, const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {
     enum { STEP = VB };
     const F shift = every(*row->shift), scale = every(*row->scale), before = every(*row->before);

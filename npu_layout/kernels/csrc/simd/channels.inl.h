@@ -1,23 +1,24 @@
 /* 2, 3, 4 or 8 neighbouring channels: pixels to planes, planes to pixels, pixels to other pixels. */
-/* Step by step along n elements, the last step overlapping the one before. What goes past the caches goes from a cache
- * line on; there have to be that many elements, and planes have to be alike. */
+/* Step by step along n elements; the last step overlaps the one before. Stores past the caches begin at a cache line: there have
+ * to be enough elements for that, and the lines of all planes have to begin at the same element. */
 #define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
-/* Streams of FAR_FROM bytes and more are asked for ahead, as prefetchers stop where a page ends: by CLOSE bytes where the last
- * cache may hold them, else by FAR. Where that costs a little while caches hold the stream, those of FAR_MEMORY are. Vectors of
- * 16 bytes gain nothing by the difference, and GCC's loop for 3 channels of bytes loses an eighth. */
+/* Streams of FAR_FROM bytes and more are prefetched, because the processor's prefetchers stop at the end of a page: by CLOSE
+ * bytes if the last cache may contain them, otherwise by FAR. Loops for which that costs a little while caches contain the stream
+ * prefetch from FAR_MEMORY bytes on. Vectors of 16 bytes gain nothing by the difference, and GCC's loop for 3 channels of bytes
+ * loses an eighth. */
 enum { FAR = 8192, CLOSE = VB > 16 ? 2048 : FAR, FAR_FROM = 1 << 20, FAR_MEMORY = 16 << 20 };
 INLINE int reach_of(int64_t bytes) { return bytes < FAR_FROM ? 0 : bytes < FAR_MEMORY / 2 ? CLOSE : FAR; }
 INLINE void fetch_ahead(int reach, const uint8_t *p, int bytes) {
     for (int at = 0; reach && at < bytes; at += 64) __builtin_prefetch(p + at + (reach == CLOSE ? CLOSE : FAR));
 }
-/* A vector is loaded once and kept. GCC reads it from memory again for each use that takes it from there, with which gray of
- * float32 took up to 1.1 times as long where vectors straddle cache lines. */
+/* Load a vector once and keep it in a register. GCC reads it from memory again for each use that can have a memory operand; gray
+ * of float32 then needed up to 1.1 times as long if vectors straddle cache lines. */
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
 INLINE int64_t lead_of(int aligns, const uint8_t *dst, int size) {
     return aligns && (uintptr_t)dst % size == 0 ? (int64_t)(-(uintptr_t)dst % VB) / size : 0;
 }
 
-/* `mirrored`: what a step reads goes as far from the end of the destination as it comes from the source's beginning. */
+/* `mirrored`: a step writes as far from the end of the destination as it reads from the beginning of the source. */
 #define EITHER_WAY(function, ...) (mirrored ? function(__VA_ARGS__, 1) : function(__VA_ARGS__, 0))
 #define TO (mirrored ? n - STEP - i : i)
 INLINE V turned(int size, V v, int mirrored) { return mirrored ? reversed(size, v) : v; }
@@ -69,8 +70,8 @@ EITHER(4, 1)
 EITHER(4, 2)
 EITHER(4, 4)
 #elif SHUFFLES
-/* Of 3 registers that hold 16 / size pixels of 3 channels, channel c is in register r at the elements i with
- * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle bring a plane together. */
+/* In 3 registers with 16 / size pixels of 3 channels, channel c is in register r at the elements i with
+ * (i + r * (16 / size)) % 3 == c: three disjoint sets, so that two blends and one shuffle collect a plane. */
 typedef struct {
     V at[3], order[3];
 } Thirds;
@@ -90,7 +91,7 @@ INLINE Thirds thirds(int size, int inverse) {
     return t;
 }
 
-/* Three registers whose lanes follow each other: lane l of register r is piece 3 l + r. */
+/* Three registers with consecutive lanes: lane l of register r is piece 3 l + r. */
 INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
 #if VB == 64
 #define LANE_PAIRS(a, b, c, d) \
@@ -110,7 +111,7 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
     for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
 #endif
 }
-/* `turn`: what 16 / size leaves when divided by 3. `inverse`: 3 * inverse leaves 1 when divided by 16 / size. */
+/* `turn`: the remainder of 16 / size modulo 3. `inverse`: the inverse of 3 modulo 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
     INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
@@ -154,8 +155,8 @@ MERGE3(2, 2, 3)
 MERGE3(4, 1, 3)
 #else
 /* Without byte shuffles: 3 registers are 6 halves, and interleaving each half with the third one after it is a perfect
- * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting takes as many rounds
- * as make 2**rounds the elements of one register, merging as many the other way round. */
+ * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting needs
+ * log2(elements of one register) rounds, merging as many in the opposite direction. */
 #define SPLIT3(size, rounds)                                                                                     \
     INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
         enum { STEP = 16 / size };                                                                               \
@@ -206,7 +207,7 @@ MERGE3(2, 3)
 MERGE3(4, 2)
 #endif
 
-/* 2, 4 and 8 channels by unpacking only: each round turns the index (register, element) left by one bit. */
+/* 2, 4 and 8 channels by unpacking only: each round rotates the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
     INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
@@ -291,8 +292,8 @@ MERGE_EVEN(8, 4, 3)
         case 84: CALL(8, 4); break;                                              \
     }
 
-/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes; by way of planes in L1 where not all channels are wanted, or
- * where the planes go past the caches and their lines begin at different pixels. */
+/* Pixels of 2, 3, 4 or 8 neighbouring channels into planes; by way of planes in L1 if not all channels are used, or if
+ * the planes are stored past the caches and their lines begin at different pixels. */
 static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop channel = m->box.loops[m->box.count - 2], pixel = m->box.loops[m->box.count - 1];
     const int64_t channels = llabs(pixel.s) / m->size;
@@ -302,7 +303,7 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
     if (some || (m->past && channel.d % VB)) {
         enum { SOME = 1024 };
         uint8_t planes[8][SOME] __attribute__((aligned(64)));
-        /* Whole pixels are read; behind the highest one there need not be what is not wanted. */
+        /* Whole pixels are read, but unused channels behind the last used one may be outside the memory. */
         const int64_t begin = some && mirrored, end = pixel.n - (some && !mirrored), most = SOME / m->size;
         Move block = *m;
         block.past = 0;

@@ -1,6 +1,6 @@
 /* The order in which tiles cover the matrix of a transpose. */
-/* Where the tiles of an axis begin: from `at` on, every `step` elements, but at `lead` in any case; one that does not fit
- * before n begins earlier. s, d: bytes of one element, in the source and in dst. */
+/* The beginnings of the tiles of an axis: from `at` on, every `step` elements, and at `lead` in any case; a tile that does not
+ * fit before n begins earlier. s, d: steps in bytes from one element to the next, in the source and in dst. */
 typedef struct {
     int64_t at, end, step, n, lead, s, d;
 } Steps;
@@ -9,7 +9,7 @@ INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
 }
 INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
 
-/* One row of tiles, at least one. AHEAD: bytes from what is read to what is asked for, of so many rows. */
+/* One row of tiles, at least one. AHEAD: bytes from those that are read to those that are prefetched, in `ahead` rows. */
 enum { AHEAD = 256 };
 INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
                     int64_t l1, int ahead, int past) {
@@ -17,7 +17,7 @@ INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int
     const uint8_t *from = src + place(along, l0) * along->s;
     uint8_t *to = dst + place(along, l0) * along->d;
     for (int64_t l = l0;;) {
-        if (past) { /* not unrolled: the addresses of 16 rows more would be spilled, 1.05 of the time */
+        if (past) { /* not unrolled: the addresses of 16 more rows would be spilled, with 1.05 times as long */
 #pragma GCC unroll 1
             for (int64_t r = 0; r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
         }
@@ -33,8 +33,8 @@ INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int
     }
 }
 
-/* What is transposed: `a` rows of b elements of the source, sa bytes from one to the next, become b rows of `a`, db bytes from
- * one to the next. */
+/* The matrix to transpose: `a` rows of b elements of the source, with a pitch of sa bytes, become b rows of `a` elements, with a
+ * pitch of db bytes. */
 typedef struct {
     const uint8_t *src;
     int64_t sa, a;
@@ -42,19 +42,19 @@ typedef struct {
     int64_t db, b;
 } Matrix;
 
-/* Elements of a tile, and of the narrow and flat ones for what whole tiles leave; whether there are those, and a joint. */
+/* The elements of a tile, and of the narrow and flat tiles for the edges; whether there are those, and one for joints. */
 typedef struct {
     int size, rows, columns, least;
     int edged;
 } Shape;
 
-/* Where whole tiles begin and end. An access that crosses from one cache line to the next costs twice, so they begin at lines
- * of both sides where rows allow it. */
+/* The beginning and the end of whole tiles. An access that crosses a cache line costs twice as much, so tiles begin at lines of
+ * both sides if the pitches permit it. */
 typedef struct {
     int64_t lead, skip;  /* rows before the result's first line, columns before the source's */
-    int64_t rest, under; /* columns that are left to narrow tiles, rows to flat ones; they save a sixteenth or more */
-    int64_t early;       /* elements of the row before in the line in which a row of the result begins */
-    int joins;           /* rows of the result have no gaps: that line is written by one tile of both */
+    int64_t rest, under; /* columns that remain for narrow tiles, rows for flat ones; these save a sixteenth or more */
+    int64_t early;       /* elements of the previous row in the line in which a row of the result begins */
+    int joins;           /* rows of the result are contiguous: one tile writes the parts of both rows to that line */
 } Edges;
 INLINE Edges edges_of(const Matrix *m, const Shape *t) {
     Edges e = {0, 0, 0, 0, 0, 0};
@@ -63,7 +63,7 @@ INLINE Edges edges_of(const Matrix *m, const Shape *t) {
     const int64_t left = (m->b - e.skip) % t->columns;
     e.rest = t->edged && left <= 2 * t->least && m->b < 16 * t->columns ? left : 0;
     const int gapless = t->edged && m->db == m->a * t->size && !e.rest;
-    /* Of stores of 16 bytes so small a part crosses a line that to begin with lines does not pay. */
+    /* So few stores of 16 bytes cross a line that it does not pay to begin at lines. */
     if (VB > 16 && m->db % 64 == 0 && (uintptr_t)m->dst % 64 && (uintptr_t)m->dst % t->size == 0 && (gapless || m->a > 128 / t->size))
         e.lead = (64 - (int64_t)((uintptr_t)m->dst % 64)) / t->size;
     e.joins = gapless && e.lead;
@@ -73,27 +73,27 @@ INLINE Edges edges_of(const Matrix *m, const Shape *t) {
     return e;
 }
 
-/* In which order: in blocks of `block` elements along one axis, of strips of `strip` tiles of the other one, by pieces of
- * `line` tiles. */
+/* The order of the tiles: in blocks of `block` elements along one axis, each in strips of `strip` tiles along the other one, in
+ * pieces of `line` tiles. */
 typedef struct {
-    int by_destination; /* along the destination's rows, which reads a few rows of the source from end to end */
-    int turned;         /* the tiles of a strip come one after the other */
+    int by_destination; /* along the destination's rows, which reads a small number of rows of the source from end to end */
+    int turned;         /* the tiles of a strip are done one after the other */
     int past;           /* past the caches */
     int64_t strip, line, block, ahead;
 } Walk;
 
-/* Measured: to go along the destination's rows suits short rows of the source, unless wide elements then write to too
+/* Measured: the order along the destination's rows suits short rows of the source, unless wide elements then write to too
  * many rows at a time, and large results with short rows. BLOCK: bytes of the source that stay in L2 while all of its
- * columns are read. WIDE: bytes of a row of the result from which on only a few rows share a page, and the walk along
- * them is given up. FEW_ROWS: of the result, that can be written to at a time wherever they are. LINES: of each row of
- * the result, one after the other, where rows share sets of the cache. */
+ * columns are read. WIDE: bytes of a row of the result from which on so few rows share a page that the order along them is
+ * not used. FEW_ROWS: rows of the result that can be written at a time at any pitch. LINES: lines of each row of the result
+ * that are written one after the other if rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
 INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
     const int fills_lines = t->rows * t->size == 64, reads_lines = t->columns * t->size == 64;
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, down = m->db < 0 ? -m->db : m->db;
     const int large = m->a * m->b * t->size > LARGE;
     const int aligned = m->db % 64 == 0 && (e->lead || (uintptr_t)m->dst % 64 == 0);
-    /* Short rows that go past the caches want whole ones at a time, from lines of the source that were asked for before. */
+    /* Short rows that are stored past the caches are best written whole, from lines of the source that were prefetched. */
     const int whole =
         past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
     Walk w;
@@ -116,7 +116,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
     return w;
 }
 
-/* A tour of the matrix: by whole tiles along one axis and then along the other, and over what is left at the edges. */
+/* The walk over the matrix: whole tiles along one axis and then along the other, and the edges. */
 typedef struct {
     Matrix m;
     Shape tile;
@@ -144,8 +144,8 @@ INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past) {
     return t;
 }
 
-/* Where rows of the result have no gaps: the lines in which one ends and the next begins; and the ends of the first and
- * last. */
+/* If rows of the result are contiguous: the lines in which one ends and the next begins, and the ends of the first and last
+ * row. */
 INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
     const Matrix *m = &t->m;
     const int size = t->tile.size, rows = t->tile.rows;
@@ -164,7 +164,7 @@ INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
     }
 }
 
-/* A strip from k0 to k1 of one axis, and of the other one from l0 to l1; with the edges if that is the end. */
+/* A strip from k0 to k1 along one axis, and from l0 to l1 along the other; with the edges if it is at the end. */
 INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
     const Matrix *m = &t->m;
     const int size = t->tile.size, turned = t->walk.turned;
@@ -187,7 +187,7 @@ INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64
         }
 }
 
-/* The edges that no strip comes to. */
+/* The edges that no strip reaches. */
 INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
     const Matrix *m = &t->m;
     const int size = t->tile.size, least = t->tile.least, by_destination = t->walk.by_destination;
@@ -225,7 +225,7 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shap
     lay_edges(narrow, flat, t);
 }
 
-/* Each kind of tile has a function of its own: in one for all the addresses of 16 rows do not stay in registers. */
+/* Each kind of tile has its own function: in one for all kinds, the addresses of 16 rows do not stay in registers. */
 #define COVER_BY(tile, edged, joint, narrow, flat, rows, columns, size)                                               \
     static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                              int64_t db, int64_t b, int past) {                       \

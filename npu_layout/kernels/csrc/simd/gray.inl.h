@@ -1,11 +1,11 @@
-/* Gray pixels, of planes or of pixels. */
-/* Gray of 8-bit pixels: (3735 B + 19235 G + 9798 R + 2**14) >> 15, as OpenCV has it. */
+/* Grayscale, from planes or from pixels. */
+/* Gray of 8-bit pixels: (3735 B + 19235 G + 9798 R + 2**14) >> 15, as in OpenCV. */
 INLINE uint8_t gray_pixel_u8(uint8_t b, uint8_t g, uint8_t r) {
     return (uint8_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
 
 /* Weights in base 256 with signed low digits, 3735 = 15, -105; 19235 = 75, 35; 9798 = 38, 70: then
- * (256 high + low + 2**14) >> 15 is (high + (low >> 8) + 64) >> 7 exactly, and no sum leaves 16 bits. */
+ * (256 high + low + 2**14) >> 15 is (high + (low >> 8) + 64) >> 7 exactly, and no sum exceeds 16 bits. */
 #if VB >= 32 || defined(__SSSE3__)
 #if VB == 64
 #define OP(name) _mm512_##name
@@ -18,13 +18,13 @@ typedef __m256i X;
 typedef __m128i X;
 #endif
 #define WEIGHTS(first, second) OP(set1_epi16)((int16_t)(((uint8_t)(second) << 8) | (uint8_t)(first)))
-/* Of 16 bits each: the first two channels of a pixel, and the third with a zero. Blue comes first, or third. */
+/* With 16 bits each: the first two channels of a pixel, and the third one with a zero. Blue is the first one or the third. */
 INLINE X gray_half(X pair, X third, int blue) {
     const X high = OP(add_epi16)(OP(maddubs_epi16)(pair, blue ? WEIGHTS(38, 75) : WEIGHTS(15, 75)),
                                  OP(maddubs_epi16)(third, blue ? WEIGHTS(15, 0) : WEIGHTS(38, 0)));
     const X low = OP(add_epi16)(OP(maddubs_epi16)(pair, blue ? WEIGHTS(70, 35) : WEIGHTS(-105, 35)),
                                 OP(maddubs_epi16)(third, blue ? WEIGHTS(-105, 0) : WEIGHTS(70, 0)));
-    /* Rounds by itself: (256 x + 2**14) >> 15. */
+    /* The instruction rounds: (256 x + 2**14) >> 15. */
     return OP(mulhrs_epi16)(OP(add_epi16)(high, OP(srai_epi16)(low, 8)), OP(set1_epi16)(256));
 }
 INLINE V gray_vector(V b, V g, V r) {
@@ -33,9 +33,9 @@ INLINE V gray_vector(V b, V g, V r) {
                                gray_half((X)VHIGH_1(r, g), (X)VHIGH_1(b, none), 1));
 }
 
-/* VB / 4 pixels of 3 or 4 channels, a lane's pairs of the first two and behind them the third ones with zeros. Of 3 some
- * bytes behind the pixels are read; `inner`: 4 before them may be, too, which saves AVX2 a lane to insert, and a fifth of
- * the time. */
+/* VB / 4 pixels of 3 or 4 channels: in each lane the pairs of the first two channels, then the third ones with zeros. With 3
+ * channels some bytes behind the pixels are read; `inner`: 4 bytes before them may be read too, which saves AVX2 the insertion of
+ * a lane, and a fifth of the time. */
 INLINE X pairs_and_thirds(int channels, int inner, const uint8_t *p) {
     uint8_t order[16];
     for (int k = 0; k < 4; ++k) {
@@ -139,7 +139,7 @@ INLINE void gray_planes_u8(const uint8_t *restrict b, const uint8_t *restrict g,
 }
 #endif
 
-/* The same of uint16, which 32 bits hold; float32 never fused. */
+/* The same for uint16, in 32 bits; float32 is never fused. */
 INLINE uint16_t gray_pixel_u16(uint16_t b, uint16_t g, uint16_t r) {
     return (uint16_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
@@ -170,10 +170,10 @@ GRAY_PLANES(u16, uint16_t)
 GRAY_PLANES(f32, float)
 
 #ifdef GRAYS_PIXELS
-/* Pixels of 3 or 4 channels, blue first or third, the last ones by way of room: behind them nothing is read. A function
- * for each: GCC makes one loop of two that differ in constants, and loads these again at every step. */
+/* Pixels of 3 or 4 channels, blue first or third; the last ones through a buffer, so that nothing behind them is read. There is a
+ * function for each case: GCC merges two loops that differ in constants, and loads these again at every step. */
 INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
-    enum { BEHIND = 6 }; /* pixels that have to follow those that are read */
+    enum { BEHIND = 6 }; /* pixels that must follow those that are read */
     int64_t i = 0;
     if (VB + BEHIND <= n) put(out, gray_of_pixels(channels, blue, 0, p)), i = VB;
     for (const int far = n * channels >= (channels == 4 ? FAR_FROM : FAR_MEMORY); far && i + VB + BEHIND <= n; i += VB) {
@@ -225,7 +225,7 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
     }
 #else
 #define FLOATS_OF(x, y, i, j, k, l) PACKS(shuffle_ps)((FI)(x), (FI)(y), (i) | (j) << 2 | (k) << 4 | (l) << 6)
-    /* Of 4 channels lanes take turns, which one permutation of the result puts in order again. */
+    /* With 4 channels lanes alternate, and one permutation of the result restores the order. */
     const int lanes_of_12 = channels == 3;
     const V a = lanes_of_12 ? lanes(p, 48) : whole(p), b = lanes_of_12 ? lanes(p + 16, 48) : whole(p + VB);
     const V c = lanes_of_12 ? lanes(p + 32, 48) : whole(p + 2 * VB);
@@ -243,7 +243,8 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #endif
 }
 
-/* Pixels of 3 or 4 channels, blue first or third; how many were done. Behind the last one its fourth channel may be outside. */
+/* Pixels of 3 or 4 channels, blue first or third; return how many were done. The fourth channel of the last one may be outside
+ * the memory. */
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
@@ -261,8 +262,8 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
 }
 #endif
 
-/* One row: pixels of step s, gray ones neighbours. Pixels of 3 and 4 channels that come here are split into planes in L1; of
- * the last pixel the fourth channel may be outside. */
+/* One row: pixels with step s, to neighbours. Pixels of 3 and 4 channels that reach this loop are split into planes in L1; the
+ * fourth channel of the last pixel may be outside the memory. */
 #define GRAY(type, element, size)                                                                                \
     INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
                                 int64_t n) {                                                                     \

@@ -1,5 +1,5 @@
-/* The loops of one instruction set and their table: LEVEL is its name, VB its vector's bytes (16, 32, 64), NARROWER the
- * table of the next shorter ones, or NULL. */
+/* The loops of one instruction set and their table: LEVEL is its name, VB the bytes of its vectors (16, 32, 64), NARROWER the
+ * table of the level with the next shorter vectors, or NULL. */
 #include "simd/vector.inl.h"
 #include "simd/rows.inl.h"
 #include "simd/narrow.inl.h"

@@ -1,4 +1,4 @@
-/* What every machine of this kind can do: SSE2 or NEON. */
+/* The instructions that every machine of this architecture has: SSE2 or NEON. */
 #define LEVEL base
 #define NARROWER NULL
 #define VB 16

@@ -1,8 +1,8 @@
-/* Transposes of bytes and 16-bit elements with so narrow rows, or columns, that all of one row of the matrix that is read, or
- * written, are less than 16 bytes; and the tiles for the rows that larger ones leave. */
+/* Transposes of bytes and 16-bit elements of a matrix whose rows, or those of the result, have less than 16 bytes; and the tiles
+ * for the rows that remain after larger ones. */
 
-/* COUNT = 16 / size rows of each lane become columns, all of them or the first half. Arrays of exact size: of larger ones the
- * compiler spills more. */
+/* COUNT = 16 / size rows of each lane become columns, all of them or the first half. Arrays have the exact size, because the
+ * compiler spills more of larger ones. */
 #define TURN(size, rounds)                                      \
     INLINE void turn##size(V x[16 / size]) {                    \
         enum { COUNT = 16 / size };                             \
@@ -34,8 +34,8 @@ INLINE void turn_half(int size, V *x) {
     else turn_half4(x);
 }
 
-/* From each lane of `x`, one lane after the other, `count` rows of 16 bytes to `to`, d bytes apart, or twice as many of 8; the
- * row after them. */
+/* From each lane of `x`, one lane after the other, store `count` rows of 16 bytes to `to`, with a pitch of d bytes, or twice as
+ * many of 8; return the row after them. */
 INLINE uint8_t *put_lane_rows16(const V *x, int lane, int count, uint8_t *to, int64_t d) {
     (void)lane;
     for (int r = 0; r < count; ++r, to += d) store16(to, lane_of(x[r], lane));
@@ -62,7 +62,7 @@ INLINE uint8_t *put_rows8(const V *x, int count, uint8_t *to, int64_t d) {
     return LANES > 2 ? put_lane_rows8(x, 3, count, to, d) : to;
 }
 
-/* A tile of 16 / size rows of as many columns as a cache line has. */
+/* A tile of 16 / size rows, with the columns of a cache line. */
 INLINE void flat_tile(int size, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     const int count = 16 / size;
     (void)past;
@@ -80,8 +80,8 @@ FLAT(1)
 FLAT(2)
 FLAT(4)
 
-/* Of `a` rows of b columns, less than 16 bytes; false where they are not enough. 16 bytes are read wherever a row begins, so
- * the last rows, i * sa + 16 > the end, go one by one. sa > 0. */
+/* `a` rows of b columns, less than 16 bytes each; false if there are not enough. 16 bytes are read from the beginning of each
+ * row, so the last rows, for which i * sa + 16 is beyond the end, are moved one by one. sa > 0. */
 INLINE int narrow_columns(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     const int count = 16 / size, half = 8 / size, rows = LANES * count;
     const int64_t safe = a - (16 - b * size + sa - 1) / sa;
@@ -108,9 +108,9 @@ INLINE int narrow_columns(int size, const uint8_t *src, int64_t sa, int64_t a, u
     return 1;
 }
 
-/* Of `a` rows, less than 16 bytes of each column of the result, which has no gaps: its rows are written from the first to the
- * last, 8 or 16 bytes each: what is too much the next ones replace. Behind the last ones there might be no room, so they go
- * one by one. */
+/* `a` rows, which are less than 16 bytes in each row of the result, which is contiguous: its rows are written from the first to
+ * the last, 8 or 16 bytes each, and the next row overwrites the excess. Behind the last rows there might be no memory, so they are
+ * written one by one. */
 INLINE int narrow_rows(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t b) {
     const int count = 16 / size, half = 8 / size, columns = LANES * count;
     const int64_t d = a * size, wide = a > half ? 16 : 8, safe = b - (wide - 1) / d;
@@ -134,7 +134,7 @@ INLINE int narrow_rows(int size, const uint8_t *src, int64_t sa, int64_t a, uint
     return 1;
 }
 
-/* Functions of their own: inlined into one they would share its registers. */
+/* Separate functions: inlined into one they would share its registers. */
 #define NARROW(size)                                                                                                     \
     static __attribute__((noinline)) int HERE(narrow_columns##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                                     int64_t db, int64_t b) {                             \
@@ -147,7 +147,7 @@ INLINE int narrow_rows(int size, const uint8_t *src, int64_t sa, int64_t a, uint
 NARROW(1)
 NARROW(2)
 
-/* Whether that was done; elements of 4 and 8 bytes have tiles that are narrow enough. */
+/* Return whether the matrix was transposed; elements of 4 and 8 bytes have tiles that are narrow enough. */
 INLINE int transposed_narrow(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     if (b * size < 16 && sa >= b * size)
         return size == 1   ? HERE(narrow_columns1)(src, sa, a, dst, db, b)

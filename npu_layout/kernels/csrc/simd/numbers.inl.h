@@ -1,12 +1,12 @@
 /* Vectors of 32-bit numbers: every dtype to them and from them. */
-/* Arithmetic is done on WIDTH elements of 32 bits. What depends on the machine: to widen and to narrow integers (by
- * their low bits), float16, and of two floats the larger (smaller), the second one where the first is NaN. */
+/* Arithmetic is done on WIDTH elements of 32 bits. These depend on the machine: widening and narrowing of integers (by their
+ * low bits), float16, and the larger (smaller) of two floats, which is the second one if the first is NaN. */
 #define WIDTH (VB / 4)
 typedef float F __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t S __attribute__((vector_size(4 * WIDTH)));
 typedef uint32_t U __attribute__((vector_size(4 * WIDTH)));
 
-/* Not a sum with zeros, in which the sign of a zero is lost. */
+/* Not a sum with zeros, which loses the sign of a zero. */
 #if VB == 64
 INLINE F every(float x) { return (F)_mm512_set1_ps(x); }
 #elif VB == 32
@@ -105,7 +105,7 @@ INLINE F of_halves(U h) {
     return (F)(sign | (special & (rest | 0x7F800000)) | (~special & scaled));
 }
 INLINE F get_f16(const uint8_t *p) { return of_halves((U)widen_u16(p)); }
-/* Normal results: round half to even on the 13 bits that go. Subnormal ones: let a float addition round. */
+/* Normal results: round half to even on the 13 bits that are dropped. Subnormal ones: a float addition rounds. */
 INLINE U to_halves(F v) {
     const U bits = (U)v, sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFF;
     const U normal = (rest - (112u << 23) + 0xFFF + ((rest >> 13) & 1)) >> 13;

@@ -1,9 +1,9 @@
-/* Pixels with zeros behind them: of a few channels where the layout stores a block of more. */
-/* n pixels of `bytes` neighbouring bytes, s bytes apart, each to the first bytes of `block`; the rest of it becomes zeros.
- * How many are done: as long as whatever is read at a time can be read. */
+/* Pixels with zeros behind them: a small number of channels, padded to the block of a layout. */
+/* n pixels of `bytes` neighbouring bytes, with a step of s bytes, each to the first bytes of a block of `block` bytes; the rest
+ * of it becomes zeros. Return how many were done: the last ones are left if a vector would be read beyond the end. */
 #if SHUFFLES
-/* What a lane that begins `begun` bytes after a pixel does takes from 16 bytes that are read `skipped` bytes before what it
- * wants first; 128 for a zero. */
+/* The shuffle of a lane that begins `begun` bytes behind the beginning of a pixel, from 16 bytes that are read `skipped` bytes
+ * before the first one that it needs; 128 for a zero. */
 INLINE B1 padded_order(int64_t s, int64_t bytes, int64_t block, int64_t begun, int64_t skipped) {
     const B1 at = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const B1 byte = block < 16 ? at & (uint8_t)(block - 1) : at;
@@ -21,7 +21,7 @@ INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     uint32_t dwords[16];
     uint8_t order[64];
     int64_t furthest = 0;
-    for (int64_t l = 0; l < 4; ++l) { /* one load: each lane takes the dwords that hold its pixels */
+    for (int64_t l = 0; l < 4; ++l) { /* one load: each lane receives the dwords that contain its pixels */
         const int64_t pixel = 16 * l / block, begun = 16 * l - pixel * block, from = begun < bytes ? pixel * s + begun : 0;
         if ((from & 3) + reach > 16) furthest = VB;
         if (from > furthest) furthest = from;
@@ -73,8 +73,8 @@ INLINE void copy_masked(int width, const uint8_t *from, uint8_t *to, V kept, int
     if (width == VB) put_past(to, (V)(whole(from) & kept), past);
     else put_lane(to, load16(from) & LANE(kept, 0), past);
 }
-/* Blocks of `count` pieces of which `loads` have something of a pixel: how many are done, as long as whole pieces can be
- * read. */
+/* Blocks of `count` pieces, of which the first `loads` have bytes of a pixel. Return how many were done: the last ones are left
+ * if a piece would be read beyond the end. */
 INLINE int64_t padded_blocks_of(int width, int64_t count, int64_t loads, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
                                 int64_t bytes, int past) {
     const int64_t last = (loads - 1) * width, end = (n - 1) * s + bytes - last - width;
@@ -113,7 +113,7 @@ INLINE void padded_pixel(const uint8_t *src, uint8_t *dst, int64_t bytes, int64_
 
 static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
     int64_t i = 0;
-    if (past && (uintptr_t)dst % block == 0 && VB % block == 0) /* to where a vector begins */
+    if (past && (uintptr_t)dst % block == 0 && VB % block == 0) /* up to an aligned vector */
         for (; i < n && (uintptr_t)(dst + i * block) % VB; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
     if (s >= bytes) {
 #if SHUFFLES

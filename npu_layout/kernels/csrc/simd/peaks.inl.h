@@ -1,6 +1,6 @@
 /* The loop of peaks, after reduce.inl.h. Most elements are below the threshold: their neighbours are never read. */
 
-/* A Mask has one bit for each element, or all bits of the element; UNIT(size) is how many BITS there are of each. */
+/* A Mask has one bit for each element, or all bits of the element; UNIT(size) is the number of BITS for each element. */
 #if VB == 64
 typedef uint64_t Mask;
 #define BITS(mask) (mask)
@@ -43,7 +43,7 @@ COMPARE(1, 8)
 COMPARE(2, 16)
 COMPARE(4, 32)
 
-/* Bits of the vector at p that are peaks; on AVX-512 only of the `live` elements, and no other is read. */
+/* The mask of the peaks in the vector at p; on AVX-512 only of the `live` elements, and no others are read. */
 INLINE uint64_t peaks_at(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V some(const uint8_t *, uint64_t), V flip,
                          V limit, const uint8_t *p, uint64_t live, const Nearby *nearby) {
     const V v = some(p, live) ^ flip;
@@ -76,7 +76,7 @@ INLINE int64_t peaks_of(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V
     return count;
 }
 
-/* Fewer elements than a vector has. */
+/* Fewer elements than fit in a vector. */
 #define PEAK_ONES(name, type, ABOVE)                                                                                \
     INLINE int64_t peak_ones_##name(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {            \
         int64_t count = 0;                                                                                          \

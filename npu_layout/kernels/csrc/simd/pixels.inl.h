@@ -1,5 +1,5 @@
-/* Pixels of up to 8 bytes to pixels of 2 to 4 in another order or number, converted on the way or as they are. */
-/* `kind`: MOVED, or converted in 16 bits from int8 or uint8 (1) to int8 or uint8 (2); n pixels, how many were done.
+/* Pixels of up to 8 bytes to pixels of 2 to 4 bytes with channels in another order or number, converted or unchanged. */
+/* `kind`: MOVED, or converted in 16 bits from int8 or uint8 (1) to int8 or uint8 (2); n pixels; return how many were done.
  * Mirrored pixels (pixel.s < 0) are read up to their highest channel, others from their lowest one on. */
 enum { MOVED = -1 };
 #if SHUFFLES
@@ -8,7 +8,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     const int64_t longest = step > pixel.d ? step : pixel.d, each = 16 / longest;
     const int64_t start = pixel.s < 0 ? lowest + channel.n - 16 : lowest;
-    uint8_t order[16], at[16]; /* of the pixels that are in a lane as a whole; of any */
+    uint8_t order[16], at[16]; /* indices for the pixels that are complete in a lane; for all pixels */
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
     for (int64_t k = 0, p = 0; k < 16; ++p)
@@ -21,9 +21,9 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     const V times[2] = {broadcast((const uint8_t *)factors), broadcast((const uint8_t *)(factors + 8))};
     const V plus[2] = {broadcast((const uint8_t *)summands), broadcast((const uint8_t *)(summands + 8))};
     int64_t i = 0;
-    /* Bytes behind the pixels are read too, and written, which the next store does again: so stop early. */
+    /* Bytes behind the pixels are read too, and written, and overwritten by the next store; so the loop stops early. */
 #if VB == 64
-    if (pixel.s >= 2 && pixel.s <= 4) { /* 4 pixels in each lane: as many dwords as one has bytes. AVX2 does it slower. */
+    if (pixel.s >= 2 && pixel.s <= 4) { /* 4 pixels in each lane: as many dwords as a pixel has bytes. It is slower on AVX2. */
         uint32_t spread[16], close[16];
         for (int64_t k = 0; k < 16; ++k) {
             spread[k] = (uint32_t)(k / 4 * pixel.s + k % 4) % 16;
@@ -47,7 +47,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     return i;
 }
 #else
-/* In the same order: rows with the parameters of some pixels written out. */
+/* Channels in the same order: as rows, with the parameters written out for some pixels. */
 INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     enum { SOME = 768 }; /* whole pixels */
     uint16_t factors[SOME];
@@ -64,7 +64,7 @@ INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
     return (i < bytes ? i : bytes) / pixel.s;
 }
 
-/* In another order: through planes in L1. */
+/* Channels in another order: through planes in L1. */
 INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     enum { SOME = 1024, LEAST_PIXELS = 16, MANY = 4096 };
     uint8_t planes[8][SOME] __attribute__((aligned(64))), converted[8][SOME] __attribute__((aligned(64)));
@@ -100,7 +100,7 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
 static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     int64_t i = 0;
-    /* Without byte shuffles whole pixels are read, and of those that overlap there are none. */
+    /* Without byte shuffles whole pixels are read, and pixels must not overlap. */
     const int64_t step = llabs(pixel.s);
     if (pixel.d == channel.n && step >= (SHUFFLES ? 2 : channel.n) && step <= 8)
         i = pixels(MOVED, pixel, channel, src, dst, NULL);
@@ -108,14 +108,14 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
         for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
 }
 
-/* The last ones by way of room where there are enough. */
+/* The last pixels through a buffer, if there are enough. */
 INLINE void convert_pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     enum { ROOM = 96, MOST = ROOM / 2 };
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     for (int64_t i = pixels(kind, pixel, channel, src, dst, row), n; i < pixel.n; i += n) {
         uint8_t from[8 * ROOM] = {0}, to[4 * ROOM];
         n = pixel.n - i < MOST ? pixel.n - i : MOST;
-        const int64_t first = pixel.s < 0 ? n - 1 : 0, at = pixel.s < 0 ? ROOM - n : 0; /* lowest in memory; where it goes */
+        const int64_t first = pixel.s < 0 ? n - 1 : 0, at = pixel.s < 0 ? ROOM - n : 0; /* lowest in memory; in the buffer */
         memcpy(from + at * step, src + (i + first) * pixel.s + lowest, (size_t)((n - 1) * step + channel.n));
         pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from + (at + first) * step - lowest, to, row);
         memcpy(dst + i * pixel.d, to, (size_t)(n * pixel.d));

@@ -1,4 +1,4 @@
-/* Conversions that transpose while they convert, a block of 16 pixels by 16, 8, 4 or 3 channels at a time: of 16 bytes or
+/* Conversions that transpose while they convert, in blocks of 16 pixels by 16, 8, 4 or 3 channels, whose pixels have 16 bytes or
  * less. */
 
 #if VB == 64
@@ -12,8 +12,8 @@ INLINE V joined(const B1 l[2]) { return _mm256_set_m128i((__m128i)l[1], (__m128i
 INLINE V joined(const B1 l[1]) { return l[0]; }
 #endif
 
-/* So many bytes of each pixel, 16, 8, 4 or 3 and one that does not matter; four pixels to a lane, and these in as many
- * vectors as they need, one after the other. Of 3 bytes some behind the last pixel are read. */
+/* 16, 8 or 4 bytes of each pixel, or 3 and one that does not matter; four pixels in a lane, and the lanes in as many vectors as
+ * they need, one after the other. With 3 bytes some behind the last pixel are read. */
 INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
     if (bytes == 16 || s == (bytes == 8 ? 8 : 4)) return lanes(p, 4 * s);
 #if SHUFFLES
@@ -28,7 +28,7 @@ INLINE V pieces(int bytes, const uint8_t *p, int64_t s) {
                           : low8(low4(load4(p), load4(p + s)), low4(load4(p + 2 * s), load4(p + 3 * s)));
     return joined(l);
 }
-/* Of WIDTH pixels so many bytes of each, a vector for each four. */
+/* So many bytes of each of WIDTH pixels, a vector for every four bytes. */
 INLINE void quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     enum { MOST = 4 };
     const int count = (bytes + 3) / 4;
@@ -40,7 +40,7 @@ INLINE void quads(int bytes, const uint8_t *src, int64_t s, U x[]) {
     }
     for (int r = 0; r < count; ++r) x[r] = (U)rows[r];
 }
-/* The elements k of 32 bits; bytes stay where they are, 2**(8 * k) times as large. */
+/* Element k of each 32 bits; bytes are not shifted, so that they are 2**(8 * k) times as large. */
 INLINE int stays(Dtype type, int k) { return type == I8 || (type == U8 && k < 3); }
 INLINE F part_of(Dtype type, U x, int k) {
     if (stays(type, k)) return __builtin_convertvector((S)(x & 0xFFu << 8 * k), F);
@@ -68,8 +68,8 @@ INLINE void of_pairs(U x, F v[2]) {
 
 enum { BLOCK_PIXELS = 16, MOST_CHANNELS = 16, STRETCH = 256, BEHIND = 2, NARROW_STRETCH = 64 };
 
-/* Parameters of a block's channels. `in_quads`: of bytes that stay in their 32 bits, the signed ones among them, but for the
- * topmost, counted from -128. Powers of two, and sums that whoever plans has found exact, change no rounding. */
+/* Parameters of a block's channels. `in_quads`: for bytes that are not shifted within 32 bits; signed ones, except the topmost,
+ * are counted from -128. Powers of two, and sums that the plan has found to be exact, change no rounding. */
 typedef struct {
     F shift[MOST_CHANNELS], scale[MOST_CHANNELS], divisor[MOST_CHANNELS];
 } HERE(Steps);
@@ -77,12 +77,12 @@ INLINE void steps_of(int channels, Dtype type, int in_quads, int divides, const 
     static const float times[] = {1, 0x1p8f, 0x1p16f, 0x1p24f}, part[] = {1, 0x1p-8f, 0x1p-16f, 0x1p-24f};
     for (int c = 0; c < channels; ++c, at += p) {
         const int k = in_quads && stays(type, c % 4) ? c % 4 : 0;
-        const int from_128 = in_quads && type == I8 && c % 4 < 3; /* -0.0 + 0 would be another shift */
+        const int from_128 = in_quads && type == I8 && c % 4 < 3; /* because -0.0 + 0 is +0.0, another shift */
         to->shift[c] = every((from_128 ? row->shift[at] + 128 : row->shift[at]) * times[k]), to->scale[c] = every(row->scale[at] * part[k]);
         to->divisor[c] = every(divides ? row->divisor[at] : 1);
     }
 }
-/* Whether pixels of bytes come in quads, or by one instruction. */
+/* Whether pixels of bytes are loaded in quads, or by one instruction. */
 INLINE int in_quads(int channels, Dtype type, int64_t s) {
 #ifdef STRUCTURES
     if (channels <= 4 && s == channels) return 0;
@@ -127,10 +127,10 @@ INLINE void load_block(int channels, Dtype type, int steps, int divides, const u
     }
 }
 
-/* Whether the rows of the result are alike in where their lines begin. */
+/* Whether lines begin at the same pixels in all rows of the result. */
 INLINE int lines_alike(Loop channel, const uint8_t *dst) { return channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0; }
 
-/* Stretches of pixels whose lines of the source stay in L1 until all channels are read. */
+/* In stretches of pixels whose source lines stay in L1 until all channels are read. */
 INLINE void load_channels(int channels, Dtype type, int steps, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
                           uint8_t *dst, const Row *row) {
     const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
@@ -191,7 +191,7 @@ LOAD_TRANSPOSED(u16, U16, 0)
 LOAD_TRANSPOSED(f16, F16, 0)
 LOAD_TRANSPOSED(bf16, BF16, 0)
 
-/* Of each lane's 16 bytes, four of each of four channels, those of a pixel together. */
+/* In each lane 16 bytes, four of each of four channels: bring those of a pixel together. */
 INLINE V by_pixel(V v) {
 #if SHUFFLES
     const uint8_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
@@ -201,7 +201,7 @@ INLINE V by_pixel(V v) {
     return low1(v, high8(v, v));
 #endif
 }
-/* Planes of float32, s bytes apart, to 16 bytes of each of 16 pixels. */
+/* Planes of float32, with a pitch of s bytes, to 16 bytes of each of 16 pixels. */
 INLINE void store_block(Dtype type, int steps, int by_products, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
                         const HERE(Steps) *a, const HERE(Quotients) *quotients, const Row *row) {
     enum { VECTORS = BLOCK_PIXELS / WIDTH };

@@ -5,8 +5,8 @@ typedef int8_t E1 __attribute__((vector_size(VB)));
 typedef int16_t E2 __attribute__((vector_size(VB)));
 typedef int32_t E4 __attribute__((vector_size(VB)));
 
-/* best = max(best, v) and at = c where v is larger, for signed elements of 1, 2 and 4 bytes. A float that is NaN counts
- * as larger than any that is not, and as no larger than another. */
+/* best = max(best, v), and at = c for elements of which v is larger; signed elements of 1, 2 and 4 bytes. A NaN counts as larger
+ * than any number, and as no larger than another NaN. */
 #if VB == 64
 #define TAKE(size, bits)                                                        \
     INLINE void take##size(V *best, V *at, V v, V c) {                          \
@@ -56,7 +56,7 @@ TAKE(1, 8)
 TAKE(2, 16)
 TAKE(4, 32)
 
-/* Elements as signed integers of the same order. Floats of 16 bits: magnitudes with their sign, every NaN the largest. */
+/* Elements as signed integers that sort in the same order. Floats of 16 bits: magnitude and sign, every NaN the largest. */
 INLINE V key_plain(const uint8_t *p) { return whole(p); }
 INLINE V key_u8(const uint8_t *p) { return (V)((E1)whole(p) ^ (int8_t)-128); }
 INLINE V key_u16(const uint8_t *p) { return (V)((E2)whole(p) ^ (int16_t)-32768); }
@@ -71,7 +71,7 @@ INLINE V number(int size, int64_t x) {
     return size == 1 ? (V)((E1){0} + (int8_t)x) : size == 2 ? (V)((E2){0} + (int16_t)x) : (V)((E4){0} + (int32_t)x);
 }
 
-/* Of planes of LEAD bytes and more, so many are read TOGETHER, each for a while. Lines LEAD bytes ahead are asked for. */
+/* TOGETHER: planes that are read in turns if they have LEAD bytes or more. Lines LEAD bytes ahead are prefetched. */
 enum { TOGETHER = 8, LEAD = 1024 };
 
 /* `count` vectors from byte i on, of the channels from `c` to `end`. */
@@ -140,7 +140,8 @@ WIDEN(1, uint8_t)
 WIDEN(2, uint16_t)
 WIDEN(4, uint32_t)
 
-/* Channels that are neighbours. Up to 64, or 32 of 16 bytes a vector: `count` vectors hold them, the last one with some of those before once more. */
+/* Channels that are neighbours, up to 64, or 32 if vectors have 16 bytes: they are in `count` vectors, and the last one overlaps
+ * the one before. */
 #if VB >= 32 || defined(__SSE2__) || defined(__aarch64__)
 #if VB == 64
 INLINE uint32_t equal_bits(F a, F b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }
@@ -153,7 +154,7 @@ INLINE F largest_lane(F v) {
     x = _mm512_max_ps(x, _mm512_permute_ps(x, 0x4E));
     return (F)_mm512_max_ps(x, _mm512_permute_ps(x, 0xB1));
 }
-/* The first n floats, and -inf where more would be. */
+/* The first n floats, and -inf in the remaining elements. */
 INLINE F some_floats(const uint8_t *p, int64_t n) {
     return (F)_mm512_mask_loadu_ps((__m512)every(-__builtin_inff()), (__mmask16)((1u << n) - 1), p);
 }
@@ -198,7 +199,7 @@ INLINE F some_floats(const uint8_t *p, int64_t n) {
 }
 #endif
 #if defined(__aarch64__)
-/* Of the lanes that hold the largest, or NaN where there is one, which a maximum here passes on, the least number. */
+/* The lowest index among the lanes with the largest value, or with NaN if there is one, which the maximum here propagates. */
 INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int count, Index *where) {
     enum { MOST = 32 / WIDTH };
     for (int64_t i = 0; i < n; ++i, p += step) {
@@ -227,7 +228,7 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
         for (int k = 0; k < count - 1; ++k) v[k] = floats(row + k * WIDTH);
         v[count - 1] = channels < WIDTH ? some_floats(p, channels) : floats(row + last);
         most = v[0];
-        /* 16 bits: of 32, GCC 12 at -O1 with UBSan writes two bytes to the stack and reads four. */
+        /* 16 bits: with 32, GCC 12 at -O1 with UBSan writes two bytes to the stack and reads four. */
         uint16_t nans = (uint16_t)nan_bits(v[0], v[count - 1]);
         uint64_t bits = 0;
         for (int k = 1; k < count; ++k) most = largest2(most, v[k]);
@@ -240,7 +241,7 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
     }
 }
 #endif
-/* Each lane has its first largest; of equal lanes that with the lowest channel. */
+/* Each lane has its first largest; among equal lanes, choose the one with the lowest channel. */
 static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
     for (int64_t i = 0; i < n; ++i, p += step) {
         V best = whole(p), at = number(4, 0);

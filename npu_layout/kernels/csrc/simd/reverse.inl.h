@@ -1,4 +1,4 @@
-/* Rows from their end: elements, or pixels that are moved as one. */
+/* Rows in reverse order: elements, or pixels that are moved as one. */
 #if VB == 64
 #define LANES_REVERSED(v) _mm512_shuffle_i64x2(v, v, 0x1B)
 #elif VB == 32
@@ -24,7 +24,7 @@ INLINE V reversed(int size, V v) {
 INLINE V reversed(int size, V v) { return reversed16(size, v); }
 #endif
 
-/* From the lowest byte of the source on, as it is fetched ahead; the last step overlaps the one before. */
+/* From the lowest byte of the source on, as prefetchers expect; the last step overlaps the one before. */
 INLINE void reverse(int size, const uint8_t *src, uint8_t *dst, int64_t n) {
     const int64_t bytes = n * size;
     if (bytes >= VB) {
@@ -38,8 +38,8 @@ INLINE void reverse(int size, const uint8_t *src, uint8_t *dst, int64_t n) {
     }
 }
 
-/* Sizes that are no power of two, by 16 bytes or by moves of the next one: each writes too much before it, and the next
- * writes that again. */
+/* Sizes that are not a power of two: by 16 bytes, or by moves of the next power of two. Each writes some bytes too many before its
+ * element, and the next one overwrites them. */
 INLINE void reverse_wide(int width, int size, const uint8_t *src, uint8_t *dst, int64_t n) {
     const int before = width - size;
     int64_t i = 0;
@@ -70,7 +70,7 @@ static __attribute__((noinline)) void HERE(reverse)(int size, const uint8_t *src
     }
 }
 
-/* What goes past the caches goes there by a bench in L1. */
+/* Stores past the caches go through a bench in L1. */
 static void HERE(reverse_row)(int size, const uint8_t *src, uint8_t *dst, int64_t n, int past) {
     enum { SOME = 2048 };
     uint8_t bench[SOME] __attribute__((aligned(64)));

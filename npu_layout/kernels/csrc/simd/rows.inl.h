@@ -19,7 +19,7 @@ INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
     }
 }
 
-/* Whole cache lines past the caches, what is before and behind them not. */
+/* Whole cache lines past the caches, but not the bytes before and behind them. */
 INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     int64_t i = (int64_t)(-(uintptr_t)d % 64);
     if (i > bytes) i = bytes;
@@ -74,9 +74,9 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #undef CALL
 }
 
-/* `near` is walked in runs of RUN bytes, at most 16 rows, each along the whole of `far`. It is the loop of the side on which
- * the other one's steps are larger, but the destination's where these are a multiple of a page, and lines would share sets
- * of L1. */
+/* `near` is walked in runs of RUN bytes, at most 16 rows, each along all of `far`. It is the loop of the side on which the
+ * steps of the other loop are larger, but the destination's if these are a multiple of a page, so that lines would share sets of
+ * L1. */
 static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     enum { RUN = 2048, PAGE = 4096 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];

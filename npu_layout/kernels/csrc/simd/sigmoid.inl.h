@@ -1,7 +1,7 @@
 /* Sigmoid, by the exponential of softmax.inl.h. */
 
-/* 1 / (1 + e**-x), as 2**n / ((2**n + 1) + p), which takes no product with a power of two and does not wait for p + 1. From
- * -87.7 down it is 0. */
+/* 1 / (1 + e**-x), as 2**n / ((2**n + 1) + p), which needs no product with a power of two and does not wait for p + 1. At and
+ * below -87.7 it is 0. */
 INLINE void sigmoids_of(const F *x, F *y, int count) {
     F d[4], magic[4], t[4], p[4];
     EACH(d[k] = smaller(every(87.0f), larger(every(-88.0f), x[k])));
@@ -30,8 +30,8 @@ INLINE void sigmoids_of_some(const uint8_t *src, uint8_t *dst, int64_t n) {
     sigmoids_of(&x, &y, 1);
     memcpy(dst, &y, 4 * (size_t)n);
 }
-/* Four vectors at a time; how many elements were done. Functions of their own: where several loops share the constants, GCC
- * keeps these in registers, and spills what there is no room for (1.03 to 1.1 times as long). */
+/* Four vectors at a time; return how many elements were done. Separate functions: if several loops share the constants, GCC keeps
+ * these in registers, and spills others (1.03 to 1.1 times as long). */
 #define SIGMOIDS(name, past)                                                                                              \
     static __attribute__((noinline)) int64_t HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n) {                    \
         enum { STEP = 4 * WIDTH };                                                                                        \

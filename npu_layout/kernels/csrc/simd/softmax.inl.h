@@ -1,5 +1,4 @@
-/* Softmax, after reduce.inl.h. Where softmax has many channels, sums are in double: WIDTH of them are two
- * vectors. */
+/* Softmax, after reduce.inl.h. With many channels sums are in double: WIDTH of them are two vectors. */
 #if VB == 64
 typedef __m512d D;
 INLINE D doubles(F v, int upper) {
@@ -27,13 +26,13 @@ INLINE D doubles(F v, int upper) { return (D){v[2 * upper], v[2 * upper + 1]}; }
 INLINE F zero_below(F x, F limit, F v) { return (F)(~(U)(x < limit) & (U)v); }
 #endif
 
-/* e**x or, where it is `inverted`, e**-x, without its power of two; each step rounded to float32 by itself:
+/* e**x or, if `inverted`, e**-x, without its power of two; each step is rounded to float32:
  *   t = x * log2(e) + magic; n = t - magic; r = (x - n * 0.693359375) + n * 2.12194440e-4; s = r r
  *   p = ((c3 r + c2) s + (c1 r + c0)) s + r, or that of -r; the power is p + 1
- * What is near MAGIC has in its lowest bits n and the bias of an exponent. The halves of ln 2 are those of Cephes' expf
- * (S. Moshier, 1992); the coefficients those of the least relative error for |r| <= ln(2) / 2 (Remez), 1.05e-7.
- * The last sum is left to whoever calls, where it may be joined to another. Of up to four vectors, step by step, which is 5
- * to 15 % faster than one vector after the other. */
+ * The lowest bits of a float near MAGIC are n plus the bias of an exponent. The halves of ln 2 are those of Cephes' expf
+ * (S. Moshier, 1992); the coefficients have the least relative error for |r| <= ln(2) / 2 (Remez), 1.05e-7.
+ * The last sum is left to the caller, which may combine it with another. Up to four vectors are computed step by step, which is
+ * 5 to 15 % faster than one vector after the other. */
 #define MAGIC (0x1.8p23f + 127)
 #define LOG2_E 0x1.715476p0f
 #define EACH(BODY) for (int k = 0; k < count; ++k) BODY
@@ -51,9 +50,9 @@ INLINE void reduced(const F *x, const F *magic, int inverted, F *t, F *p, int co
 /* 2**n for magic = MAGIC, 2**(n - N) for MAGIC - N. */
 INLINE F power_of_two_of(F t) { return (F)((U)t << 23); }
 
-/* Softmax divides not by e**most but by the power of two N next to it, which costs no step and loses nothing. Beyond 256
- * a base is taken from all first: of what lacks no more than 87.3 to `most` that is exact. The rest of `most` is what the
- * rounded base leaves: beyond 2**32 not 256. What is below `limit` is 0. */
+/* Softmax divides not by e**most but by the nearest power of two N, which costs no step and is exact. Beyond 256 a base is
+ * subtracted from all values first, which is exact for those within 87.3 of `most`. The remainder of `most` is what the rounded
+ * base leaves, which beyond 2**32 is not 256. The exponential of a value below `limit` is 0. */
 typedef struct {
     F base, magic, limit;
 } Origin;
@@ -67,7 +66,7 @@ INLINE void exponentials_of(const F *x, const Origin *from, int each, F *e, int 
     EACH(d[k] = x[k] - from[each * k].base);
     EACH(magic[k] = from[each * k].magic);
     reduced(d, magic, 0, t, p, count);
-    /* A product, though a sum of exponents would do for numbers: the bits of a NaN would be summed too. */
+    /* A product: a sum of exponents would be sufficient for numbers, but would change the bits of a NaN. */
     EACH(e[k] = zero_below(d[k], from[each * k].limit, (p[k] + every(1.0f)) * power_of_two_of(t[k])));
 }
 
@@ -79,12 +78,12 @@ static void HERE(maxima)(const float *planes, int64_t pitch, int64_t channels, i
     }
 }
 
-/* Sums of exponentials: of each 8 channels c + (c + 4), these in order, of SUMMED channels, then (0 + 2) + (1 + 3) of the
- * four sums, all in float32; sums of SUMMED channels in double. */
+/* Sums of exponentials: in each 8 channels c + (c + 4), these added in order over SUMMED channels, then (0 + 2) + (1 + 3) of
+ * the four sums, all in float32; the sums of SUMMED channels are added in double. */
 enum { SUMMED = 64 };
 INLINE F sum_of(const F four[4]) { return (four[0] + four[2]) + (four[1] + four[3]); }
-/* From planes to planes, or in place where n is a multiple of WIDTH; else n is WIDTH or more and the last step overlaps
- * the one before. */
+/* From planes to planes, or in place if n is a multiple of WIDTH; otherwise n is WIDTH or more and the last step overlaps the
+ * one before. */
 INLINE void softmax_of(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int channels, int past, int fetches,
                        Ahead ahead) {
     enum { STEP = WIDTH };
@@ -134,7 +133,7 @@ INLINE void exponentials_at(float *p, int64_t pitch, const Origin *from, F *e, i
     exponentials_of(x, from, 0, e, count);
     EACH(memcpy(p + k * pitch, e + k, sizeof *e));
 }
-/* `factor`: 1 / sum where this was the last of the channels. */
+/* `factor`: 1 / sum, if these were the last channels. */
 static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, int64_t n, const float *most, double *sums,
                                int first, float *factor, Ahead ahead) {
     const int all = first && factor && channels <= SUMMED;
@@ -173,8 +172,8 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
     for (int64_t i = 0; !all && factor && i < n; ++i) factor[i] = (float)(1.0 / sums[i]);
 }
 
-/* Neighbouring channels, WIDTH of them or more, in place: a row is a position. A largest that misses a NaN does no harm:
- * NaN it will be. Nothing goes past the caches: 64 channels took three times as long so (1000 a tenth less). */
+/* Neighbouring channels, WIDTH of them or more, in place: a row is a position. A maximum that ignores a NaN does no harm: the
+ * result is NaN anyway. Nothing is stored past the caches: 64 channels then needed three times as long (1000 a tenth less). */
 #if ACROSS_STEP
 typedef double Double4 __attribute__((vector_size(32)));
 typedef float Float4 __attribute__((vector_size(16)));
@@ -185,7 +184,7 @@ INLINE Float4 four_floats(Double4 v) { return (Float4)_mm256_cvtpd_ps((__m256d)v
 INLINE Double4 four_doubles(Float4 v) { return (Double4){v[0], v[1], v[2], v[3]}; }
 INLINE Float4 four_floats(Double4 v) { return (Float4){(float)v[0], (float)v[1], (float)v[2], (float)v[3]}; }
 #endif
-/* Four rows at once: what their vectors come to, sums in the order above or the largest, and a value of each of them. */
+/* Four rows at a time: their vectors, reduced to sums in the order above or to maxima, and one value for each row. */
 typedef struct {
     F part[16 / WIDTH];
 } FourRows;
@@ -242,7 +241,7 @@ INLINE F of_rows(const FourRows *rows, int largest) {
 INLINE Float4 four_of(F v) { return v; }
 INLINE F of_row(F v, int k) { return every(v[k]); }
 #endif
-/* Rows of as many channels, `s` and `d` bytes apart; their exponentials wait in benches, `pitch` floats apart. */
+/* Rows with pitches of `s` and `d` bytes; their exponentials are in benches, with a pitch of `pitch` floats. */
 typedef struct {
     int64_t s, d, channels, even, pitch;
 } Rows;
@@ -268,9 +267,9 @@ INLINE void rows_exponentials(const Rows *r, const uint8_t *src, int64_t c, cons
     exponentials_of(x, from, 1, e, count);
     EACH(put_f32((uint8_t *)(bench + k * r->pitch + c), e[k]));
 }
-enum { ROWS_AHEAD = 8 }; /* from those whose largest is looked for; 4 are slower */
-/* Exponentials of up to four rows into the bench, and 1 / their sums as `factor`. On the way, where these are given,
- * `most_next` of the `next` rows, and those in the bench that is `done`, times the factors they came with, to `dst`. */
+enum { ROWS_AHEAD = 8 }; /* counted from the rows whose maxima are computed; 4 are slower */
+/* Write exponentials of up to four rows to the bench, and 1 / their sums to `factor`. In the same loop, unless these are NULL,
+ * compute `most_next` of the `next` rows, and write those in the bench `done`, times the factors given, to `dst`. */
 INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], float *bench, int count, F factor[4], const uint8_t *next,
                         F most_next[4], const float *done, uint8_t *dst, int far) {
     enum { STEP = WIDTH < 8 ? 8 : WIDTH };
@@ -306,8 +305,8 @@ INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], floa
     const Float4 factors = four_floats(1.0 / (sum + four_doubles(four_of(of_rows(&rows, 0)))));
     EACH(factor[k] = every(factors[k]));
 }
-/* One after the other, a row or four at a time. What comes next is asked for before, since so many short rows are no stream to
- * prefetchers: 0.95 of the time where it is beyond L2. */
+/* One after the other, a row or four at a time. The next ones are prefetched, because prefetchers do not see so many short rows
+ * as a stream: 0.95 of the time for data beyond L2. */
 INLINE void softmax_rows(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, int count, float *bench) {
     for (; n >= count; n -= count, src += count * r->s, dst += count * r->d) {
         F most[4], factor[4];
@@ -324,8 +323,8 @@ static void HERE(softmax_one_row)(const Rows *r, const uint8_t *src, uint8_t *ds
 static void HERE(softmax_four_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench) {
     softmax_rows(r, src, dst, n, 4, bench);
 }
-/* Four rows or more, the last of which overlap those before where four do not divide them. A walk does what it can for
- * three fours, so that none waits for the end of a row: worth it with 32 registers, from 65 channels on (measured). */
+/* Four rows or more; the last four overlap those before if the number is no multiple of four. One loop works on three groups of
+ * four, so that none waits for the end of a row: it pays with 32 registers, from 65 channels on (measured). */
 static void HERE(softmax_flowing_rows)(const Rows *r, const uint8_t *src, uint8_t *dst, int64_t n, float *bench, float *other, int far) {
     F most[4], next[4], factor[4];
     rows_most(r, src, 4, most);
@@ -345,7 +344,7 @@ static void HERE(softmax_flowing_rows)(const Rows *r, const uint8_t *src, uint8_
     }
     rows_scaled(r, done, factor, to, 4);
 }
-/* `other`: a second bench, where there are more than four rows; NULL: no room for four at a time. */
+/* `other`: a second bench, if there are more than four rows; NULL: no room for four at a time. */
 static void HERE(softmax_across)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int64_t n, int64_t channels, float *bench,
                                  float *other, int far) {
     const Rows r = {s, d, channels, channels - channels % WIDTH, channels - channels % WIDTH + WIDTH};
@@ -371,7 +370,7 @@ INLINE void scale_row(const float *p, const float *factor, uint8_t *to, int64_t 
     }
 }
 
-/* `past`: whole cache lines go past the caches. */
+/* `past`: whole cache lines are stored past the caches. */
 static void HERE(scale)(const float *planes, int64_t pitch, int64_t channels, int64_t n, const float *factor, uint8_t *out,
                         int64_t step, int past) {
     for (int64_t c = 0; c < channels; ++c) {

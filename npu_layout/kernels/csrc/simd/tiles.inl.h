@@ -56,7 +56,7 @@ TILES(2, 3)
 TILES(4, 2)
 TILES(8, 1)
 
-/* Tiles that have more rows than one of 16 bytes. */
+/* Tiles with more rows than a tile of 16 bytes has. */
 #if VB >= 32
 /* Twice as many rows: row r in the lower lane, row r + 16 / size in the upper one, which do not mix. */
 #define TWICE(name, count, rounds, epi)                                                                       \
@@ -78,7 +78,7 @@ TWICE(2, 8, 3, epi16)
 TWICE(4, 4, 2, epi32)
 TWICE(8, 2, 1, epi64)
 
-/* 16 x 16 bytes in 8 registers, row r with row r + 8: the lanes are the bit that the last permutation brings home. */
+/* 16 x 16 bytes in 8 registers, row r with row r + 8: the last permutation moves the bit that the lane stands for into place. */
 INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {
     (void)past;
     __m256i x[8], y[8];
@@ -95,8 +95,8 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
 }
 #endif
 
-/* As many elements as a cache line holds, in both directions: whole lines on both sides. A strip is the part of it with
- * columns of 16 bytes together. */
+/* The elements of a cache line in both directions: whole lines on both sides. A strip is the part with columns of 16 bytes in
+ * total. */
 #define STRIP(size, name, rows)                                                                               \
     INLINE void strip##size##_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, \
                                  int past) {                                                                  \
@@ -148,7 +148,7 @@ SQUARE(4)
 #endif
 
 #if VB >= 32
-/* More rows: what is stored is a whole cache line (FOURFOLD), or half of it. The first round comes with the loads. */
+/* More rows: each store is a whole cache line (FOURFOLD), or half of one. The first round is done by the loads. */
 #define MANIFOLD(name, V, BITS, count, rounds, epi, load, put)                                                \
     INLINE void name(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past) {                      \
         V x[count], y[count];                                                                                 \
@@ -174,7 +174,7 @@ FOURFOLD(2, 3, epi16)
 FOURFOLD(4, 2, epi32)
 FOURFOLD(8, 1, epi64)
 /* 16 x 16 elements of 4 bytes: whole cache lines on both sides, so that rows which share a set of the cache do not
- * drive each other out. The last two rounds turn the lanes. */
+ * evict each other. The last two rounds permute the lanes. */
 INLINE void square4_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
     __m512i x[16], y[16];
     enum { first = 0 };
@@ -189,7 +189,7 @@ INLINE void square4_from(const uint8_t *src, const uint8_t *later, int from, int
             x[g + 2 * h + 1] = _mm512_unpackhi_epi64(y[g + 2 * h], y[g + 2 * h + 1]);
         }
     }
-    /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, a lane each. */
+    /* x[g + c]: rows g .. g + 3 of columns c, c + 4, c + 8, c + 12, one lane for each column. */
     for (int c = 0; c < 4; ++c, (void)ADVANCED(dst, d)) {
         const __m512i a = _mm512_shuffle_i32x4(x[c], x[c + 4], 0x88), b = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0x88);
         const __m512i e = _mm512_shuffle_i32x4(x[c], x[c + 4], 0xDD), f = _mm512_shuffle_i32x4(x[c + 8], x[c + 12], 0xDD);
@@ -205,6 +205,6 @@ INLINE void square4(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int 
 #endif
 
 typedef void Tile(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int past);
-/* The same of rows in two places: those before `from` at `src`, the rest at `later`. */
+/* The same for rows in two places: those before `from` at `src`, the rest at `later`. */
 typedef void Joint(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past);
 

@@ -1,5 +1,5 @@
-/* The largest channels of each position, several of them, after reduce.inl.h. Compared are keys: signed integers of 32 bits
- * in the order of the elements. Of floats -0 equals 0, and every NaN is the largest. */
+/* The k largest channels of each position, after reduce.inl.h. The loops compare keys: signed integers of 32 bits in the order of
+ * the elements. For floats -0 equals 0, and every NaN is the largest. */
 INLINE S key_of(F v) {
     const S bits = (S)(v + every(0.0f)), nan = (S)(v != v);
     return ((bits ^ ((bits >> 31) & INT32_MAX)) & ~nan) | (nan & INT32_MAX);
@@ -34,7 +34,7 @@ KEYS(f16, 2, sortable_f16)
 KEYS(bf16, 2, sortable_bf16)
 KEYS(f32, 4, sortable_f32)
 
-/* Lanes, one bit or all bits of each. */
+/* A mask of lanes: one bit or all bits of each. */
 #if VB == 64
 typedef __mmask16 Lanes;
 #define ALL_LANES 0xFFFF
@@ -60,9 +60,9 @@ INLINE int any(Lanes lanes) { return lanes[0] | lanes[1] | lanes[2] | lanes[3]; 
 #endif
 #endif
 
-/* Of a position's first channels, so many for each value that is kept, most are above one of those: nobody asks. */
+/* ASKED: channels for each kept value from which on a test pays: before that, most channels are larger than a kept value. */
 enum { ASKED = 12, IN_REGISTERS = 8 };
-/* WIDTH positions from i on, up to IN_REGISTERS values in registers: k is known when this is compiled. */
+/* WIDTH positions, with up to IN_REGISTERS values in registers; k is a constant at compile time. */
 INLINE void top_in_registers(const int32_t *planes, int64_t pitch, int64_t channels, int k, int64_t before, int32_t *best, int32_t *at) {
     S held[IN_REGISTERS], whose[IN_REGISTERS];
     for (int j = 0; j < k; ++j) {
@@ -96,7 +96,7 @@ INLINE void top_in_memory(const int32_t *planes, int64_t pitch, int64_t channels
         if (seen >= ASKED * k && !any(rises)) continue;
         int32_t *key = best + lowest * pitch, *where = at + lowest * pitch;
         S held = numbers_at(key), whose = numbers_at(where);
-        for (int64_t j = lowest; j > 0; --j, key -= pitch, where -= pitch) { /* what is below v moves down by one */
+        for (int64_t j = lowest; j > 0; --j, key -= pitch, where -= pitch) { /* values below v move down by one */
             const S upper = numbers_at(key - pitch), its = numbers_at(where - pitch);
             const Lanes higher = above(v, upper);
             held = either(rises, either(higher, upper, v), held), whose = either(rises, either(higher, its, number), whose);
@@ -125,7 +125,7 @@ static void HERE(top_k)(const int32_t *planes, int64_t pitch, int64_t channels, 
     }
 }
 
-/* Of one position, whose channels are neighbours; `kept` of those before. */
+/* One position, whose channels are neighbours; `kept` values were found before. */
 static int64_t HERE(top_k_across)(const int32_t *row, int64_t channels, int64_t k, int64_t before, int64_t kept, int32_t *best,
                                   int32_t *at) {
     S least = every_int(kept == k ? best[k - 1] : 0);

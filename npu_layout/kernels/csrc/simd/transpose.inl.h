@@ -1,6 +1,6 @@
-/* Transposes: which tiles cover a matrix, and by way of which bench; everything else, element by element. */
-/* Small results of rows longer than the source's, by strips: the source from end to end, as many rows at a time as a line
- * of the result has elements. Measured: in eight to nine tenths of the time of the orders that suit larger results too.
+/* Transposes: choose the tiles that cover a matrix, and a bench if one is needed; everything else is moved element by element. */
+/* Small results with rows longer than the source's, in strips: the source is read from end to end, as many rows at a time as a
+ * line of the result has elements. Measured: eight to nine tenths of the time of the orders that suit larger results too.
  * SMALL: bytes that stay in L2. */
 enum { SMALL = 3 << 18 };
 #define COVER_SMALL(size, strip)                                                                                         \
@@ -25,7 +25,7 @@ COVER_SMALL(2, strip2)
 COVER_SMALL(4, strip4)
 #endif
 
-/* The tiles for elements of 1, 2, 4 and 8 bytes; of those that fit the first is taken. */
+/* The tiles for elements of 1, 2, 4 and 8 bytes; the first one that fits is used. */
 typedef struct {
     void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past);
     int rows, columns;
@@ -63,7 +63,7 @@ static const Tiling HERE(tilings)[4][8] = {
         default: CALL(size);      \
     }
 
-/* In blocks, so that a cache line of the source serves all elements of it that are wanted. */
+/* In blocks, so that all elements of a cache line of the source are used while it is in the cache. */
 static void HERE(move_strided)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop near = m->box.loops[m->box.count - 2], k = m->box.loops[m->box.count - 1];
     const int64_t most = near.n > 1 && llabs(near.s) < llabs(k.s) ? 32 : k.n;
@@ -88,8 +88,8 @@ INLINE void loose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int
     for (int64_t j = 0; j < b; ++j)
         for (int64_t i = 0; i < a; ++i) store16(dst + j * db + i * 16, load16(src + i * sa + j * 16));
 }
-/* Rows of the source that are further apart than those of the result are read from end to end, four at a time, as far as
- * the part of the result stays in L1. */
+/* If the pitch of the source is larger than that of the result, its rows are read from end to end, four at a time, as long as
+ * that part of the result stays in L1. */
 INLINE void transpose16(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b) {
     const int64_t down = llabs(db), as = a & ~3, bs = b & ~3;
     if (llabs(sa) > down) {
@@ -121,9 +121,9 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         return;
     }
     if (transposed_narrow(size, src, sa, a, dst, db, b)) return;
-    /* Small tiles are measured twice as fast for so many rows in so small a number of sets. */
+    /* Small tiles are twice as fast for so many rows in so small a number of sets (measured). */
     const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
-    const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns for which strips are measured best */
+    const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns from which on strips pay (measured) */
     if (!crammed && (size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
         !(past && b <= FEW_ROWS)) {
         (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b);
@@ -140,9 +140,9 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
     }
 }
 
-/* Rows that begin in one set of L1, so many that they evict each other, go by a bench in L1: of the result always, but
- * for what goes past the caches; of the source where it is in L2, since what comes from further away wants to be read from
- * end to end. */
+/* If so many rows begin in one set of L1 that they evict each other, they are moved through a bench in L1: rows of the result
+ * always, unless they are stored past the caches; rows of the source if it is in L2, because data from further away are better
+ * read from end to end. */
 enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24 };
 
 static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {

@@ -1,5 +1,5 @@
-/* The vectors of one instruction set, VB bytes long, and what the loops need of them.
- * Sizes come by value and every load and store may be unaligned. */
+/* The vectors of one instruction set, VB bytes long, and the operations that the loops need.
+ * Sizes are passed by value, and every load and store may be unaligned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,32 +55,32 @@ INLINE B1 high4(B1 a, B1 b) { return (B1)SHUFFLE((B4)a, (B4)b, 2, 6, 3, 7); }
 INLINE B1 low8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 0, 2); }
 INLINE B1 high8(B1 a, B1 b) { return (B1)SHUFFLE((B8)a, (B8)b, 1, 3); }
 
-/* A pointer moved on. That the compiler does not see by how much keeps it from working out the addresses of all rows at
- * once, for which there are not enough registers: with AVX2 16-bit tiles take 0.65 to 0.85 of the time so, 32-bit ones 0.87 to
- * 0.97. Rows come in their order: 0, 4, 8, 12, 1, ... took a tenth longer where they are pages apart. */
+/* Advance a pointer. The compiler does not see by how much, so that it does not compute the addresses of all rows at once, for
+ * which there are not enough registers: with AVX2 16-bit tiles need 0.65 to 0.85 of the time, 32-bit ones 0.87 to 0.97. Rows are
+ * read in order: 0, 4, 8, 12, 1, ... needed a tenth longer if their pitch is a page or more. */
 #define ADVANCED(pointer, by)                     \
     ({                                        \
         (pointer) += (by);                    \
         __asm__("" : "+r"(pointer));          \
         pointer;                              \
     })
-/* ADDRESSES: rows for which there are enough. */
+/* ADDRESSES: rows for which there are enough registers. */
 #if defined(__aarch64__)
 #define ADDRESSES 4
 #else
 #define ADDRESSES 0
 #endif
 #define NEXT_OF(count, pointer, by) ((void)((count) > ADDRESSES ? ADVANCED(pointer, by) : ((pointer) += (by))))
-/* Row after row of the source, s bytes apart. */
+/* Row after row of the source, with a pitch of s bytes. */
 #define EACH_ROW(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s))
-/* Rows in two places: those before `from` at `src`, the rest at `later`. AT: the row so many behind r. */
+/* Rows in two places: those before `from` at `src`, the rest at `later`. AT: the row that is so many behind r. */
 #define EACH_ROW_OF_TWO(count) for (int r = 0; r < (count); ++r, NEXT_OF(count, src, s), NEXT_OF(count, later, s))
 #define AT(behind) ((first + r + (behind) < from ? src : later) + (behind)*s)
 #define PUT_ROWS(count, ...) \
     for (int r = 0; r < (count); ++r, NEXT_OF(count, dst, d)) __VA_ARGS__
 
-/* One round of a transpose of `count` registers: the register's top bit goes to the element's bottom bit, and the
- * element's top bit to the register's bottom bit. After log2(count) rounds rows have become columns. */
+/* One round of a transpose of `count` registers: the top bit of the register's index becomes the bottom bit of the element's
+ * index, whose top bit becomes the bottom bit of the register's. After log2(count) rounds rows have become columns. */
 #define ROUND(type, low, high, from, to, count)            \
     for (int r = 0; r < (count) / 2; ++r) {                \
         (to)[2 * r] = low((from)[r], (from)[r + (count) / 2]);      \
@@ -112,7 +112,7 @@ INLINE void put256(uint8_t *p, __m256i v, int past) {
 #endif
 
 #if VB == 64
-/* Rows s bytes apart, one in each lane. */
+/* Rows with a pitch of s bytes, one in each lane. */
 INLINE __m512i quad(const uint8_t *p, int64_t s) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(pair(p, p + s)), pair(p + 2 * s, p + 3 * s), 1);
 }
@@ -125,7 +125,7 @@ INLINE void put512(uint8_t *p, __m512i v, int past) {
 }
 #endif
 
-/* A vector of VB bytes is VB / 16 lanes, which never mix here: lane l of a group holds its own 16 / size pixels. */
+/* A vector of VB bytes is VB / 16 lanes, which never mix here: lane l of a group has its own 16 / size pixels. */
 #if VB == 64
 typedef __m512i V;
 #define LANES 4
@@ -226,7 +226,7 @@ STRUCTURE(4, 4, uint32x4, u32)
 #endif
 #endif
 
-/* One lane; an immediate of the instruction, which a parameter is not without optimization. */
+/* One lane; the instruction needs an immediate, which a parameter is not without optimization. */
 INLINE B1 lane_of(V v, int lane) {
 #if LANES == 4
     return lane == 0 ? LANE(v, 0) : lane == 1 ? LANE(v, 1) : lane == 2 ? LANE(v, 2) : LANE(v, 3);
@@ -244,7 +244,7 @@ INLINE V interleave_low(int size, V a, V b) {
 }
 
 /* Pieces of 16 / count bytes: piece r of lane l is what piece l of the r-th LANES of them was (GATHERED), or the other
- * way round (SCATTERED). A level that cannot do so in one step works lane by lane. */
+ * way round (SCATTERED). A level without an instruction for it works lane by lane. */
 #if VB == 64
 #define MERGE_TURNS(count, size) ((count) * (size) <= 16)
 #define SPLIT_TURNS MERGE_TURNS
