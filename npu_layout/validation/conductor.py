@@ -12,6 +12,7 @@ import numpy as np
 from ..comparison import Comparison
 from ..diagnosis import (
     LEAST,
+    MARGIN,
     Candidate,
     Evidence,
     Judgement,
@@ -36,7 +37,7 @@ from .reruns import rerun
 from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
-_UNSURE = ("ambiguous", "mismatch", "geometry")  # rows of values that are moved may be channels in another order
+_UNSURE = ("ambiguous", "mismatch")
 _UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
@@ -180,10 +181,12 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     all_met = all(ok for _, _, ok in met.values())
     ranking, judgement = diagnose(evidence, situation, all_met, comparison)
     axis = other_end(evidence)
-    if axis is not None and judgement.verdict in _UNSURE:
+    in_rows = len(output.model.shape) < 4  # of values, which if they are moved may be channels in another order
+    if axis is not None and (judgement.verdict in _UNSURE or (judgement.verdict == "geometry" and in_rows)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
         others, found = diagnose(turned, situation, all_met, comparison)
-        if found.verdict in _OF_CHANNELS:
+        least = max((c.score for c in ranking), default=-np.inf) - MARGIN
+        if found.verdict in _OF_CHANNELS and others[0].score > least:
             evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)
