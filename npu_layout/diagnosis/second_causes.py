@@ -60,7 +60,10 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
         ranked = under.rank(_ways_to_read(under))
         tried += len(under.trials)
         for reads in ranked:
-            sound = reads.score >= max(_SOUND, best + _BETTER) and reads.gain >= MARGIN
+            # A curve with a scale of its own fits much.
+            fitted = (reads.cause, computes.cause) == ("quantization", "activation")
+            least = _WHOLE if fitted else _SOUND
+            sound = reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN
             if reads.cause in READS and sound and under.bent(reads) <= BENT:
                 found.append(Pair(reads, computes, under, number))
     found.sort(key=lambda pair: -pair.reads.score)

@@ -193,6 +193,7 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
         assert_type((output.verdict, output.why, output.against, name), tuple[str, str, str, str])
         assert_type(output.worst_channel, "int | None")
         assert_type(output.channel_axis, "int | None")
+        assert_type(output.also, tuple[str, ...])
         assert bool(output) and output.name == name and output.fix is None and output.exhibit is not None
         seen = (output.figures, output.channels, output.dead, output.passing, output.tolerances, output.ranking)
         assert seen and output.to_dict() and output.spec.name == output.title == name
@@ -220,6 +221,21 @@ def foreign(recording: nl.Recording, folder: Path) -> None:
         assert callable(form.importer) and (form.exporter is None or callable(form.exporter))
 
 
+def layers(model: str) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)
+    dump = {name: (nl.OnnxRuntimeEngine(model).infer(x)[name]) for name in ("y",)}
+    found = exchange.compare_layers({"x": x, **dump}, {"x": x, **dump}, model, min_snr_db=10.0, frame=0)
+    assert_type(found, exchange.LayerComparison)
+    assert_type((found.first, found.others), "tuple[exchange.ComparedLayer | None, tuple[exchange.ComparedLayer, ...]]")
+    assert_type((found.unknown_a, found.unknown_b), tuple[tuple[str, ...], tuple[str, ...]])
+    assert found and found.why and found.min_snr_db == 10 and found.to_dict()
+    for layer in found.layers:
+        assert_type((layer.op, layer.node, layer.verdict, layer.why), tuple[str, str, str, str])
+        assert_type((layer.snr_db, layer.inputs_db), "tuple[float | None, float | None]")
+        assert_type((layer.layout_a, layer.layout_b), tuple[str, str])
+        assert layer.name and layer.to_dict() and layer.shape and (layer.inputs or layer.skipped or layer.op == "Input")
+
+
 def test_in_a_users_suite(npu_recording: Recordings) -> None:
     assert npu_recording.folder.name
     assert_type(npu_recording("name", [np.zeros((1, 3))], engine=None, note=""), nl.Recording)
@@ -240,6 +256,7 @@ def main(model: str, folder: Path) -> None:
     proofs(model, recording, folder)
     identification(flat, spec.unpack(flat))
     foreign(recording, folder)
+    layers(model)
     print("typed and run")
 
 
