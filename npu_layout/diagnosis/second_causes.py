@@ -64,7 +64,8 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
             fitted = (reads.cause, computes.cause) == ("quantization", "activation")
             least = _WHOLE if fitted else _SOUND
             sound = reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN
-            if reads.cause in READS and sound and under.bent(reads) <= BENT:
+            # A line through floats, which no spec describes, fits much, too.
+            if reads.cause in READS and reads.fix is not None and sound and under.bent(reads) <= BENT:
                 found.append(Pair(reads, computes, under, number))
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
