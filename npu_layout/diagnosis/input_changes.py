@@ -176,10 +176,7 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame in gray", partial(_gray, luma=_LUMA)),
     ("the frame in gray, red weighed as blue", partial(_gray, luma=_LUMA[::-1])),
     ("the frame with U and V exchanged", _u_and_v),
-    *(
-        (f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power))
-        for power in (2.2, 1 / 2.2, 1.8, 1 / 1.8)
-    ),
+    *((f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS),
 )
 
 

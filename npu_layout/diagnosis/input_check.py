@@ -199,10 +199,14 @@ def _found(seen: _Seen, how: How) -> Judgement | None:
 
 
 class _Tried(NamedTuple):
-    """A change, the steps that it leaves at most, and the share of the values that saturate in it."""
+    """A change, and what it makes: how far that is from what was recorded, and from what was declared, in steps.
+
+    `saturated`: the share of the values that saturate in it. All are the largest of the frames.
+    """
 
     change: Change
     off: float
+    from_declared: float
     saturated: float
 
 
@@ -221,9 +225,9 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
             "match", None, f"The recorded input is what preprocess= makes of the frame ({frames} made again)."
         )
     off_by = f"{_pixels(pairs, declared)} pixel values"
-    formulas, others = _tried(pairs, base, scaled)
-    resized = _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is not None])
-    spread = max(resized, _NEAR * _spread(pairs, made, [t for t in formulas if t.change.how is None]))
+    formulas, others = _tried(pairs, made, base, scaled)
+    resized = _NEAR * max([_SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
+    spread = _NEAR * max([_SAME, *(t.from_declared for t in formulas)])
     contrast = max(pair.contrast for pair in pairs)
     best = _best(formulas, others, max(_SAME, min(spread, _BETTER * declared)), _EXPLAINED * contrast)
     if best is not None:
@@ -259,14 +263,24 @@ def _clamped(share: float) -> str:
     return f"{what}, as with mean and std forgotten, or with another quantization than declared."
 
 
-def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried], list[_Tried]]:
-    """Return the formulas, and all other changes, each with what it leaves; the commonest first."""
+def _tried(
+    pairs: Sequence[Pair], declared: Sequence[np.ndarray], base: How, scaled: bool
+) -> tuple[list[_Tried], list[_Tried]]:
+    """Return the formulas, and all other changes, each with what it leaves; the commonest first.
+
+    declared: what `base` makes of each pair.
+    """
 
     def tried(change: Change) -> _Tried:
-        chosen = [pair for pair in pairs if change.applies(pair)]
-        made = [change.make(pair) for pair in chosen]
-        offs = [pair.off(m.values, where=change.where) for pair, m in zip(chosen, made)]
-        return _Tried(change, max(offs, default=np.inf), max((m.saturated for m in made), default=0.0))
+        off, from_declared, saturated = [], [_SAME], [0.0]
+        for pair, as_declared in zip(pairs, declared):
+            if change.applies(pair):
+                made = change.make(pair)
+                off.append(pair.off(made.values, where=change.where))
+                saturated.append(made.saturated)
+                if change.is_formula:
+                    from_declared.append(pair.off(as_declared, made.values))
+        return _Tried(change, max(off, default=np.inf), max(from_declared), max(saturated))
 
     changed = [tried(change) for change in (*arguments(base, pairs[0], scaled), *border(base, pairs))]
     formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
@@ -281,12 +295,6 @@ def _tried(pairs: Sequence[Pair], base: How, scaled: bool) -> tuple[list[_Tried]
         )
         others += [tried(change) for change in rest]
     return formulas, others
-
-
-def _spread(pairs: Sequence[Pair], made: Sequence[np.ndarray], formulas: Sequence[_Tried]) -> float:
-    """Return by how many steps inputs that another formula makes differ from the declared one at most."""
-    changes = [tried.change for tried in formulas]
-    return max([_SAME, *(p.off(m, c.make(p).values) for c in changes for p, m in zip(pairs, made))])
 
 
 def _best(formulas: Sequence[_Tried], others: Sequence[_Tried], most: float, explained: float) -> _Tried | None:

@@ -54,7 +54,7 @@ class Pair:
         scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
         self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
         self._unit = std / np.float32(self.step)
-        self._fitted: tuple[How, Any, np.ndarray] = ({}, None, np.empty(0))  # the last one: changes share it
+        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
         self.measured = (self.recorded * std + mean).astype(np.float32)
 
     @property
@@ -77,9 +77,9 @@ class Pair:
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
         if frame is not None:
             return self._fit(fitting, frame)
-        if self._fitted[0] != fitting or not self._fitted[2].size:
-            self._fitted = fitting, None, self._fit(fitting, self.frame)
-        return self._fitted[2]
+        if self._fitted[0] != fitting or not self._fitted[1].size:
+            self._fitted = fitting, self._fit(fitting, self.frame)
+        return self._fitted[1]
 
     def _fit(self, fitting: How, frame: np.ndarray) -> np.ndarray:
         target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
