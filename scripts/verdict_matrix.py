@@ -150,9 +150,11 @@ def show(outcomes: Sequence[Outcome], most: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer models, one case of each, 50 faultless")
+    parser.add_argument("--quick", action="store_true", help="fewer models, one case of each, 75 faultless")
     parser.add_argument("--each", type=int, help="cases of each fault and model (2)")
-    parser.add_argument("--faultless", type=int, metavar="N", help="faultless recordings (1000)")
+    parser.add_argument(
+        "--faultless", type=int, metavar="N", help="easy faultless recordings (1000); half as many hard"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")

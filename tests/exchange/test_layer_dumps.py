@@ -32,7 +32,7 @@ def test_arrays_and_bytes() -> None:
 
 
 def test_bfloat16_of_ml_dtypes() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes brings bfloat16 to numpy")
     halves = np.array([1.0, -2.5], ml_dtypes.bfloat16)
     assert open_layers({"x": halves}).readers["x"]().tolist() == [1.0, -2.5]  # type: ignore[union-attr]
 

@@ -168,7 +168,8 @@ def test_webcam_bad_input_is_one_line_and_status_2(bad_inputs, arguments, words)
 
 
 def test_webcam_refuses_a_model_of_another_kind(tmp_path):
-    onnx = pytest.importorskip("onnx")
+    import onnx
+
     ports = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (1, 3, 8, 8)) for n in "xy"]
     graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", ports[:1], ports[1:])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)

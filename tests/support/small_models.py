@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+import onnx
 
-onnx = pytest.importorskip("onnx")
 helper = onnx.helper
 FLOAT, INT64, UINT8 = (
     onnx.TensorProto.FLOAT,
