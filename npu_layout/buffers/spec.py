@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import (
-    COLOR_ORDERS,
     Layout,
     LayoutLike,
     Plan,
@@ -29,6 +28,7 @@ from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibble
 from .near_misses import order_words, same_order, size_words
 from .packing import plan_packing
 from .quantization import Quantization
+from .spec_checks import check_quantization, checked_channels
 from .stored import StoredTensor
 from .unpacking import Unpacking, plan_unpacking, real_values
 from .written_forms import spec_arguments, spec_dict, spec_text
@@ -118,10 +118,10 @@ class TensorSpec:
         order = as_layout(layout, axes)
         storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
         if quantization is not None:
-            _check_quantization(quantization, kind, storage)
+            check_quantization(quantization, kind, storage)
         if not isinstance(name, str):
             raise LayoutError(f"{storage.describe()}: name: expected a string, got {name!r}")
-        colors = None if channels is None else _checked_channels(channels, storage)
+        colors = None if channels is None else checked_channels(channels, storage)
         self.__dict__.update(
             shape=storage.shape,
             layout=order,
@@ -382,34 +382,3 @@ class TensorSpec:
         Raises NpuLayoutError on an unknown or missing key.
         """
         return cls(**spec_arguments(d))
-
-
-def _checked_channels(channels: Any, storage: Storage) -> str:
-    extents = dict(zip(storage.layout.axes, storage.shape))
-    if not isinstance(channels, str) or channels not in COLOR_ORDERS:
-        raise LayoutError(
-            f"{storage.describe()}: channels: expected {' or '.join(map(repr, COLOR_ORDERS))}, or None if the buffer "
-            f"has the model's order, got {channels!r}"
-        )
-    if extents.get("C") != 3:
-        got = f"C of {extents['C']}" if "C" in extents else f"the axes {storage.layout.axes}"
-        raise LayoutError(f"{storage.describe()}: channels={channels!r}: expected an axis C of 3 elements, got {got}")
-    return str(channels)
-
-
-def _check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:
-    if not isinstance(quantization, Quantization):
-        raise LayoutError(f"quantization: expected a Quantization or None, got {quantization!r}")
-    if kind.unpacked.kind not in "iu":
-        raise LayoutError(f"{storage.describe()}: dtype {kind.name} cannot be quantised; expected an integer dtype")
-    axis = quantization.axis
-    if axis is None:
-        return
-    rank = len(storage.shape)
-    if not -rank <= axis < rank:
-        raise LayoutError(f"{storage.describe()}: quantization axis {axis} is outside -{rank}..{rank - 1}")
-    if quantization.count != storage.shape[axis]:
-        raise LayoutError(
-            f"{storage.describe()}: axis {axis} ({storage.layout.axes[axis]}) has {storage.shape[axis]} elements, "
-            f"but quantization has {quantization.count} scales"
-        )
