@@ -1,0 +1,53 @@
+/* Rows of R, G and B, or of gray, out of the samples of a YUV picture, resized. */
+#ifndef NPU_LAYOUT_YUV_H
+#define NPU_LAYOUT_YUV_H
+
+#include "levels.h"
+#include "yuv_loops.h"
+
+/* One axis of a resize: where the first of the two source elements of each result is, and the weights of both, in 11 bits.
+ * Without weights there is one element. Rows may begin outside the picture; columns may not. */
+typedef struct {
+    int64_t from, to;
+    const int32_t *first;
+    const uint16_t *weights;
+} YuvAxis;
+
+/* A component: bytes between its samples, and one sample for so many pixels across and down. */
+typedef struct {
+    int step, every_x, every_y;
+} YuvComponent;
+
+/* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
+ * plane is resized along its own axes, then pixels are converted. `mean`: both axes take means of two elements. */
+typedef struct {
+    int components; /* Y, U and V, or Y only */
+    YuvComponent component[3];
+    int convert_first;
+    int64_t width, height;
+    YuvAxis x[3], y[3]; /* only the first ones if pixels are converted first */
+    int mean[3];
+    Color color;
+    int channels;  /* 1, 3 or 4, of which the last one is 255 */
+    int channel[3]; /* where R, G and B are among them */
+} YuvSpec;
+
+typedef struct YuvPlan YuvPlan;
+
+/* Where a component's first sample is, and bytes between its rows. */
+typedef struct {
+    const uint8_t *first;
+    int64_t pitch;
+} YuvPlane;
+
+/* Make a plan with the loops of a level, or return NULL without memory. `wide`: the machine has the instructions of WIDE_*. */
+YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec);
+void yuv_free(YuvPlan *plan);
+
+/* Write rows from..to-1 to planes of channels. Each thread has a bench of its own, of so many bytes, aligned to 64; one call after
+ * another may leave it as it is, but what is in it does not outlive a call. */
+int64_t yuv_bench(const YuvPlan *plan);
+void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
+              int64_t channel_pitch, uint8_t *bench);
+
+#endif

@@ -1,0 +1,184 @@
+/* Choose how the rows of a YUV picture are made, and compute the tables of positions and weights. */
+#include "yuv_plan.h"
+
+#include <stdlib.h>
+
+/* Up to this horizontal scale whole rows are converted, because pixels that share chroma need half the work. */
+enum { WHOLE_ROWS_BELOW = 3 };
+
+static void *allocate(YuvPlan *plan, int64_t bytes) {
+    void *memory = plan->owned < (int)(sizeof plan->memory / sizeof *plan->memory) ? calloc(1, (size_t)(bytes + PADDING)) : NULL;
+    if (memory) plan->memory[plan->owned++] = memory;
+    return memory;
+}
+void yuv_free(YuvPlan *plan) {
+    if (!plan) return;
+    for (int i = 0; i < plan->owned; ++i) free(plan->memory[i]);
+    free(plan);
+}
+
+/* Windows of `size` bytes inside a row of `extent`, each for the same number of `block` bytes; false if they do not cover them. */
+static int fill_windows(Gather *g, const int32_t *at, int64_t n, int64_t extent, int block, int count, int size) {
+    const int piece = block / count;
+    if (extent < size) return 0;
+    for (int64_t i = 0, w = 0; i < (n + 63) / 64 * 64; i += piece, ++w) {
+        int64_t least = at[at_most(i, n - 1)], most = least;
+        for (int64_t k = i; k < i + piece; ++k) {
+            const int64_t x = at[at_most(k, n - 1)];
+            if (x < least) least = x;
+            if (x > most) most = x;
+        }
+        if (least > extent - size) least = extent - size;
+        if (most - least >= size) return 0;
+        g->at[w] = (int32_t)least;
+        for (int64_t k = i; k < i + piece; ++k) g->order[k] = (uint8_t)(at[at_most(k, n - 1)] - least);
+    }
+    return 1;
+}
+
+/* Gather n bytes from these positions in a row of `extent` bytes, by the best kind that the loops have. */
+static int make_gather(YuvPlan *plan, Gather *g, const int32_t *at, int64_t n, int64_t extent, int wide) {
+    static const struct {
+        GatherKind kind;
+        int block, count, size;
+    } kinds[] = {{WIDE_64, 64, 1, 64},     {WIDE_128, 64, 1, 128},    {WIDE_256, 64, 2, 128},
+                 {WINDOWS_1, 16, 1, 16}, {WINDOWS_2, 16, 2, 16}, {WINDOWS_4, 16, 4, 16}};
+    const int64_t room = (n + 63) / 64 * 64;
+    g->bytes = n;
+    if (!(g->at = allocate(plan, room * (int64_t)sizeof *g->at)) || !(g->order = allocate(plan, room))) return 0;
+    int neighbours = 1;
+    for (int64_t i = 0; i < n; ++i) neighbours &= at[i] == at[0] + i;
+    g->kind = neighbours ? COPY : EACH;
+    if (neighbours) {
+        g->at[0] = at[0];
+        return 1;
+    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+        if (kinds[k].kind >= WIDE_64 ? !wide || !plan->loops->gather_wide : !plan->loops->windows) continue;
+        if (!fill_windows(g, at, n, extent, kinds[k].block, kinds[k].count, kinds[k].size)) continue;
+        g->kind = kinds[k].kind;
+        return 1;
+    }
+    for (int64_t i = 0; i < n; ++i) g->at[i] = at[i];
+    return 1;
+}
+
+static int single(const YuvAxis *axis) { /* whether each result is one source element */
+    for (int64_t i = 0; axis->weights && i < axis->to; ++i)
+        if (axis->weights[2 * i] && axis->weights[2 * i + 1]) return 0;
+    return 1;
+}
+static int64_t inside(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+/* Source element `tap` (0 or 1) of a result; the same one twice where the second one has no weight. */
+static int64_t element_at(const YuvAxis *axis, int64_t i, int tap) {
+    const int only = !axis->weights ? 0 : !axis->weights[2 * i + 1] ? 0 : !axis->weights[2 * i] ? 1 : tap;
+    return inside(axis->first[i] + only, axis->from);
+}
+
+static int make_scale(YuvPlan *plan, Resize *resize, const YuvAxis *x, const YuvAxis *y, int mean) {
+    resize->filter = mean ? MEAN : single(x) && single(y) ? ONE : LINEAR;
+    if (!(resize->rows = allocate(plan, y->to * (int64_t)sizeof *resize->rows))) return 0;
+    for (int64_t i = 0; i < y->to; ++i) {
+        RowPair *pair = resize->rows + i;
+        if (mean) {
+            *pair = (RowPair){{(int32_t)(2 * i), (int32_t)(2 * i + 1)}, 1, 1};
+            continue;
+        }
+        const uint16_t above = y->weights ? y->weights[2 * i] : 2048, below = y->weights ? y->weights[2 * i + 1] : 0;
+        pair->row[0] = (int32_t)element_at(y, i, 0), pair->row[1] = (int32_t)element_at(y, i, 1);
+        pair->above = above && below ? above : (uint16_t)(above + below), pair->below = above ? below : 0;
+    }
+    if (resize->filter != LINEAR) return 1;
+    Weights *w = &resize->weights;
+    if (!(w->whole = allocate(plan, 4 * x->to)) || !(w->high = allocate(plan, 2 * x->to)) || !(w->low = allocate(plan, 2 * x->to)))
+        return 0;
+    for (int64_t i = 0; i < 2 * x->to; ++i) {
+        const int weight = x->weights ? x->weights[i] : 2048 * (i % 2 == 0);
+        w->whole[i] = (int16_t)weight;
+        w->high[i] = (int8_t)(weight == 2048 ? 127 : weight >> 4), w->low[i] = (int8_t)(weight - 16 * w->high[i]);
+    }
+    return 1;
+}
+
+/* The columns that a row needs: each one or, for a mean and for two weights, pairs of neighbours. */
+static int64_t columns_of(const YuvAxis *x, Filter filter, int32_t *at) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < x->to; ++i)
+        if (filter == ONE) at[n++] = (int32_t)element_at(x, i, 0);
+        else
+            for (int tap = 0; tap < 2; ++tap)
+                at[n++] = (int32_t)(filter == MEAN ? 2 * i + tap : inside(x->first[i] + tap, x->from));
+    return n;
+}
+
+/* Gather the samples of one component at `n` columns of pixels. */
+static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t n, int every, int wide) {
+    const YuvComponent *c = plan->spec.component + k;
+    int32_t *at = malloc((size_t)n * sizeof *at);
+    if (!at) return 0;
+    for (int64_t i = 0; i < n; ++i) at[i] = columns[i] / every * c->step;
+    const int64_t samples = (plan->spec.width + c->every_x - 1) / c->every_x;
+    const int made = make_gather(plan, plan->component + k, at, n, (samples - 1) * c->step + 1, wide);
+    free(at);
+    return made;
+}
+
+static Way way_of(const YuvPlan *plan) {
+    const YuvSpec *spec = &plan->spec;
+    const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
+    const Filter filter = plan->resize[0].filter;
+    if (spec->components == 1 || !spec->convert_first) return PLANES;
+    if (filter == MEAN && halves && spec->component[1].every_y == 2) return MEANS;
+    if (filter == ONE) {
+        int same = spec->x[0].from == spec->x[0].to;
+        for (int64_t i = 0; same && i < spec->x[0].to; ++i) same = element_at(spec->x, i, 0) == i;
+        return same && halves ? SHARED : POINTS;
+    }
+    return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
+}
+
+static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every) {
+    const YuvSpec *spec = &plan->spec;
+    const Filter filter = plan->resize[0].filter;
+    const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
+    int64_t n = whole ? spec->width : columns_of(spec->x, filter, columns);
+    if (plan->way == PLANES) {
+        for (int k = 0; k < spec->components; ++k) {
+            n = columns_of(spec->x + k, plan->resize[k].filter, columns);
+            if (!make_component(plan, k, columns, n, 1, wide)) return 0;
+        }
+        return 1;
+    }
+    if (!make_component(plan, 0, whole ? every : columns, n, 1, wide)) return 0;
+    plan->shared = whole && spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
+    plan->samples = plan->shared ? (n + 1) / 2 : n;
+    for (int k = 1; k < 3; ++k)
+        if (!make_component(plan, k, whole ? every : columns, plan->samples, plan->shared ? 1 : spec->component[k].every_x, wide))
+            return 0;
+    if (plan->way != ROWS || filter == MEAN) return 1;
+    n = columns_of(spec->x, filter, columns);
+    return make_gather(plan, &plan->pairs, columns, n, spec->width, wide);
+}
+
+YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
+    YuvPlan *plan = calloc(1, sizeof *plan);
+    if (!plan) return NULL;
+    plan->spec = *spec, plan->loops = loops;
+    plan->n = spec->x[0].to;
+    plan->samples = plan->n;
+    plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
+    int made = 1;
+    for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
+        made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
+    const int64_t most = spec->width > 2 * plan->n ? spec->width : 2 * plan->n;
+    plan->reach = (most + PADDING + 63) / 64 * 64;
+    int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
+    for (int64_t i = 0; columns && i < most; ++i) columns[most + i] = (int32_t)i;
+    if (made && columns) plan->way = way_of(plan);
+    made = made && columns && make_tables(plan, wide, columns, columns + most);
+    free(columns);
+    for (int k = 0; k < 3; ++k) plan->spec.x[k].first = plan->spec.y[k].first = NULL, plan->spec.x[k].weights = plan->spec.y[k].weights = NULL;
+    if (made) return plan;
+    yuv_free(plan);
+    return NULL;
+}
