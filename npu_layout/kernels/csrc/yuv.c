@@ -14,7 +14,7 @@ typedef struct {
     int64_t terms_row, row[2][3];
 } Work;
 
-enum { BUFFERS = 4 + 2 * 3 + 2 * (2 * 3 + 2 * 3) };
+enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3) };
 int64_t yuv_bench(const YuvPlan *plan) { return BUFFERS * plan->reach; }
 
 static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench) {
@@ -22,7 +22,7 @@ static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench)
     const int64_t reach = plan->reach;
     w.second = bench, bench += reach;
     for (int c = 0; c < 3; ++c) {
-        w.samples[c] = bench, bench += reach;
+        w.samples[c] = bench, bench += 2 * reach; /* pairs */
         w.terms.high[c] = (int16_t *)(void *)bench, bench += 2 * reach;
         w.terms.low[c] = (uint16_t *)(void *)bench, bench += 2 * reach;
         for (int slot = 0; slot < 2; ++slot) {
@@ -34,7 +34,10 @@ static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench)
     return w;
 }
 
-static const uint8_t *row_of(const Work *w, int k, int64_t row) { return w->planes[k].first + row * w->planes[k].pitch; }
+static const uint8_t *row_of(const Work *w, int k, int64_t row) {
+    const YuvPlane *plane = w->planes + w->plan->spec.component[k].plane;
+    return plane->first + row * plane->pitch + w->plan->start[k];
+}
 static void gather(const Work *w, const Gather *g, const uint8_t *row, uint8_t *out) {
     const YuvLoops *loops = w->plan->loops;
     (g->kind >= WIDE_64 ? loops->gather_wide : loops->gather)(row, g, out);
@@ -49,14 +52,17 @@ static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) {
     return room;
 }
 
+/* V, or NULL if it is among U. */
+static const uint8_t *second_chroma(const Work *w) { return w->plan->together ? NULL : w->samples[2]; }
+
 /* The terms of the samples of chroma of a row of pixels, which the next row may share. */
 static void chroma(Work *w, int64_t pixel_row) {
     const YuvPlan *plan = w->plan;
     const int64_t row = pixel_row / plan->spec.component[1].every_y;
     if (w->terms_row == row) return;
-    for (int k = 1; k < 3; ++k) gather_samples(w, k, pixel_row, w->samples[k]);
+    for (int k = 1; k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
     if (plan->way == MEANS) return;
-    plan->loops->terms(w->samples[1], w->samples[2], &plan->spec.color, plan->samples, &w->terms);
+    plan->loops->terms(w->samples[1], second_chroma(w), &plan->spec.color, plan->samples, &w->terms);
     w->terms_row = row;
 }
 
@@ -100,7 +106,7 @@ static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const int32_t *row = plan->resize[0].rows[y].row;
     chroma(w, row[0]);
     const uint8_t *const luma[2] = {whole_row(w, row[0], w->samples[0]), whole_row(w, row[1], w->second)};
-    plan->loops->color_mean(luma, w->samples[1], w->samples[2], &plan->spec.color, plan->n, out);
+    plan->loops->color_mean(luma, w->samples[1], second_chroma(w), &plan->spec.color, plan->n, out);
 }
 
 /* Samples of one component in a source row; gray is converted first if pixels are. */
@@ -141,8 +147,11 @@ static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
         if (last) plan->loops->luma(w->samples[0], &spec->color, plan->n, out[0]);
         return;
     }
-    for (int k = 0; k < 3; ++k) component_row(w, k, y, w->samples[k]);
-    plan->loops->terms(w->samples[1], w->samples[2], &spec->color, plan->n, &w->terms);
+    component_row(w, 0, y, w->samples[0]);
+    if (plan->together) gather(w, plan->component + 1, row_of(w, 1, plan->resize[1].rows[y].row[0]), w->samples[1]);
+    else
+        for (int k = 1; k < 3; ++k) component_row(w, k, y, w->samples[k]);
+    plan->loops->terms(w->samples[1], second_chroma(w), &spec->color, plan->n, &w->terms);
     plan->loops->color(w->samples[0], &w->terms, &spec->color, plan->n, out);
 }
 

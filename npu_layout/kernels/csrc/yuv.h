@@ -13,9 +13,11 @@ typedef struct {
     const uint16_t *weights;
 } YuvAxis;
 
-/* A component: bytes between its samples, and one sample for so many pixels across and down. */
+/* A component: its plane, the bytes of a row before its first sample, bytes between samples, and one sample for so many pixels
+ * across and down. */
 typedef struct {
-    int step, every_x, every_y;
+    int plane;
+    int64_t start, step, every_x, every_y;
 } YuvComponent;
 
 /* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
@@ -34,7 +36,7 @@ typedef struct {
 
 typedef struct YuvPlan YuvPlan;
 
-/* Where a component's first sample is, and bytes between its rows. */
+/* Where a plane is, and bytes between its rows. */
 typedef struct {
     const uint8_t *first;
     int64_t pitch;

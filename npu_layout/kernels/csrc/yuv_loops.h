@@ -49,6 +49,7 @@ typedef struct {
     /* Means of 2 x 2 bytes of two rows of pairs. */
     void (*mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
     void (*luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *out);
+    /* Samples of chroma: U and V one after the other, or, if `v` is NULL, pairs of both. */
     void (*terms)(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms);
     /* n pixels, each with its own terms. */
     void (*color)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]);

@@ -111,14 +111,23 @@ static int64_t columns_of(const YuvAxis *x, Filter filter, int32_t *at) {
     return n;
 }
 
-/* Gather the samples of one component at `n` columns of pixels. */
-static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t n, int every, int wide) {
-    const YuvComponent *c = plan->spec.component + k;
-    int32_t *at = malloc((size_t)n * sizeof *at);
+/* Gather the samples of a component at `n` columns of pixels, or pairs of both components of chroma. */
+static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t n, int64_t every, int wide) {
+    const YuvSpec *spec = &plan->spec;
+    const YuvComponent *c = spec->component + k;
+    const int count = k && plan->together ? 2 : 1;
+    const int64_t first = count == 2 ? at_most(c[0].start, c[1].start) : c->start;
+    const int64_t samples = (spec->width + c->every_x - 1) / c->every_x;
+    int64_t extent = 0;
+    int32_t *at = malloc((size_t)(count * n) * sizeof *at);
     if (!at) return 0;
-    for (int64_t i = 0; i < n; ++i) at[i] = columns[i] / every * c->step;
-    const int64_t samples = (plan->spec.width + c->every_x - 1) / c->every_x;
-    const int made = make_gather(plan, plan->component + k, at, n, (samples - 1) * c->step + 1, wide);
+    for (int j = 0; j < count; ++j) {
+        const int64_t start = c[j].start - first, end = start + (samples - 1) * c->step + 1;
+        for (int64_t i = 0; i < n; ++i) at[count * i + j] = (int32_t)(start + columns[i] / every * c->step);
+        if (end > extent) extent = end;
+    }
+    plan->start[k] = first;
+    const int made = make_gather(plan, plan->component + k, at, count * n, extent, wide);
     free(at);
     return made;
 }
@@ -137,27 +146,35 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Whether U and V are neighbours in one plane, at the same pixels. */
+static int neighbours(const YuvSpec *spec) {
+    const YuvComponent *u = spec->component + 1, *v = spec->component + 2;
+    return spec->components == 3 && u->plane == v->plane && u->step == v->step && u->every_x == v->every_x && u->every_y == v->every_y &&
+           magnitude(u->start - v->start) < u->step;
+}
+
 static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every) {
     const YuvSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
-    const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
-    int64_t n = whole ? spec->width : columns_of(spec->x, filter, columns);
     if (plan->way == PLANES) {
-        for (int k = 0; k < spec->components; ++k) {
-            n = columns_of(spec->x + k, plan->resize[k].filter, columns);
+        plan->together = neighbours(spec) && plan->resize[1].filter == ONE;
+        for (int k = 0; k < (plan->together ? 2 : spec->components); ++k) {
+            const int64_t n = columns_of(spec->x + k, plan->resize[k].filter, columns);
             if (!make_component(plan, k, columns, n, 1, wide)) return 0;
         }
         return 1;
     }
-    if (!make_component(plan, 0, whole ? every : columns, n, 1, wide)) return 0;
+    const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
+    const int64_t n = whole ? spec->width : columns_of(spec->x, filter, columns);
     plan->shared = whole && spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     plan->samples = plan->shared ? (n + 1) / 2 : n;
-    for (int k = 1; k < 3; ++k)
+    plan->together = neighbours(spec);
+    if (!make_component(plan, 0, whole ? every : columns, n, 1, wide)) return 0;
+    for (int k = 1; k < (plan->together ? 2 : 3); ++k)
         if (!make_component(plan, k, whole ? every : columns, plan->samples, plan->shared ? 1 : spec->component[k].every_x, wide))
             return 0;
     if (plan->way != ROWS || filter == MEAN) return 1;
-    n = columns_of(spec->x, filter, columns);
-    return make_gather(plan, &plan->pairs, columns, n, spec->width, wide);
+    return make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
 }
 
 YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {

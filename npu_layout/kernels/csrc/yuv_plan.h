@@ -26,11 +26,13 @@ struct YuvPlan {
     const YuvLoops *loops;
     Way way;
     int shared;          /* in ROWS: two neighbours have one sample of chroma */
+    int together;        /* U and V are gathered as pairs, by the gather of U */
     int has_luma;        /* gray is not Y itself */
     int64_t n, samples;  /* results in a row; samples of chroma that are converted for a row */
     int64_t reach;       /* bytes, at least, of each buffer of a row on the bench */
     Resize resize[3];      /* of planes, or of pixels */
-    Gather component[3]; /* out of the rows of the source */
+    Gather component[3]; /* out of the rows of the source, from `start` on */
+    int64_t start[3];
     Gather pairs;        /* out of converted rows */
     int owned;
     void *memory[64];

@@ -39,8 +39,9 @@ INLINE V quarters(V a, V b) {
 }
 INLINE void gather_windows(int count, const uint8_t *row, const Gather *g, uint8_t *out) {
     const int32_t *at = g->at;
-    for (int64_t i = 0; i < g->bytes; i += VB, at += count * LANES) {
-        const V order = whole(g->order + i);
+    const uint8_t *const orders = g->order; /* which stores of bytes might change */
+    for (int64_t i = 0, n = g->bytes; i < n; i += VB, at += count * LANES) {
+        const V order = whole(orders + i);
         V x = shuffled(windows_at(row, at, count), order);
         if (count == 2) x = halves(x, shuffled(windows_at(row, at + 1, count), order));
         if (count == 4) {
@@ -71,17 +72,19 @@ static void HERE(gather)(const uint8_t *row, const Gather *g, uint8_t *out) {
 #define PICKED_128(p, order) _mm512_permutex2var_epi8(whole(p), order, whole((p) + 64))
 WIDE void HERE(gather_wide)(const uint8_t *row, const Gather *g, uint8_t *out) {
     const int32_t *at = g->at;
+    const uint8_t *const orders = g->order;
+    const int64_t n = g->bytes;
     if (g->kind == WIDE_64)
-        for (int64_t i = 0; i < g->bytes; i += 64, at += 1)
-            put(out + i, _mm512_permutexvar_epi8(whole(g->order + i), whole(row + at[0])));
+        for (int64_t i = 0; i < n; i += 64, at += 1)
+            put(out + i, _mm512_permutexvar_epi8(whole(orders + i), whole(row + at[0])));
     else if (g->kind == WIDE_128)
-        for (int64_t i = 0; i < g->bytes; i += 64, at += 1) {
-            const V order = whole(g->order + i);
+        for (int64_t i = 0; i < n; i += 64, at += 1) {
+            const V order = whole(orders + i);
             put(out + i, PICKED_128(row + at[0], order));
         }
     else
-        for (int64_t i = 0; i < g->bytes; i += 64, at += 2) {
-            const V order = whole(g->order + i);
+        for (int64_t i = 0; i < n; i += 64, at += 2) {
+            const V order = whole(orders + i);
             put(out + i, _mm512_mask_blend_epi8(~0ull << 32, PICKED_128(row + at[0], order), PICKED_128(row + at[1], order)));
         }
 }

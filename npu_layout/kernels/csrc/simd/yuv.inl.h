@@ -140,12 +140,22 @@ INLINE TermsOf terms_of(W u, W v, Factors c) {
         {PLUS(upper(v, c.red_v), half), carried(green, green_v ^ top, green_u ^ word(0x7fff)), PLUS(upper(u, c.blue_u), half)},
         {TIMES_LOW(v, c.red_v.low) ^ top, PLUS(green_u, green_v) ^ top, TIMES_LOW(u, c.blue_u.low) ^ top}};
 }
-static void HERE(yuv_terms)(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms) {
+INLINE TermsOf terms_at(const uint8_t *u, const uint8_t *v, int64_t i, Factors factors) {
+    if (v) return terms_of(words(u + i), words(v + i), factors);
+    const W both = (W)whole(u + 2 * i);
+    return terms_of(both & word(255), Y(srli_epi16)(both, 8), factors);
+}
+INLINE void all_terms(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms) {
     const Factors factors = factors_of(color);
+    const Terms to = *terms; /* stores might change what pointers point to */
     for (int64_t i = 0; i < n; i += HALF) {
-        const TermsOf t = terms_of(words(u + i), words(v + i), factors);
-        for (int c = 0; c < 3; ++c) put_words(terms->high[c] + i, t.high[c]), put_words((int16_t *)terms->low[c] + i, t.low[c]);
+        const TermsOf t = terms_at(u, v, i, factors);
+        for (int c = 0; c < 3; ++c) put_words(to.high[c] + i, t.high[c]), put_words((int16_t *)to.low[c] + i, t.low[c]);
     }
+}
+static void HERE(yuv_terms)(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms) {
+    if (v) all_terms(u, v, color, n, terms);
+    else all_terms(u, NULL, color, n, terms);
 }
 
 INLINE W words_of_y(const uint8_t *y, W offset) { return Y(subs_epu16)(words(y), offset); }
@@ -164,12 +174,14 @@ static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint
 static void HERE(yuv_color)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]) {
     const Factor luma = unsigned_factor(color->luma);
     const W offset = word(color->offset);
+    const Terms from = *terms;
+    uint8_t *const out[3] = {rgb[0], rgb[1], rgb[2]};
     for (int64_t i = 0; i < n; i += VB) {
         const Luma a = luma_of(words_of_y(y + i, offset), luma), b = luma_of(words_of_y(y + i + HALF, offset), luma);
         for (int c = 0; c < 3; ++c) {
-            const int16_t *high = terms->high[c] + i, *low = (const int16_t *)terms->low[c] + i;
+            const int16_t *high = from.high[c] + i, *low = (const int16_t *)from.low[c] + i;
             const W x = channel(a, words_at(high), words_at(low)), z = channel(b, words_at(high + HALF), words_at(low + HALF));
-            put_some(rgb[c] + i, in_order(Y(packus_epi16)(x, z)), n - i);
+            put_some(out[c] + i, in_order(Y(packus_epi16)(x, z)), n - i);
         }
     }
 }
@@ -187,28 +199,37 @@ INLINE Pixels pixels_of(const uint8_t *y, int64_t n, W offset, Factor luma) {
 static void HERE(yuv_color_shared)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]) {
     const Factor luma = unsigned_factor(color->luma);
     const W offset = Y(set1_epi8)((char)color->offset);
+    const Terms from = *terms;
+    uint8_t *const out[3] = {rgb[0], rgb[1], rgb[2]};
     for (int64_t i = 0; i < n; i += VB) {
         const Pixels p = pixels_of(y + i, n - i, offset, luma);
         for (int c = 0; c < 3; ++c) {
-            const W high = words_at(terms->high[c] + i / 2), low = words_at((const int16_t *)terms->low[c] + i / 2);
+            const W high = words_at(from.high[c] + i / 2), low = words_at((const int16_t *)from.low[c] + i / 2);
             const W x = Y(packus_epi16)(channel(p.even, high, low), channel(p.odd, high, low));
-            put_some(rgb[c] + i, interleaved(x), n - i);
+            put_some(out[c] + i, interleaved(x), n - i);
+        }
+    }
+}
+INLINE void color_means(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
+                        uint8_t *const rgb[3]) {
+    const Factor luma = unsigned_factor(color->luma);
+    const Factors factors = factors_of(color);
+    const W offset = Y(set1_epi8)((char)color->offset);
+    uint8_t *const out[3] = {rgb[0], rgb[1], rgb[2]};
+    const uint8_t *const above = y[0], *const below = y[1];
+    for (int64_t i = 0; i < n; i += HALF) {
+        const TermsOf t = terms_at(u, v, i, factors);
+        const Pixels a = pixels_of(above + 2 * i, 2 * (n - i), offset, luma), b = pixels_of(below + 2 * i, 2 * (n - i), offset, luma);
+        for (int c = 0; c < 3; ++c) {
+            const W x = Y(packus_epi16)(channel(a.even, t.high[c], t.low[c]), channel(a.odd, t.high[c], t.low[c]));
+            const W z = Y(packus_epi16)(channel(b.even, t.high[c], t.low[c]), channel(b.odd, t.high[c], t.low[c]));
+            put_half(out[c] + i, mean_of(interleaved(x), interleaved(z)), n - i);
         }
     }
 }
 static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
                                  uint8_t *const rgb[3]) {
-    const Factor luma = unsigned_factor(color->luma);
-    const Factors factors = factors_of(color);
-    const W offset = Y(set1_epi8)((char)color->offset);
-    for (int64_t i = 0; i < n; i += HALF) {
-        const TermsOf t = terms_of(words(u + i), words(v + i), factors);
-        const Pixels a = pixels_of(y[0] + 2 * i, 2 * (n - i), offset, luma), b = pixels_of(y[1] + 2 * i, 2 * (n - i), offset, luma);
-        for (int c = 0; c < 3; ++c) {
-            const W x = Y(packus_epi16)(channel(a.even, t.high[c], t.low[c]), channel(a.odd, t.high[c], t.low[c]));
-            const W z = Y(packus_epi16)(channel(b.even, t.high[c], t.low[c]), channel(b.odd, t.high[c], t.low[c]));
-            put_half(rgb[c] + i, mean_of(interleaved(x), interleaved(z)), n - i);
-        }
-    }
+    if (v) color_means(y, u, v, color, n, rgb);
+    else color_means(y, u, NULL, color, n, rgb);
 }
 #endif

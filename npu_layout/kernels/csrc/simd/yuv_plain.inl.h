@@ -22,13 +22,15 @@ static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint
 /* The terms are split at bit 16 only to be stored as other levels store them. */
 static void HERE(yuv_terms)(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms) {
     const Color c = *color;
+    const int step = v ? 1 : 2;
+    if (!v) v = u + 1;
     for (int channel = 0; channel < 3; ++channel) {
         const int32_t by_u = channel == 0 ? 0 : channel == 1 ? c.green_u : c.blue_u;
         const int32_t by_v = channel == 0 ? c.red_v : channel == 1 ? c.green_v : 0;
         int16_t *restrict high = terms->high[channel];
         uint16_t *restrict low = terms->low[channel];
         for (int64_t i = 0; i < n; ++i) {
-            const int32_t sum = (u[i] - 128) * by_u + (v[i] - 128) * by_v + (1 << 19);
+            const int32_t sum = (u[step * i] - 128) * by_u + (v[step * i] - 128) * by_v + (1 << 19);
             high[i] = (int16_t)(sum >> 16), low[i] = (uint16_t)((uint32_t)sum ^ 0x8000u);
         }
     }
@@ -55,11 +57,13 @@ static void HERE(yuv_color_shared)(const uint8_t *y, const Terms *terms, const C
 static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
                                  uint8_t *const rgb[3]) {
     const Color k = *color;
+    const int step = v ? 1 : 2;
+    if (!v) v = u + 1;
     const int32_t by[3][2] = {{0, k.red_v}, {k.green_u, k.green_v}, {k.blue_u, 0}};
     for (int c = 0; c < 3; ++c) {
         uint8_t *restrict out = rgb[c];
         for (int64_t i = 0; i < n; ++i) {
-            const int32_t term = (u[i] - 128) * by[c][0] + (v[i] - 128) * by[c][1] + (1 << 19);
+            const int32_t term = (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19);
             int32_t sum = 2;
             for (int j = 0; j < 4; ++j) sum += saturated((luma_at(y[j / 2], 2 * i + j % 2, &k) + term) >> 20);
             out[i] = (uint8_t)(sum >> 2);
