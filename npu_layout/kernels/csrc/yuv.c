@@ -47,7 +47,7 @@ static void gather_samples(Work *w, int k, int64_t pixel_row, uint8_t *out) {
 }
 /* The samples of Y in whole rows are read where they are if they are neighbours. */
 static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) {
-    if (w->plan->component[0].kind == COPY) return row_of(w, 0, row);
+    if (w->plan->component[0].kind == COPY) return row_of(w, 0, row) + w->plan->component[0].at[0];
     gather_samples(w, 0, row, room);
     return room;
 }

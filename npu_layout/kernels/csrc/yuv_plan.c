@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* Up to this horizontal scale whole rows are converted, because pixels that share chroma need half the work. */
-enum { WHOLE_ROWS_BELOW = 3 };
+enum { WHOLE_ROWS_BELOW = 2 };
 
 static void *allocate(YuvPlan *plan, int64_t bytes) {
     void *memory = plan->owned < (int)(sizeof plan->memory / sizeof *plan->memory) ? calloc(1, (size_t)(bytes + PADDING)) : NULL;
@@ -166,13 +166,15 @@ static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every
     }
     const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
     const int64_t n = whole ? spec->width : columns_of(spec->x, filter, columns);
-    plan->shared = whole && spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
-    plan->samples = plan->shared ? (n + 1) / 2 : n;
+    if (whole) memcpy(columns, every, (size_t)n * sizeof *columns);
     plan->together = neighbours(spec);
-    if (!make_component(plan, 0, whole ? every : columns, n, 1, wide)) return 0;
+    if (!make_component(plan, 0, columns, n, 1, wide)) return 0;
+    plan->shared = (whole || plan->way == PAIRS) && spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
+    for (int64_t i = 0; i < n; i += 2) plan->shared &= columns[i] % 2 == 0;
+    plan->samples = plan->shared ? (n + 1) / 2 : n;
+    for (int64_t i = 0; plan->shared && i < plan->samples; ++i) columns[i] = columns[2 * i];
     for (int k = 1; k < (plan->together ? 2 : 3); ++k)
-        if (!make_component(plan, k, whole ? every : columns, plan->samples, plan->shared ? 1 : spec->component[k].every_x, wide))
-            return 0;
+        if (!make_component(plan, k, columns, plan->samples, spec->component[k].every_x, wide)) return 0;
     if (plan->way != ROWS || filter == MEAN) return 1;
     return make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
 }

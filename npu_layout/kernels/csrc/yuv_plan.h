@@ -25,7 +25,7 @@ struct YuvPlan {
     YuvSpec spec; /* without the arrays of its axes */
     const YuvLoops *loops;
     Way way;
-    int shared;          /* in ROWS: two neighbours have one sample of chroma */
+    int shared;          /* every two neighbours have one sample of chroma */
     int together;        /* U and V are gathered as pairs, by the gather of U */
     int has_luma;        /* gray is not Y itself */
     int64_t n, samples;  /* results in a row; samples of chroma that are converted for a row */
