@@ -19,7 +19,7 @@ INLINE V windows_at(const uint8_t *row, const int32_t *at, int count) {
 #endif
 }
 /* In each lane the first half of a and the second of b; and the same of their halves. */
-INLINE V halves(V a, V b) {
+INLINE V joined_halves(V a, V b) {
 #if VB == 64
     return _mm512_mask_blend_epi64(0xAA, a, b);
 #elif VB == 32
@@ -28,7 +28,7 @@ INLINE V halves(V a, V b) {
     return (V)SHUFFLE((B8)a, (B8)b, 0, 3);
 #endif
 }
-INLINE V quarters(V a, V b) {
+INLINE V joined_quarters(V a, V b) {
 #if VB == 64
     return _mm512_mask_blend_epi32(0xAAAA, a, b);
 #elif VB == 32
@@ -43,11 +43,11 @@ INLINE void gather_windows(int count, const uint8_t *row, const Gather *g, uint8
     for (int64_t i = 0, n = g->bytes; i < n; i += VB, at += count * LANES) {
         const V order = whole(orders + i);
         V x = shuffled(windows_at(row, at, count), order);
-        if (count == 2) x = halves(x, shuffled(windows_at(row, at + 1, count), order));
+        if (count == 2) x = joined_halves(x, shuffled(windows_at(row, at + 1, count), order));
         if (count == 4) {
             const V y = shuffled(windows_at(row, at + 2, count), order);
-            x = halves(quarters(x, shuffled(windows_at(row, at + 1, count), order)),
-                       quarters(y, shuffled(windows_at(row, at + 3, count), order)));
+            x = joined_halves(joined_quarters(x, shuffled(windows_at(row, at + 1, count), order)),
+                       joined_quarters(y, shuffled(windows_at(row, at + 3, count), order)));
         }
         put(out + i, x);
     }

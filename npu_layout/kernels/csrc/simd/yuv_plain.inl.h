@@ -72,7 +72,7 @@ static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, co
 }
 #endif
 
-const YuvLoops HERE(yuv_loops) = {
+static const YuvLoops HERE(yuv_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
     HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
