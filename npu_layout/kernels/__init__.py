@@ -31,6 +31,11 @@ from .fallback.checks import (
     checked_tops,
     whole,
 )
+from .yuv import Axis as Axis
+from .yuv import Color as Color
+from .yuv import Samples as Samples
+from .yuv import YuvResize as YuvResize
+from .yuv import linear_axis as linear_axis
 
 __all__ = [
     "active",
@@ -112,6 +117,13 @@ def program(
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
+
+
+def yuv_rows(resize: YuvResize, backend: str | None = None) -> fallback.yuv.YuvRows:
+    """Return what resizes YUV pictures: its ``write(planes, out)`` is that of `fallback.yuv.YuvRows`, bit for bit."""
+    level = _BACKENDS[backend or _ACTIVE]
+    made: fallback.yuv.YuvRows = fallback.yuv.YuvRows(resize) if level is None else _core.yuv_rows(resize, level)
+    return made
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:

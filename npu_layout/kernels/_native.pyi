@@ -2,6 +2,7 @@ from typing import Any, final, overload
 
 from .box import Box
 from .description import Description
+from .yuv import Color, Samples
 
 LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
 DTYPES: list[str]
@@ -27,6 +28,23 @@ class Program:
     def run(self, source: Any, destination: Any, part: int, parts: int, /) -> None: ...
     def attempt(self, source: Any, destination: Any, /) -> bool: ...
     def paths(self) -> list[str]: ...
+
+@final
+class YuvRows:
+    def __new__(
+        cls,
+        level: str,
+        wide: bool,
+        components: tuple[Samples, ...],
+        size_wh: tuple[int, int],
+        axes: tuple[tuple[Any, Any, bool], ...],
+        exact: bool,
+        color: Color,
+        channels: tuple[int, ...],
+        count: int,
+        /,
+    ) -> YuvRows: ...
+    def write(self, planes: tuple[Any, ...], out: Any, /) -> None: ...
 
 def gray(level: str, dtype: int, blue: Any, green: Any, red: Any, out: Any, /) -> int: ...
 def argmax(level: str, x: Any, out: Any, positions: int | None, channels: int | None, dtype: str | None, /) -> int: ...

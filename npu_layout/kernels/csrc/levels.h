@@ -204,6 +204,8 @@ typedef struct Level {
 extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
 int level_count(void);
+/* Whether this machine has AVX-512 VBMI, for the gathers of WIDE_*. */
+int has_wide_gathers(void);
 const Level *level_at(int i); /* NULL if this machine lacks it; the best one last */
 
 #endif
