@@ -3,6 +3,7 @@
 Imports buffers, layouts, kernels and support.
 """
 
+from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
 from .pixel_units import IMAGENET, said, usual
@@ -13,6 +14,7 @@ __all__ = [
     "IMAGENET",
     "INTERPOLATIONS",
     "MODES",
+    "FrameSpec",
     "Geometry",
     "Preprocessor",
     "gray_views",
