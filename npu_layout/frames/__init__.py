@@ -7,7 +7,8 @@ from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
 from .pixel_units import IMAGENET, said, usual
-from .preprocessor import ARGUMENTS, INTERPOLATIONS, Preprocessor
+from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
+from .preprocessor import Preprocessor
 
 __all__ = [
     "ARGUMENTS",

@@ -88,6 +88,11 @@ def described(x: Any) -> Described:
     )
 
 
+def is_described(x: Any) -> bool:
+    """Return whether a frame describes itself and has its memory with it: PyAV's and ROS's do."""
+    return buffers_of(x) is not x
+
+
 def buffers_of(x: Any) -> Any:
     """Return the memory of a frame of PyAV (a buffer for each plane) or ROS; anything else as it is."""
     planes = getattr(x, "planes", None)

@@ -129,6 +129,11 @@ class FrameSpec:
         """The coefficients that make colors of Y, U and V."""
         return color_of(self.matrix, self.range)
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether rows follow each other without gaps."""
+        return self.strides == _strides("", self.pixel_format.planes, self.size_wh[0], None)
+
     def __repr__(self) -> str:
         plain = FrameSpec(self.format, self.size_wh)
         given = [
@@ -139,11 +144,7 @@ class FrameSpec:
     def describe(self) -> str:
         """Return the spec as messages name it: ``NV12 of 1920x1080 with strides (2048, 2048)``."""
         width, height = self.size_wh
-        pitch = (
-            ""
-            if self.strides == _strides("", self.pixel_format.planes, width, None)
-            else f" with strides {self.strides}"
-        )
+        pitch = "" if self.is_dense else f" with strides {self.strides}"
         return f"{self.format} of {width}x{height}{pitch}"
 
     def planes(self, buffer: Any) -> tuple[np.ndarray, ...]:
@@ -207,12 +208,8 @@ class FrameSpec:
             tile_w, tile_h = plane.tile
             shape = plane.layout.storage_shape((plane.rows(height), plane.row_bytes(width)))
             return np.ndarray(shape, dtype, memory, offset, (stride * tile_h, tile_w * tile_h, tile_w, 1))
-        items = plane.row_bytes(width) // dtype.itemsize
-        rows = np.ndarray((plane.rows(height), items), dtype, memory, offset, (stride, dtype.itemsize))
-        if not plane.channels:
-            return rows
-        steps = (stride, dtype.itemsize * plane.channels, dtype.itemsize)
-        return np.ndarray((len(rows), items // plane.channels, plane.channels), dtype, memory, offset, steps)
+        steps = (stride, *([dtype.itemsize * plane.channels] if plane.channels else []), dtype.itemsize)
+        return np.ndarray(plane.view_shape(self.size_wh), dtype, memory, offset, steps)
 
     def _other_reading(self, nbytes: int) -> str:
         """Return in words which other pitch, or which rounded height, has so many bytes; empty if none has."""

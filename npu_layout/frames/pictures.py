@@ -78,9 +78,7 @@ def picture(frame: Frame, box: Box | None = None, *, gray: bool = False) -> np.n
     mosaic, packed and coded formats OpenCV's conversion to gray; of BGR and its kind it is not made here.
     """
     x0, y0, x1, y1 = box or (0, 0, *frame.size_wh)
-    plain = untiled(frame)
-    make = _MAKERS[frame.format.kind]
-    made: np.ndarray = make(plain, (x0, y0, x1, y1), gray)
+    made: np.ndarray = _MAKERS[frame.format.kind](frame, (x0, y0, x1, y1), gray)
     return made if made.ndim == 3 else made[..., None]
 
 
@@ -88,7 +86,7 @@ def _channels(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (plane,) = frame.planes
     part = plane[y0:y1, x0:x1]
-    if plane.dtype.itemsize == 1:
+    if plane.itemsize == 1:
         return part
     high = frame.format.samples[0].start
     return part.view(np.dtype([("low", "u1"), ("high", "u1")]))[("low", "high")[high]]
@@ -96,6 +94,7 @@ def _channels(frame: Frame, box: Box, gray: bool) -> np.ndarray:
 
 def _yuv(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
+    frame = untiled(frame)
     y, u, v = (component(frame, samples) for samples in frame.format.samples)
     if gray:
         luma = y[y0:y1, x0:x1]
@@ -166,7 +165,7 @@ def _mosaic(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     import cv2
 
     x0, y0, x1, y1 = box
-    (plane,) = frame.planes
+    (plane,) = untiled(frame).planes
     code = getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR"))
     if min(frame.size_wh) < 3:
         raise NpuLayoutError(f"frame: OpenCV interpolates mosaics from 3x3 pixels on, got {frame.size_wh}")

@@ -46,6 +46,12 @@ class Plane(NamedTuple):
         """Return the number of rows for a frame of that height."""
         return -(-height // self.every_y)
 
+    def view_shape(self, size_wh: tuple[int, int]) -> tuple[int, ...]:
+        """Return the shape of the plane's view for a frame of that size; tiles left out."""
+        items = self.row_bytes(size_wh[0]) // int(self.dtype[-1])
+        rows = self.rows(size_wh[1])
+        return (rows, items // self.channels, self.channels) if self.channels else (rows, items)
+
     @property
     def layout(self) -> Layout:
         """The order of the plane's bytes: rows, or tiles of them."""
