@@ -3,17 +3,17 @@
 None of these libraries is imported. What is read, and where it is documented:
 
 * PyAV ``VideoFrame``: `format.name` (FFmpeg's pixel format), `width`, `height`, `planes[i].line_size`, `colorspace`
-  and `color_range` (FFmpeg's AVColorSpace and AVColorRange): https://pyav.basswood-io.com/docs/stable/api/video.html and
-  libavutil/pixfmt.h. Planes are buffers of their own.
+  and `color_range` (FFmpeg's AVColorSpace and AVColorRange): https://pyav.basswood-io.com/docs/stable/api/video.html
+  and libavutil/pixfmt.h. Planes are buffers of their own.
 * GStreamer ``GstVideo.VideoMeta`` (`format`, `width`, `height`, `n_planes`, `offset`, `stride`) and ``VideoInfo``
   (`finfo`, the same and `size`, `colorimetry`): https://gstreamer.freedesktop.org/documentation/video/gstvideometa.html
   and video-info.html; a ``Gst.Sample`` by its caps, and by its buffer's meta if GstVideo is loaded. Without one, rows
-  are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes). Tiled formats have the numbers of tiles
-  for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
+  are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes). Tiled formats have the numbers of
+  tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
 * picamera2: ``request.config[name]`` or a stream's configuration, `format`, `size`, `stride`: The Picamera2 Library,
   appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2.
-* ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg and
-  include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
+* ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
+  and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def described(x: Any) -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2(x)
     raise NpuLayoutError(
-        f"FrameSpec.of: expected a frame of PyAV, GStreamer, picamera2 or ROS, got {shown(x)}; describe others with "
+        f"x: expected a frame of PyAV, GStreamer, picamera2 or ROS, got {shown(x)}; describe others with "
         f"FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
@@ -106,7 +106,7 @@ def buffers_of(x: Any) -> Any:
 def _known(stack: str, table: Mapping[str, str], name: Any) -> str:
     if str(name) not in table:
         raise NpuLayoutError(
-            f"FrameSpec.of: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}"
+            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}"
         )
     return table[str(name)]
 
@@ -194,9 +194,7 @@ def _picamera2(stream: Mapping[str, Any]) -> Described:
 def _ros_image(message: Any) -> Described:
     name = _known("ROS", _ROS, message.encoding)
     if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
-        raise NpuLayoutError(
-            f"FrameSpec.of: {message.encoding} in big endian; expected little endian: byteswap its data"
-        )
+        raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
     return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
 
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import plain_array
+from ..support import naming, plain_array
 from .camera_stacks import buffers_of, is_described, jpeg_size
+from .color_matrices import color_of
 from .frame_spec import FrameSpec
 from .pictures import Frame
 from .pixel_formats import PixelFormat, pixel_format
@@ -29,7 +30,8 @@ class Source(NamedTuple):
     def of(cls, given: Any) -> Source:
         """Return the source of a format's name, a FrameSpec or its dict; NpuLayoutError if it is none."""
         if isinstance(given, Mapping):
-            given = FrameSpec.from_dict(given)
+            with naming("source"):
+                given = FrameSpec.from_dict(given)
         if isinstance(given, FrameSpec):
             return cls(given.format, given)
         pixel_format(given, "source")
@@ -55,7 +57,7 @@ class Source(NamedTuple):
         return f"source {self.name if self.spec is None else self.spec.describe()}"
 
     def read(self, which: str, frame: Any) -> Frame:
-        """Return the planes of a frame, views of its memory; NpuLayoutError, which calls it `which`, if it does not fit.
+        """Return the planes of a frame, views of its memory; NpuLayoutError that calls it `which` if it does not fit.
 
         frame: an array in OpenCV's shape, a tuple or list of planes, memory that the spec describes, or a frame that
         describes itself (PyAV, ROS).
@@ -68,10 +70,7 @@ class Source(NamedTuple):
         try:
             return self._read(frame)
         except NpuLayoutError as error:
-            text = str(error)
-            raise type(error)(
-                text if text.startswith("frame has") and which == "frame" else f"{which}: {text}"
-            ) from None
+            raise type(error)(f"{which}: {error}") from None
 
     def _read(self, frame: Any) -> Frame:
         if self.format.kind == "coded":
@@ -90,7 +89,8 @@ class Source(NamedTuple):
         raise self._unfit(f"got {type(frame).__name__}{more}")
 
     def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> Frame:
-        return Frame(spec.pixel_format, spec.size_wh, tuple(planes), (self.spec or spec).color)
+        colors = self.spec or spec
+        return Frame(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
 
     def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
         return NpuLayoutError(f"expected {self._expected(size_wh)} for {self.describe()}, {reason}")
@@ -109,7 +109,8 @@ class Source(NamedTuple):
         words = [_words(plane.every_x, plane.every_y, plane.channels) for plane in form.planes]
         if len(words) == 1:
             columns = "bytes of a row" if form.high_bytes else "width"
-            return f"a {dtype} array (height, {columns}{f', {form.planes[0].channels}' if form.planes[0].channels else ''})"
+            channels = f", {form.planes[0].channels}" if form.planes[0].channels else ""
+            return f"a {dtype} array (height, {columns}{channels})"
         return f"a {dtype} array (height * {form.stacked}, width), or planes {' and '.join(words)},"
 
     def _packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
@@ -185,7 +186,7 @@ class Source(NamedTuple):
 
     def _split(self, spec: FrameSpec, image: np.ndarray) -> Sequence[np.ndarray]:
         """Return the planes of several that are in one array, views."""
-        form = spec.pixel_format
+        form = pixel_format(spec.format)
         if all(plane.bytes_per_pixel == form.planes[0].bytes_per_pixel for plane in form.planes):
             planes, at = [], 0
             for plane in form.planes:
@@ -195,8 +196,8 @@ class Source(NamedTuple):
             return planes
         if not image.flags.c_contiguous:
             raise self._unfit(
-                f"got rows that begin every {image.strides[0]} bytes; two rows of U or V share one row of the array, or "
-                f"have a pitch of {image.strides[0] // 2}: give the planes, or the memory and FrameSpec(..., strides=)"
+                f"got rows that begin every {image.strides[0]} bytes; two rows of U or V share one of "
+                f"the array, or have a pitch of {image.strides[0] // 2}: give the planes, or the memory and FrameSpec(..., strides=)"
             )
         return FrameSpec(spec.format, spec.size_wh).planes(image)
 
@@ -224,7 +225,7 @@ class Source(NamedTuple):
     def _fitting(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """Return the planes in the shapes of views; None if one of them has another shape or dtype."""
         views = []
-        for form, plane in zip(spec.pixel_format.planes, planes):
+        for form, plane in zip(pixel_format(spec.format).planes, planes):
             shape = form.view_shape(spec.size_wh)
             if form.tile is not None:
                 shape = form.layout.storage_shape((form.rows(spec.size_wh[1]), form.row_bytes(spec.size_wh[0])))
@@ -237,19 +238,19 @@ class Source(NamedTuple):
 
     def _other_order(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> str:
         """Return in words in which order the planes would fit, or that a pitch was given as pixels."""
-        names = [plane.name for plane in spec.pixel_format.planes]
+        names = [plane.name for plane in pixel_format(spec.format).planes]
         for order in permutations(range(len(planes))):
             turned = [planes[i] for i in order]
             guess = self.spec or FrameSpec(self.name, (turned[0].shape[1], turned[0].shape[0]))
             if self._fitting(guess, turned) is not None:
                 got = ", ".join(names[order.index(i)] for i in range(len(planes)))
                 return f": they are in another order; expected {', '.join(names)}, got {got}"
-        for form, plane in zip(spec.pixel_format.planes, planes):
+        for form, plane in zip(pixel_format(spec.format).planes, planes):
             shape = form.view_shape(spec.size_wh)
             if plane.shape[0] == shape[0] and plane.shape[1] > shape[1] and len(plane.shape) == len(shape):
                 return (
-                    f": plane {form.name} has {plane.shape[1]} columns for {shape[1]}; if {plane.strides[0]} is the pitch "
-                    f"in bytes, give plane[:, :{shape[1]}]"
+                    f": plane {form.name} has {plane.shape[1]} columns for {shape[1]}; if {plane.strides[0]} is the "
+                    f"pitch in bytes, give plane[:, :{shape[1]}]"
                 )
         return ""
 
@@ -272,8 +273,8 @@ class Source(NamedTuple):
         if not all(ends):
             wrong = "end with FF D9 (its end was lost)" if ends[0] else "begin with FF D8"
             raise NpuLayoutError(
-                f"expected the bytes of a JPEG for {self.describe()}, from FF D8 to FF D9; got {data.size} bytes that do "
-                f"not {wrong}"
+                f"expected the bytes of a JPEG for {self.describe()}, from FF D8 to FF D9; got {data.size} bytes that "
+                f"do not {wrong}"
             )
         size_wh = jpeg_size(bytes(data[:end]))
         if self.spec is not None and size_wh != self.spec.size_wh:

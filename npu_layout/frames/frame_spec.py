@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import one_of, shown, whole_number, whole_numbers
 from .camera_stacks import buffers_of, described
-from .color_matrices import MATRICES, RANGES, Color, color_of
-from .pixel_formats import PixelFormat, Plane, pixel_format
+from .color_matrices import MATRICES, RANGES
+from .pixel_formats import Plane, pixel_format
 
 Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
@@ -99,7 +99,7 @@ class FrameSpec:
     def _checked_size(self, what: str, given: int | None) -> int:
         """Return the bytes of the buffer; NpuLayoutError if planes overlap or end behind it."""
         ends, spans = [], []
-        for plane, stride, offset in zip(self.pixel_format.planes, self.strides, self.offsets):
+        for plane, stride, offset in zip(pixel_format(self.format).planes, self.strides, self.offsets):
             rows, row = _stored_rows(plane, self.size_wh[1]), plane.row_bytes(self.size_wh[0])
             row = stride if plane.tile else row
             ends.append((offset + stride * rows, offset + stride * (rows - 1) + row))
@@ -120,19 +120,9 @@ class FrameSpec:
         return size
 
     @property
-    def pixel_format(self) -> PixelFormat:
-        """The row of the table of formats."""
-        return pixel_format(self.format)
-
-    @property
-    def color(self) -> Color:
-        """The coefficients that make colors of Y, U and V."""
-        return color_of(self.matrix, self.range)
-
-    @property
     def is_dense(self) -> bool:
         """Whether rows follow each other without gaps."""
-        return self.strides == _strides("", self.pixel_format.planes, self.size_wh[0], None)
+        return self.strides == _strides("", pixel_format(self.format).planes, self.size_wh[0], None)
 
     def __repr__(self) -> str:
         plain = FrameSpec(self.format, self.size_wh)
@@ -172,30 +162,30 @@ class FrameSpec:
         """
         given = buffers_of(buffer)
         if self.size is None:
-            return (_bytes_of(given[0] if isinstance(given, (tuple, list)) else given, "frame"),)
+            return (_bytes_of(given[0] if isinstance(given, (tuple, list)) else given, "buffer"),)
         if isinstance(given, (tuple, list)):
             return self._separate(given)
-        memory = _bytes_of(given, "frame")
+        memory = _bytes_of(given, "buffer")
         if memory.size != self.size:
             raise BufferSizeError(
-                f"frame has {memory.size} bytes; {self.describe()} needs {self.size}{self._other_reading(memory.size)}"
+                f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{self._other_reading(memory.size)}"
             )
         return tuple(
-            map(self._view, self.pixel_format.planes, self.strides, self.offsets, [memory] * len(self.offsets))
+            map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))
         )
 
     def _separate(self, buffers: Sequence[Any]) -> tuple[np.ndarray, ...]:
-        planes = self.pixel_format.planes
+        planes = pixel_format(self.format).planes
         if len(buffers) != len(planes):
             names = ", ".join(plane.name for plane in planes)
-            raise NpuLayoutError(f"frame has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
+            raise NpuLayoutError(f"buffer has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
         views = []
         for plane, stride, given in zip(planes, self.strides, buffers):
-            memory, rows = _bytes_of(given, f"plane {plane.name}"), _stored_rows(plane, self.size_wh[1])
+            memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), _stored_rows(plane, self.size_wh[1])
             row = stride if plane.tile else plane.row_bytes(self.size_wh[0])
             if memory.size < stride * (rows - 1) + row:
                 raise BufferSizeError(
-                    f"plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
+                    f"buffer: plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
                     f"{stride * (rows - 1) + row}: {rows} rows, one every {stride} bytes"
                 )
             views.append(self._view(plane, stride, 0, memory))
@@ -214,20 +204,20 @@ class FrameSpec:
     def _other_reading(self, nbytes: int) -> str:
         """Return in words which other pitch, or which rounded height, has so many bytes; empty if none has."""
         width, height = self.size_wh
-        row = self.pixel_format.planes[0].row_bytes(width)
+        row = pixel_format(self.format).planes[0].row_bytes(width)
         tried = [row, *(-(-row // step) * step for step in _PITCHES)]
         rows = [height, *(-(-height // step) * step for step in (2, 8, 16, 32, 64))]
         for lines in dict.fromkeys(rows):
             for pitch in dict.fromkeys(tried):
-                other = FrameSpec(self.format, (width, lines), strides=pitch) if self.fits(pitch) else None
+                other = FrameSpec(self.format, (width, lines), strides=pitch) if self._fits(pitch) else None
                 if other is not None and nbytes == other.size and (pitch, lines) != (self.strides[0], height):
                     at = "" if lines == height else f", offsets={other.offsets}, size={nbytes}"
                     return f"; {nbytes} are those of {lines} rows of {pitch} bytes: give strides={other.strides}{at}"
         return ""
 
-    def fits(self, pitch: int) -> bool:
+    def _fits(self, pitch: int) -> bool:
         """Return whether the first plane can have rows at that distance: whole tiles, if it has any."""
-        tile = self.pixel_format.planes[0].tile
+        tile = pixel_format(self.format).planes[0].tile
         return tile is None or pitch % tile[0] == 0
 
     @classmethod
@@ -264,11 +254,11 @@ class FrameSpec:
         Raises NpuLayoutError on an unknown or missing key.
         """
         if not isinstance(d, Mapping):
-            raise NpuLayoutError(f"FrameSpec.from_dict: expected a dict, got {shown(d)}")
+            raise NpuLayoutError(f"d: expected a dict, got {shown(d)}")
         unknown, missing = set(d) - set(_FIELDS), {"format", "size_wh"} - set(d)
         if unknown or missing:
             words = f"unknown keys {sorted(map(str, unknown))}" if unknown else f"no {' and no '.join(sorted(missing))}"
-            raise NpuLayoutError(f"FrameSpec.from_dict: {words}; the keys are {', '.join(_FIELDS)}")
+            raise NpuLayoutError(f"d: {words}; the keys are {', '.join(_FIELDS)}")
         return cls(**d)
 
 

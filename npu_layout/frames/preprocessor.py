@@ -50,9 +50,9 @@ class Preprocessor:
         size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
     color
         Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255),
-        or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written, unless
-        ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C of
-        the target's quantization are in the buffer's.
+        or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
+        unless ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C
+        of the target's quantization are in the buffer's.
     mean, std
         In pixel units (0..255), one number, or one for each channel of the model in its order:
         ``(x - mean) * (1 / std)`` in float32.
@@ -64,8 +64,8 @@ class Preprocessor:
     NpuLayoutError
         If the arguments do not fit each other. An integer target that is not quantised stores pixels as they are:
         dtype uint8, mean 0, std 1. The range of a quantised one contains more than half of what mean and std make of
-        the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1 in every channel, belong to
-        pixels from 0 to 1; they are refused.
+        the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1 in every channel, belong
+        to pixels from 0 to 1; they are refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
@@ -156,10 +156,10 @@ class Preprocessor:
     ) -> tuple[np.ndarray, Geometry]:
         """Return the input buffer of one frame, and its Geometry.
 
-        frame: of a format's name, a uint8 array in OpenCV's shape (any strides, never changed): (H, W, channels) for BGR
-        and its kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV and its
-        kind; or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of PyAV
-        or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
+        frame: of a format's name, a uint8 array in OpenCV's shape (any strides, never changed): (H, W, channels) for
+        BGR and its kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV
+        and its kind; or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of
+        PyAV or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
         roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
         `out` if that is given; then nothing that grows with the image is allocated from the second call on, for
@@ -173,8 +173,8 @@ class Preprocessor:
     def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
         """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
 
-        frames: as for a single frame; each may have its own size. out and errors: as for a single frame;
-        NpuLayoutError also if there are more or fewer frames than N.
+        frames: as for a single frame, uint8 images (H, W, channels) for BGR; each may have its own size. out and
+        errors: as for a single frame; NpuLayoutError also if there are more or fewer frames than N.
         """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
@@ -243,7 +243,7 @@ class Preprocessor:
         return (self._batch, *self._input_wh[::-1], self._canvas_channels)
 
     def _part(self, frame: Frame, geometry: Geometry) -> np.ndarray:
-        """Return the pixels of a frame that are resized, in the canvas's channels: a view if they need no conversion."""
+        """Return the pixels that are resized, in the canvas's channels: a view if they need no conversion."""
         import cv2
 
         gray = self.color == "GRAY" and frame.format.kind != "channels"
