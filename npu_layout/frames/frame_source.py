@@ -196,8 +196,8 @@ class Source(NamedTuple):
             return planes
         if not image.flags.c_contiguous:
             raise self._unfit(
-                f"got rows that begin every {image.strides[0]} bytes; two rows of U or V share one of "
-                f"the array, or have a pitch of {image.strides[0] // 2}: give the planes, or the memory and FrameSpec(..., strides=)"
+                f"got rows that begin every {image.strides[0]} bytes; U and V may have two rows in one of it, or "
+                f"rows every {image.strides[0] // 2} bytes: give planes, or the memory and FrameSpec(..., strides=)"
             )
         return FrameSpec(spec.format, spec.size_wh).planes(image)
 
