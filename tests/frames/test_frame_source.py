@@ -131,7 +131,7 @@ BAD: list[tuple[Any, Any, str]] = [
     (
         "NV12",
         zeros(18, 15),
-        # packed mosaics are rounded up to whole groups if no spec says otherwise, YUYV and its kind to pairs
+        r"expected a uint8 array \(height \* 3/2, width\), or planes \(height, width\) and \(height / 2, width / 2, 2\),",
     ),
     (
         "NV12",
