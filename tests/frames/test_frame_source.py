@@ -131,7 +131,7 @@ BAD: list[tuple[Any, Any, str]] = [
     (
         "NV12",
         zeros(18, 15),
-        r"expected a uint8 array \(height \* 3/2, width\), or planes \(height, width\) and \(height / 2, width / 2, 2\),",
+        r"expected a uint8 array \(height . 3/2, width\), or planes \(height, width\) and \(height / 2, width / 2, 2\)",
     ),
     (
         "NV12",
