@@ -9,6 +9,7 @@ from .gray import gray_views, to_gray
 from .pixel_units import IMAGENET, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor
+from .recorded_frames import as_channels, frame_array
 
 __all__ = [
     "ARGUMENTS",
@@ -18,6 +19,8 @@ __all__ = [
     "FrameSpec",
     "Geometry",
     "Preprocessor",
+    "as_channels",
+    "frame_array",
     "gray_views",
     "said",
     "to_gray",

@@ -103,7 +103,7 @@ class Source(NamedTuple):
             return f"memory of tiles: bytes, or {len(form.planes)} planes as FrameSpec.planes returns them,"
         if size_wh is not None:
             shapes = " and ".join(str(plane.view_shape(size_wh)) for plane in form.planes)
-            packed = self._packed_shape(size_wh)
+            packed = self.packed_shape(size_wh)
             stacked = f"{packed}, or planes " if packed and len(form.planes) > 1 else ""
             return f"a {dtype} array {stacked}{shapes}"
         words = [_words(plane.every_x, plane.every_y, plane.channels) for plane in form.planes]
@@ -113,7 +113,7 @@ class Source(NamedTuple):
             return f"a {dtype} array (height, {columns}{channels})"
         return f"a {dtype} array (height * {form.stacked}, width), or planes {' and '.join(words)},"
 
-    def _packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
+    def packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
         """Return the shape of the planes in one array; None if an odd size has none."""
         form, (width, height) = self.format, size_wh
         if len(form.planes) == 1:
@@ -136,7 +136,7 @@ class Source(NamedTuple):
             array = np.ascontiguousarray(array).view(plane.dtype)[..., 0]  # OpenCV's shape of 16-bit pixels
         image = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 and not plane.channels else array
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
-        packed = size_wh and self._packed_shape(size_wh)
+        packed = size_wh and self.packed_shape(size_wh)
         if array.dtype != np.dtype(plane.dtype) or not size_wh or image.shape != packed:
             raise self._unfit(reason + self._hint(image))
         if self.spec is not None and not self.spec.is_dense and image.strides[0] != self.spec.strides[0]:
@@ -175,7 +175,7 @@ class Source(NamedTuple):
             if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
                 return "; two pixels share U and V, so that the width is even"
             return ""
-        packed = self._packed_shape(size_wh)
+        packed = self.packed_shape(size_wh)
         if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
             columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
             return (
