@@ -155,6 +155,65 @@ static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
     plan->loops->color(w->samples[0], &w->terms, &spec->color, plan->n, out);
 }
 
+/* A source row of packed pixels, or the two pixels that each result needs, as neighbours. */
+static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
+    const YuvPlan *plan = w->plan;
+    const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
+    if (!plan->near) return from;
+    const int taps = plan->resize[0].filter == ONE ? 1 : 2;
+    const int64_t bytes = taps * plan->pixel, n = plan->spec.x[0].to;
+    uint8_t *to = w->samples[slot];
+    int64_t i = 0;
+    for (; i < plan->near_safe; ++i) memcpy(to + i * bytes, from + plan->near[i], 8);
+    for (; i < n; ++i) memcpy(to + i * bytes, from + plan->near[i], (size_t)bytes);
+    return to;
+}
+static const PackedLoops *packed_loops(const YuvPlan *plan) {
+    return plan->pairs.kind >= WIDE_64 ? &plan->loops->packed_wide : &plan->loops->packed;
+}
+/* Without loops for its gather: by way of a buffer. */
+static const uint8_t *packed_pairs(Work *w, int64_t row, int slot) {
+    gather(w, &w->plan->pairs, packed_source(w, row, slot), w->bytes[slot][0]);
+    return w->bytes[slot][0];
+}
+static const int16_t *packed_line(Work *w, int64_t row) {
+    const YuvPlan *plan = w->plan;
+    const int slot = (int)(row & 1), by_kind = plan->pairs.kind > COPY && packed_loops(plan)->line;
+    if (w->row[slot][0] == row) return w->line[slot][0];
+    w->row[slot][0] = row;
+    if (by_kind)
+        packed_loops(plan)->line(packed_source(w, row, slot), &plan->pairs, &plan->resize[0].weights, plan->n, w->line[slot][0]);
+    else plan->loops->line(packed_pairs(w, row, slot), &plan->resize[0].weights, plan->n, w->line[slot][0]);
+    return w->line[slot][0];
+}
+static void packed_row(Work *w, int64_t y, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    const Resize *resize = plan->resize;
+    const RowPair *pair = resize->rows + y;
+    const PackedLoops *loops = packed_loops(plan);
+    const int by_kind = plan->pairs.kind > COPY && loops->rows;
+    if (resize->filter == ONE) {
+        const uint8_t *from = packed_source(w, pair->row[0], 0);
+        if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
+        else if (plan->pairs.kind == COPY) memcpy(out, from + plan->pairs.at[0], (size_t)plan->n);
+        else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
+        return;
+    }
+    if (resize->filter == LINEAR && (plan->reuses || !by_kind)) {
+        const int16_t *a = packed_line(w, pair->row[0]), *b = pair->below ? packed_line(w, pair->row[1]) : a;
+        plan->loops->blend(a, b, pair->above, pair->below, plan->n, out);
+        return;
+    }
+    const int two = pair->below != 0;
+    if (!by_kind) {
+        plan->loops->mean(packed_pairs(w, pair->row[0], 0), packed_pairs(w, pair->row[1], 1), plan->n, out);
+        return;
+    }
+    const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
+    if (resize->filter == MEAN) loops->means(rows, &plan->pairs, plan->n, out);
+    else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
+}
+
 void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
               int64_t channel_pitch, uint8_t *bench) {
     const YuvSpec *spec = &plan->spec;
@@ -169,7 +228,8 @@ void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64
             case ROWS:
             case PAIRS: pixels_row(&w, y, rgb); break;
             case PLANES: planes_row(&w, y, rgb); break;
+            case PACKED_PIXELS: packed_row(&w, y, out); break;
         }
-        if (spec->channels == 4) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
+        if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }
 }

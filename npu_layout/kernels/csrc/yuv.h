@@ -23,8 +23,9 @@ typedef struct {
 /* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
  * plane is resized along its own axes, then pixels are converted. `mean`: both axes take means of two elements. */
 typedef struct {
-    int components; /* Y, U and V, or Y only */
-    YuvComponent component[3];
+    int components; /* Y, U and V, or Y only; of packed pixels their channels */
+    YuvComponent component[4];
+    int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;
     int64_t width, height;
     YuvAxis x[3], y[3]; /* only the first ones if pixels are converted first */
@@ -46,7 +47,7 @@ typedef struct {
 YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec);
 void yuv_free(YuvPlan *plan);
 
-/* Write rows from..to-1 to planes of channels. Each thread has a bench of its own, of so many bytes, aligned to 64; one call after
+/* Write rows from..to-1 to planes of channels, or packed pixels to rows of pixels. Each thread has a bench of its own, of so many bytes, aligned to 64; one call after
  * another may leave it as it is, but what is in it does not outlive a call. */
 int64_t yuv_bench(const YuvPlan *plan);
 void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,

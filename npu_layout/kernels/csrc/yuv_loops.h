@@ -38,6 +38,16 @@ typedef struct {
     int8_t *high, *low;
 } Weights;
 
+/* Rows of packed pixels out of the bytes that a gather picks from a row, without a buffer in between; exactly n bytes are written.
+ * rows: two rows of pairs, weighted along the row and then from row to row; if below is 0, the second one is not read. */
+typedef struct {
+    void (*rows)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
+                 uint8_t *out);
+    void (*means)(const uint8_t *const rows[2], const Gather *gather, int64_t n, uint8_t *out);
+    void (*line)(const uint8_t *row, const Gather *gather, const Weights *weights, int64_t n, int16_t *line);
+    void (*points)(const uint8_t *row, const Gather *gather, int64_t n, uint8_t *out);
+} PackedLoops;
+
 typedef struct {
     int windows; /* whether gather has WINDOWS_* */
     void (*gather)(const uint8_t *row, const Gather *gather, uint8_t *out);
@@ -58,6 +68,7 @@ typedef struct {
     /* Means of 2 x 2 pixels that share u and v; the rows of y need not have room behind them. */
     void (*color_mean)(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
                        uint8_t *const rgb[3]);
+    PackedLoops packed, packed_wide; /* for WINDOWS_* and for WIDE_*; NULL: there are none */
 } YuvLoops;
 
 #endif

@@ -100,6 +100,21 @@ static int make_scale(YuvPlan *plan, Resize *resize, const YuvAxis *x, const Yuv
     return 1;
 }
 
+/* The weights of each channel of packed pixels. */
+static int packed_weights(YuvPlan *plan) {
+    const int64_t channels = plan->spec.components, n = plan->spec.x[0].to;
+    Weights *w = &plan->resize[0].weights, all;
+    if (plan->resize[0].filter != LINEAR) return 1;
+    const int64_t bytes = 2 * channels * n;
+    if (!(all.whole = allocate(plan, 2 * bytes)) || !(all.high = allocate(plan, bytes)) || !(all.low = allocate(plan, bytes))) return 0;
+    for (int64_t i = 0; i < bytes; ++i) {
+        const int64_t from = i / 2 / channels * 2 + i % 2;
+        all.whole[i] = w->whole[from], all.high[i] = w->high[from], all.low[i] = w->low[from];
+    }
+    *w = all;
+    return 1;
+}
+
 /* The columns that a row needs: each one or, for a mean and for two weights, pairs of neighbours. */
 static int64_t columns_of(const YuvAxis *x, Filter filter, int32_t *at) {
     int64_t n = 0;
@@ -134,6 +149,7 @@ static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t 
 
 static Way way_of(const YuvPlan *plan) {
     const YuvSpec *spec = &plan->spec;
+    if (spec->packed) return PACKED_PIXELS;
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
     if (spec->components == 1 || !spec->convert_first) return PLANES;
@@ -146,6 +162,35 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Positions of each channel of each result, one or a pair; `columns` has room for those of pixels. If no windows reach so far, the
+ * two pixels that each result needs come to neighbours first. */
+static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
+    const YuvSpec *spec = &plan->spec;
+    const int taps = plan->resize[0].filter == ONE ? 1 : 2;
+    const int64_t channels = spec->components, n = columns_of(spec->x, plan->resize[0].filter, columns) / taps;
+    const int64_t step = spec->component[0].step, extent = spec->width * step;
+    int32_t *at = malloc((size_t)(n * channels * taps) * sizeof *at);
+    int made = !!at;
+    plan->pixel = step;
+    for (int pass = 0; made && pass < 2; ++pass) {
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t c = 0; c < channels; ++c)
+                for (int t = 0; t < taps; ++t)
+                    at[(i * channels + c) * taps + t] =
+                        (int32_t)((pass ? i * taps + t : columns[i * taps + t]) * step + spec->component[c].start);
+        made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
+        if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
+        if (!(plan->near = allocate(plan, n * (int64_t)sizeof *plan->near))) made = 0;
+        for (int64_t i = 0; made && i < n; ++i) {
+            plan->near[i] = (int32_t)(columns[i * taps] * step);
+            if (plan->near_safe == i && plan->near[i] + 8 <= extent) plan->near_safe = i + 1;
+        }
+    }
+    free(at);
+    plan->reuses = plan->resize[0].filter == LINEAR && 2 * spec->y[0].from < 3 * spec->y[0].to;
+    return made && packed_weights(plan);
+}
+
 /* Whether U and V are neighbours in one plane, at the same pixels. */
 static int neighbours(const YuvSpec *spec) {
     const YuvComponent *u = spec->component + 1, *v = spec->component + 2;
@@ -156,6 +201,7 @@ static int neighbours(const YuvSpec *spec) {
 static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every) {
     const YuvSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
+    if (plan->way == PACKED_PIXELS) return make_packed(plan, wide, columns);
     if (plan->way == PLANES) {
         plan->together = neighbours(spec) && plan->resize[1].filter == ONE;
         for (int k = 0; k < (plan->together ? 2 : spec->components); ++k) {
@@ -183,13 +229,14 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     YuvPlan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->spec = *spec, plan->loops = loops;
-    plan->n = spec->x[0].to;
+    plan->n = spec->x[0].to * (spec->packed ? spec->components : 1);
     plan->samples = plan->n;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
     for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
-    const int64_t most = spec->width > 2 * plan->n ? spec->width : 2 * plan->n;
+    const int64_t needed = 2 * spec->x[0].to * (spec->packed ? spec->component[0].step : 1);
+    const int64_t most = spec->width > needed ? spec->width : needed;
     plan->reach = (most + PADDING + 63) / 64 * 64;
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
     for (int64_t i = 0; columns && i < most; ++i) columns[most + i] = (int32_t)i;

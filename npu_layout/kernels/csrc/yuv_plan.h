@@ -5,8 +5,9 @@
 #include "yuv.h"
 
 /* How the pixels of a result come about: each is one pixel, or every two neighbours are pixels that share chroma, or each is the
- * mean of four that do; or whole rows are converted, or only those pairs of pixels that are needed; or planes are resized. */
-typedef enum { POINTS, SHARED, MEANS, ROWS, PAIRS, PLANES } Way;
+ * mean of four that do; or whole rows are converted, or only those pairs of pixels that are needed; or planes are resized; or
+ * packed pixels are. */
+typedef enum { POINTS, SHARED, MEANS, ROWS, PAIRS, PLANES, PACKED_PIXELS } Way;
 
 /* The source rows of a row, with their weights; the second one is not read if `below` is 0. */
 typedef struct {
@@ -33,7 +34,11 @@ struct YuvPlan {
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
-    Gather pairs;        /* out of converted rows */
+    Gather pairs;        /* out of converted rows, or of packed pixels */
+    int64_t pixel;       /* bytes of a packed pixel */
+    int32_t *near;       /* if no windows reach the pixels: where the first of the two that each result needs is */
+    int64_t near_safe;   /* of so many of them 8 bytes or more are in the row */
+    int reuses;          /* packed lines serve several results */
     int owned;
     void *memory[64];
 };

@@ -22,6 +22,7 @@
 #include "simd/peaks.inl.h"
 #include "simd/gather.inl.h"
 #include "simd/yuv.inl.h"
+#include "simd/packed.inl.h"
 #include "simd/yuv_plain.inl.h"
 
 #ifdef STREAM

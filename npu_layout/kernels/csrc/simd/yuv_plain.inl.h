@@ -72,9 +72,21 @@ static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, co
 }
 #endif
 
+#define PACKED_LOOPS(wide) {HERE(packed_rows##wide), HERE(packed_means##wide), HERE(packed_line##wide), HERE(packed_points##wide)}
+#if SHUFFLES && defined(__SSE2__)
+#define PACKED_WINDOWS PACKED_LOOPS()
+#else
+#define PACKED_WINDOWS {NULL, NULL, NULL, NULL}
+#endif
+#if VB == 64
+#define PACKED_WIDE PACKED_LOOPS(_wide)
+#else
+#define PACKED_WIDE {NULL, NULL, NULL, NULL}
+#endif
 static const YuvLoops HERE(yuv_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
     HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
+    PACKED_WINDOWS, PACKED_WIDE,
 };
