@@ -83,6 +83,22 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
     return Axis(size, first, np.rint(weights).astype(np.uint16), size == 2 * results)
 
 
+def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point.
+
+    Source: OpenCV modules/imgproc/src/resize.cpp, resizeNN_bitexact.
+    """
+    step = ((size << 16) + results // 2) // results
+    first = (step * np.arange(results, dtype=np.int64) + (step // 2 - size % 2)) >> 16
+    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+
+
+def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_NEAREST: the pixel at the top left, ``floor(i * size / results)``."""
+    first = np.floor(np.arange(results) * (1.0 / (results / size))).astype(np.int64)
+    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+
+
 class Fit(NamedTuple):
     """A resized picture inside a canvas, which is converted to a buffer, in bands of rows."""
 
