@@ -3,18 +3,24 @@
 Imports buffers, layouts, kernels and support.
 """
 
+from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
 from .pixel_units import IMAGENET, said, usual
-from .preprocessor import ARGUMENTS, INTERPOLATIONS, Preprocessor
+from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
+from .preprocessor import Preprocessor
+from .recorded_frames import as_channels, frame_array
 
 __all__ = [
     "ARGUMENTS",
     "IMAGENET",
     "INTERPOLATIONS",
     "MODES",
+    "FrameSpec",
     "Geometry",
     "Preprocessor",
+    "as_channels",
+    "frame_array",
     "gray_views",
     "said",
     "to_gray",

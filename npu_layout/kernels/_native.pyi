@@ -39,12 +39,28 @@ class YuvRows:
         size_wh: tuple[int, int],
         axes: tuple[tuple[Any, Any, bool], ...],
         exact: bool,
-        color: Color,
+        color: Color | None,
         channels: tuple[int, ...],
         count: int,
         /,
     ) -> YuvRows: ...
     def write(self, planes: tuple[Any, ...], out: Any, /) -> None: ...
+
+@final
+class Fit:
+    def __new__(
+        cls,
+        rows: YuvRows,
+        canvas: tuple[int, int, int, int],
+        border: bytes,
+        out_bytes: int,
+        band_rows: int,
+        pitch_bytes: int,
+        band: Program | None,
+        tail: Program | None,
+        /,
+    ) -> Fit: ...
+    def run(self, out: Any, offset: int, /, *planes: Any) -> bool: ...
 
 def gray(level: str, dtype: int, blue: Any, green: Any, red: Any, out: Any, /) -> int: ...
 def argmax(level: str, x: Any, out: Any, positions: int | None, channels: int | None, dtype: str | None, /) -> int: ...

@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .yuv import Axis, YuvResize
+from .yuv import Axis, Fit, YuvResize
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -76,6 +76,16 @@ def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -
     )
     return _native.YuvRows(
         level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.count
+    )
+
+
+def fit(
+    fit: Fit, band: _native.Program | None, tail: _native.Program | None, item: int, level: str = LEVEL, wide: bool = WIDE_GATHERS
+) -> _native.Fit:
+    """Return the compiled counterpart of `fallback.yuv.Fit`; `item`: bytes of an element of the buffer."""
+    rows = yuv_rows(fit.resize, level, wide)
+    return _native.Fit(
+        rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.out_size * item, fit.rows, fit.pitch * item, band, tail
     )
 
 

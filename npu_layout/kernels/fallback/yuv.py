@@ -23,13 +23,17 @@ class YuvRows:
         """
         resize = self._resize
         self._check(planes, out)
-        step = max(1, _BAND // out.shape[2])
-        for start in range(0, out.shape[1], step):
-            rows = slice(start, min(start + step, out.shape[1]))
+        count, columns = len(resize.axes[0][1].first), len(resize.axes[0][0].first)
+        step = max(1, _BAND // columns)
+        for start in range(0, count, step):
+            rows = slice(start, min(start + step, count))
+            if resize.packed:
+                out[rows] = self._packed(planes, rows)
+                continue
             canvas = self._exact(planes, rows) if resize.exact else self._by_planes(planes, rows)
             for place, channel in zip(resize.channels, canvas):
                 out[place, rows] = channel
-        if resize.count == 4:
+        if resize.count == 4 and not resize.packed:
             out[3] = 255
 
     def _check(self, planes: tuple[np.ndarray, ...], out: np.ndarray) -> None:
@@ -39,11 +43,18 @@ class YuvRows:
         expected = max(c.plane for c in resize.components) + 1
         if len(planes) != expected:
             raise ValueError(f"planes: expected {expected}, got {len(planes)}")
-        if out.shape != shape or out.dtype != np.uint8 or (shape[2] > 1 and out.strides[2] != 1):
+        if resize.packed:
+            shape = (*shape[1:], shape[0])
+            joined = all(n == 1 or s == t for n, s, t in zip(shape[1:], out.strides[1:], (shape[2], 1)))
+        else:
+            joined = shape[2] == 1 or out.strides[2:] == (1,)
+        if out.shape != shape or out.dtype != np.uint8 or not joined:
             raise ValueError(f"out: expected bytes of shape {shape}, columns neighbours")
         for c in resize.components:
             rows, samples = -(-resize.size_wh[1] // c.every_y), -(-resize.size_wh[0] // c.every_x)
             least, plane = c.start + (samples - 1) * c.step + 1, planes[c.plane]
+            if resize.packed:
+                least = samples * c.step
             if len(plane) < rows or plane[0].size < least:
                 got = f"{len(plane)} rows of {plane[0].size if len(plane) else 0} bytes"
                 raise ValueError(f"plane {c.plane}: expected at least {rows} rows of {least} bytes, got {got}")
@@ -56,6 +67,12 @@ class YuvRows:
         plane = planes[c.plane]
         lines = plane.reshape(len(plane), -1) if plane.ndim > 2 else plane
         return lines[rows[:, None], c.start + c.step * columns].astype(np.int32)
+
+    def _packed(self, planes: tuple[np.ndarray, ...], rows: slice) -> np.ndarray:
+        def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
+            return np.stack([self._samples(planes, k, down, along) for k in range(len(self._resize.components))])
+
+        return np.moveaxis(_resized(pixels, *self._resize.axes[0], rows), 0, -1)
 
     def _exact(self, planes: tuple[np.ndarray, ...], rows: slice) -> list[np.ndarray]:
         components = self._resize.components

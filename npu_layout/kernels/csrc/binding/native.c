@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "binding/fit_type.h"
 #include "binding/level_named.h"
 #include "binding/program_type.h"
 #include "binding/reductions.h"
@@ -118,6 +119,8 @@ static int module_exec(PyObject *module) {
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
     type = PyType_FromSpec(&yuv_spec);
     if (!type || PyModule_AddObject(module, "YuvRows", type)) return -1;
+    type = PyType_FromSpec(&fit_spec);
+    if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
     PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
     for (int t = 0; dtypes && t < DTYPES; ++t)
         if (!append_text(dtypes, dtype_name[t])) return -1;

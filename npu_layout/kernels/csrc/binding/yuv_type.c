@@ -9,17 +9,8 @@
 #include "binding/yuv_type.h"
 #include "yuv.h"
 
-/* BENCHES: at most so many threads run one plan at a time. SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
-enum { BENCHES = 64, SIDE = 1 << 16, STEP = 1 << 8 };
-
-typedef struct {
-    PyObject_HEAD
-    YuvPlan *plan;
-    int64_t width, height, rows, columns, channels;
-    int components, planes;
-    YuvComponent component[3];
-    _Atomic(uint8_t *) bench[BENCHES]; /* NULL: in use, or not yet allocated */
-} YuvObject;
+/* SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
+enum { SIDE = 1 << 16, STEP = 1 << 8 };
 
 static int wrong(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);
@@ -54,7 +45,7 @@ static int axes_fit(const YuvSpec *spec, int k) {
         if (y->first[i] < -SIDE || y->first[i] > SIDE) return wrong("rows: expected positions near the plane");
     if (x->to != spec->x[0].to || y->to != spec->y[0].to) return wrong("axes: expected the same number of results");
     if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) return wrong("means: expected two elements for each result");
-    const int64_t across = spec->convert_first ? 1 : spec->component[k].every_x, down = spec->convert_first ? 1 : spec->component[k].every_y;
+    const int64_t across = spec->packed || spec->convert_first ? 1 : spec->component[k].every_x, down = spec->packed || spec->convert_first ? 1 : spec->component[k].every_y;
     if (x->from != (spec->width + across - 1) / across || y->from != (spec->height + down - 1) / down)
         return wrong("axes: expected as many elements as the plane has");
     return 1;
@@ -62,7 +53,8 @@ static int axes_fit(const YuvSpec *spec, int k) {
 
 static int read_components(PyObject *from, YuvSpec *spec) {
     spec->components = (int)PyTuple_Size(from);
-    if (spec->components != 1 && spec->components != 3) return wrong("components: expected 1 or 3");
+    if (spec->packed ? spec->components < 1 || spec->components > 4 : spec->components != 1 && spec->components != 3)
+        return wrong("components: expected 1 or 3, or up to 4 of packed pixels");
     for (int k = 0; k < spec->components; ++k) {
         YuvComponent *c = spec->component + k;
         long long start, step, x, y;
@@ -72,7 +64,12 @@ static int read_components(PyObject *from, YuvSpec *spec) {
             return wrong("components: plane, start, step, every_x or every_y out of range");
         if (k == 0 && (x != 1 || y != 1)) return wrong("components: expected one sample of Y for each pixel");
     }
-    if (spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
+    for (int k = 0; spec->packed && k < spec->components; ++k) {
+        const YuvComponent *c = spec->component + k;
+        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 8 || c->every_x != 1 || c->every_y != 1)
+            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 8 bytes");
+    }
+    if (!spec->packed && spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
         return wrong("components: expected U and V at the same pixels");
     return 1;
 }
@@ -86,15 +83,16 @@ static int color_fits(const Color *c) {
 }
 
 static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, YuvSpec *spec, Py_buffer *views, int *open) {
-    if (!read_components(components, spec) || !color_fits(&spec->color)) return 0;
+    if (!read_components(components, spec) || (!spec->packed && !color_fits(&spec->color))) return 0;
     if (spec->width < 1 || spec->width > SIDE || spec->height < 1 || spec->height > SIDE) return wrong("size: expected 1 to 65536");
-    const int count = spec->convert_first ? 1 : spec->components;
+    const int count = spec->packed || spec->convert_first ? 1 : spec->components;
     if (PyTuple_Size(axes) != count) return wrong("axes: expected a pair for all components, or one for each");
     for (int k = 0; k < count; ++k) {
         PyObject *x, *y;
         if (!PyArg_ParseTuple(PyTuple_GetItem(axes, k), "O!O!p", &PyTuple_Type, &x, &PyTuple_Type, &y, &spec->mean[k])) return 0;
         if (!read_axis(x, spec->x + k, views, open) || !read_axis(y, spec->y + k, views, open) || !axes_fit(spec, k)) return 0;
     }
+    if (spec->packed) return spec->channels == spec->components || wrong("channels: expected as many as components");
     if (spec->components == 1) return spec->channels == 1 || wrong("channels: expected 1 of gray");
     if (!PyArg_ParseTuple(channels, "iii", spec->channel, spec->channel + 1, spec->channel + 2)) return 0;
     for (int c = 0, seen = 0; c < 3; ++c) {
@@ -105,16 +103,20 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, Y
 }
 
 static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *components, *axes, *channels;
+    PyObject *components, *axes, *channels, *color;
     const char *name;
     long long width, height;
     int wide, open = 0;
     YuvSpec spec = {0};
     Py_buffer views[12];
     if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "YuvRows takes no keywords");
-    if (!PyArg_ParseTuple(args, "spO!(LL)O!p(iiiiii)O!i", &name, &wide, &PyTuple_Type, &components, &width, &height, &PyTuple_Type,
-                          &axes, &spec.convert_first, &spec.color.offset, &spec.color.luma, &spec.color.red_v, &spec.color.green_u,
-                          &spec.color.green_v, &spec.color.blue_u, &PyTuple_Type, &channels, &spec.channels))
+    if (!PyArg_ParseTuple(args, "spO!(LL)O!pOO!i", &name, &wide, &PyTuple_Type, &components, &width, &height, &PyTuple_Type,
+                          &axes, &spec.convert_first, &color, &PyTuple_Type, &channels, &spec.channels))
+        return NULL;
+    spec.packed = color == Py_None;
+    Color *c = &spec.color;
+    if (!spec.packed &&
+        !PyArg_ParseTuple(color, "iiiiii", &c->offset, &c->luma, &c->red_v, &c->green_u, &c->green_v, &c->blue_u))
         return NULL;
     const Level *level = level_named(name);
     if (!level) return NULL;
@@ -122,7 +124,7 @@ static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     YuvObject *self = NULL;
     if (read_spec(components, axes, channels, &spec, views, &open) && (self = (YuvObject *)PyType_GenericAlloc(type, 0))) {
         self->width = width, self->height = height, self->columns = spec.x[0].to, self->rows = spec.y[0].to;
-        self->channels = spec.channels, self->components = spec.components;
+        self->channels = spec.channels, self->components = spec.components, self->packed = spec.packed;
         memcpy(self->component, spec.component, sizeof self->component);
         for (int k = 0; k < spec.components; ++k)
             if (spec.component[k].plane >= self->planes) self->planes = spec.component[k].plane + 1;
@@ -130,6 +132,8 @@ static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         if (!self->plan) {
             PyErr_NoMemory();
             Py_CLEAR(self);
+        } else {
+            self->benches.bytes = yuv_bench(self->plan);
         }
     }
     while (open--) PyBuffer_Release(views + open);
@@ -139,7 +143,7 @@ static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
 static void yuv_dealloc(PyObject *object) {
     YuvObject *self = (YuvObject *)object;
     PyTypeObject *type = Py_TYPE(object);
-    for (int i = 0; i < BENCHES; ++i) free(atomic_load(self->bench + i));
+    benches_free(&self->benches);
     yuv_free(self->plan);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
@@ -154,37 +158,19 @@ typedef struct {
     atomic_int no_memory;
 } YuvCall;
 
-/* A bench that no other thread uses, of those that were kept, or a new one; it is kept again if there is a place. */
-static uint8_t *claim_bench(YuvObject *self) {
-    for (int i = 0; i < BENCHES; ++i) {
-        uint8_t *bench = atomic_exchange(self->bench + i, NULL);
-        if (bench) return bench;
-    }
-    void *made = NULL;
-    return posix_memalign(&made, 64, (size_t)yuv_bench(self->plan)) ? NULL : made;
-}
-static void keep_bench(YuvObject *self, uint8_t *bench) {
-    for (int i = 0; i < BENCHES; ++i) {
-        uint8_t *none = NULL;
-        if (atomic_compare_exchange_strong(self->bench + i, &none, bench)) return;
-    }
-    free(bench);
-}
-
 static void yuv_part(const void *context, int64_t part, int64_t parts) {
     YuvCall *call = (YuvCall *)context;
     const int64_t from = call->self->rows * part / parts, to = call->self->rows * (part + 1) / parts;
-    uint8_t *bench = claim_bench(call->self);
+    uint8_t *bench = bench_claim(&call->self->benches);
     if (!bench) {
         atomic_store(&call->no_memory, 1);
         return;
     }
     yuv_rows(call->self->plan, call->planes, from, to, call->out + from * call->row_pitch, call->row_pitch, call->channel_pitch, bench);
-    keep_bench(call->self, bench);
+    bench_keep(&call->self->benches, bench);
 }
 
-/* Whether a plane has every sample that its components have: rows of neighbouring bytes. */
-static int plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
+int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
     int64_t bytes = 1;
     if (view->itemsize != 1 || view->ndim < 2) return wrong("planes: expected rows of bytes");
     for (int i = view->ndim - 1; i > 0; --i) {
@@ -195,35 +181,42 @@ static int plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
         const YuvComponent *c = self->component + k;
         if (c->plane != plane) continue;
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, rows = (self->height + c->every_y - 1) / c->every_y;
-        if (view->shape[0] >= rows && bytes > c->start + (samples - 1) * c->step) continue;
+        const int64_t needed = self->packed ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
+        if (view->shape[0] >= rows && bytes >= needed) continue;
         PyErr_Format(PyExc_ValueError, "plane %d: expected at least %lld rows of %lld bytes, got %zd rows of %lld bytes", plane,
-                     (long long)rows, (long long)(c->start + (samples - 1) * c->step + 1), view->shape[0], (long long)bytes);
+                     (long long)rows, (long long)needed, view->shape[0], (long long)bytes);
         return 0;
     }
     return 1;
 }
 
 /* The first byte of an array and the one behind its last. */
-static void extent_of(const Py_buffer *view, const char **low, const char **high) {
+void view_extent(const Py_buffer *view, const char **low, const char **high) {
     *low = *high = view->buf;
     for (int i = 0; i < view->ndim; ++i) *(view->strides[i] < 0 ? low : high) += (view->shape[i] - 1) * view->strides[i];
     *high += view->itemsize;
 }
 
+int views_overlap(const Py_buffer *a, const Py_buffer *b) {
+    const char *low, *high, *first, *last;
+    view_extent(a, &low, &high), view_extent(b, &first, &last);
+    return low < last && first < high;
+}
+
 static int planes_fit(const YuvObject *self, const Py_buffer *views, int count, const Py_buffer *out) {
-    const Py_ssize_t shape[3] = {(Py_ssize_t)self->channels, (Py_ssize_t)self->rows, (Py_ssize_t)self->columns};
+    const Py_ssize_t sizes[] = {(Py_ssize_t)self->channels, (Py_ssize_t)self->rows, (Py_ssize_t)self->columns, (Py_ssize_t)self->channels};
+    const Py_ssize_t *shape = sizes + self->packed;
     int good = out->ndim == 3 && out->itemsize == 1;
     for (int i = 0; good && i < 3; ++i) good = out->shape[i] == shape[i];
-    if (!good || (shape[2] > 1 && out->strides[2] != 1)) {
-        PyErr_Format(PyExc_ValueError, "out: expected bytes of shape (%zd, %zd, %zd), columns neighbours", shape[0], shape[1], shape[2]);
+    if (good && self->packed) good = (shape[2] == 1 || out->strides[2] == 1) && (shape[1] == 1 || out->strides[1] == shape[2]);
+    else if (good) good = shape[2] == 1 || out->strides[2] == 1;
+    if (!good) {
+        PyErr_Format(PyExc_ValueError, "out: expected bytes of shape (%zd, %zd, %zd), those of a row neighbours", shape[0], shape[1], shape[2]);
         return 0;
     }
-    const char *low, *high, *first, *last;
-    extent_of(out, &first, &last);
     for (int i = 0; i < count; ++i) {
-        if (!plane_fits(self, i, views + i)) return 0;
-        extent_of(views + i, &low, &high);
-        if (low < last && first < high) return wrong("source and destination overlap");
+        if (!yuv_plane_fits(self, i, views + i)) return 0;
+        if (views_overlap(views + i, out)) return wrong("source and destination overlap");
     }
     return 1;
 }
@@ -239,7 +232,7 @@ static PyObject *yuv_write(PyObject *object, PyObject *args) {
     for (++open; open <= self->planes; ++open)
         if (PyObject_GetBuffer(PyTuple_GetItem(planes, open - 1), views + open, PyBUF_STRIDED_RO)) goto end;
     if (planes_fit(self, views + 1, self->planes, views)) {
-        YuvCall call = {.self = self, .out = views->buf, .row_pitch = views->strides[1], .channel_pitch = views->strides[0]};
+        YuvCall call = {.self = self, .out = views->buf, .row_pitch = views->strides[!self->packed], .channel_pitch = views->strides[0]};
         for (int i = 0; i < self->planes; ++i) call.planes[i] = (YuvPlane){views[i + 1].buf, views[i + 1].strides[0]};
         run_unlocked(yuv_part, &call, views->len + self->width * self->height);
         if (atomic_load(&call.no_memory)) PyErr_NoMemory();
@@ -248,6 +241,13 @@ end:
     while (open--) PyBuffer_Release(views + open);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
+}
+
+YuvObject *yuv_object(PyObject *object) {
+    destructor mine = PyType_GetSlot(Py_TYPE(object), Py_tp_dealloc);
+    if (mine == yuv_dealloc) return (YuvObject *)object;
+    PyErr_SetString(PyExc_TypeError, "rows: expected YuvRows");
+    return NULL;
 }
 
 static PyMethodDef yuv_methods[] = {
