@@ -50,13 +50,13 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
     size_wh = x1 - x0, y1 - y0
     if axes_of is None and size_wh != geometry.resized_wh:
         return None
-    across, down = frame.format.steps
-    reading = None if frame.format.is_tiled or x0 % across or y0 % down else _reading(frame, wanted.order)
-    if reading is None:
+    reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
+    if reading is None or x0 % frame.format.steps[0] or y0 % frame.format.steps[1]:
         return None
     components, color, places = reading
+    channels = 1 if wanted.order == "GRAY" else len(wanted.order)
     axes = tuple((axes_of or kernels.nearest_axis)(n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, geometry.resized_wh)))
-    resize = kernels.YuvResize(components, color, size_wh, (axes,), True, places, len(wanted.order))
+    resize = kernels.YuvResize(components, color, size_wh, (axes,), True, places, channels)
     made = _fit(wanted, resize, geometry, item)
     if made is None:
         return None
@@ -90,7 +90,7 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
     direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
-    if not pitch and storage.layout.axes.find("N") >= 0 and storage.extent("N") > 1:
+    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
     def program(rows: int) -> Any:
@@ -137,7 +137,8 @@ def _rows_of(storage: Storage, rows: int) -> Storage:
 
 def _canvas(target: Storage, width: int, rows: int, channels: int, packed: bool) -> Storage:
     """Return the canvas of a band: rows of pixels, or planes."""
-    axes = "NHWC" if "N" in target.layout.axes else "HWC"
+    layout = Layout("NHWC" if "N" in target.layout.axes else "HWC")
     strides = (rows * width * channels, *((width * channels, channels, 1) if packed else (width, 1, rows * width)))
     extents = {"N": 1, "H": rows, "W": width, "C": channels}
-    return Storage.bind(Layout(axes), [extents[a] for a in axes], None, strides[-len(axes) :], 0, rows * width * channels)
+    sizes = [extents[a] for a in layout.axes]
+    return Storage.bind(layout, sizes, None, strides[-len(sizes) :], 0, rows * width * channels)
