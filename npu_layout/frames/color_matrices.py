@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
+from ..kernels import Color
 from ..support import one_of
 
 RANGES = ("limited", "full")
@@ -12,21 +12,6 @@ RANGES = ("limited", "full")
 _WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
 MATRICES = tuple(_WEIGHTS)
 _ONE = 1 << 20
-
-
-class Color(NamedTuple):
-    """Integer coefficients: with ``y = max(Y - black, 0) * luma + 2**19``, and U and V without their 128.
-
-    R = (y + red_v * V) >> 20, G = (y + green_u * U + green_v * V) >> 20, B = (y + blue_u * U) >> 20, each saturated to
-    0..255.
-    """
-
-    black: int
-    luma: int
-    red_v: int
-    green_u: int
-    green_v: int
-    blue_u: int
 
 
 # OpenCV's own, which are rounded to three decimals (imgproc, color_yuv.simd.hpp: ITUR_BT_601_CY and so on).

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
+from ..kernels import Color, Samples
 from ..layouts import repack
-from .color_matrices import Color, color_of
-from .pixel_formats import PixelFormat, Samples
+from .color_matrices import color_of
+from .pixel_formats import PixelFormat
 
 Box = tuple[int, int, int, int]
 OPENCV_COLOR = color_of("bt601", "limited")

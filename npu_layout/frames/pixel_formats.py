@@ -6,21 +6,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..errors import NpuLayoutError
+from ..kernels import Samples
 from ..layouts import Layout
 from ..support import shown
-
-
-class Samples(NamedTuple):
-    """Where one component is: `start` bytes behind the beginning of a row of `plane`, then every `step` bytes.
-
-    There is one sample for `every_x` pixels across and `every_y` pixels down.
-    """
-
-    plane: int
-    start: int
-    step: int
-    every_x: int = 1
-    every_y: int = 1
 
 
 class Plane(NamedTuple):
