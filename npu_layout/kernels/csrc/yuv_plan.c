@@ -162,6 +162,9 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Of the pixels that a result needs, the first one: one before the last if both are the last one. */
+static int64_t near_column(const YuvSpec *spec, const int32_t *columns, int taps) { return at_most(columns[0], spec->width - taps); }
+
 /* Positions of each channel of each result, one or a pair; `columns` has room for those of pixels. If no windows reach so far, the
  * two pixels that each result needs come to neighbours first. */
 static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
@@ -177,12 +180,13 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
             for (int64_t c = 0; c < channels; ++c)
                 for (int t = 0; t < taps; ++t)
                     at[(i * channels + c) * taps + t] =
-                        (int32_t)((pass ? i * taps + t : columns[i * taps + t]) * step + spec->component[c].start);
+                        (int32_t)((pass ? i * taps + columns[i * taps + t] - near_column(spec, columns + i * taps, taps)
+                                        : columns[i * taps + t]) * step + spec->component[c].start);
         made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
         if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
         if (!(plan->near = allocate(plan, n * (int64_t)sizeof *plan->near))) made = 0;
         for (int64_t i = 0; made && i < n; ++i) {
-            plan->near[i] = (int32_t)(columns[i * taps] * step);
+            plan->near[i] = (int32_t)(near_column(spec, columns + i * taps, taps) * step);
             if (plan->near_safe == i && plan->near[i] + 8 <= extent) plan->near_safe = i + 1;
         }
     }

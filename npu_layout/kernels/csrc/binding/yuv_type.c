@@ -66,8 +66,8 @@ static int read_components(PyObject *from, YuvSpec *spec) {
     }
     for (int k = 0; spec->packed && k < spec->components; ++k) {
         const YuvComponent *c = spec->component + k;
-        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 8 || c->every_x != 1 || c->every_y != 1)
-            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 8 bytes");
+        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 || c->every_y != 1)
+            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 4 bytes");
     }
     if (!spec->packed && spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
         return wrong("components: expected U and V at the same pixels");
