@@ -157,7 +157,7 @@ def test_equals_opencv_on_x86() -> None:
     for i in range(200):
         size_wh, result_wh = random_sizes(rng, 400)
         order, interpolation = ("gray", "same", "four")[i % 3], list(flags)[i % 5 if i % 5 < 3 else 0]
-        if interpolation == "linear" and not reference:
+        if (interpolation == "linear" and not reference) or (interpolation == "nearest" and cv2.__version__ < "5"):
             continue
         frame = frame_of(rng, order, size_wh)
         made = cv2.resize(frame, result_wh, interpolation=flags[interpolation])

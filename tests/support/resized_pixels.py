@@ -50,12 +50,14 @@ def nearest_floor(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
 
 
 def nearest(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
-    """Return uint8 by INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point."""
+    """Return uint8 by INTER_NEAREST_EXACT of OpenCV 5: the pixel in the middle, places added up in double precision."""
     places = []
     for size, results in zip(pixels.shape, result_wh[::-1]):
-        step = (size * 65536 + results // 2) // results
-        start = step // 2 - size % 2
-        places.append([min((start + i * step) // 65536, size - 1) for i in range(results)])
+        step, at, found = size / results, size / results / 2, []
+        for _ in range(results):
+            found.append(min(int(at), size - 1))
+            at += step
+        places.append(found)
     return pixels[places[0]][:, places[1]]
 
 
