@@ -164,7 +164,9 @@ def at_random(seed: int, count: int, most: int) -> None:
     for _ in range(count):
         size_wh, result_wh = random_sizes(rng, most)
         order, slack = str(rng.choice(list(ORDERS))), int(rng.integers(0, 100)) * int(rng.integers(2))
-        compare(rng, order, size_wh, result_wh, str(rng.choice(["linear", "linear", "nearest", "nearest_floor"])), slack)
+        compare(
+            rng, order, size_wh, result_wh, str(rng.choice(["linear", "linear", "nearest", "nearest_floor"])), slack
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -252,7 +254,11 @@ def test_frames_may_be_flipped_and_read_only() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of("same", (20, 10), (8, 4))
-    writer, frame, out = kernels.yuv_rows(resize, backend), np.zeros((10, 20, 3), np.uint8), np.zeros((4, 8, 3), np.uint8)
+    writer, frame, out = (
+        kernels.yuv_rows(resize, backend),
+        np.zeros((10, 20, 3), np.uint8),
+        np.zeros((4, 8, 3), np.uint8),
+    )
     for planes, result, message in (
         ((frame, frame), out, "planes: expected 1, got 2"),
         ((frame[:9],), out, "plane 0: expected at least 10 rows of 60 bytes, got 9 rows of 60 bytes"),
