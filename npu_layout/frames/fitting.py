@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec
-from ..layouts import Affine, Layout, Storage, plan_move
+from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows
 
@@ -106,7 +107,9 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
+    flipped = _only_flips(wanted.affine, element)
+    canvas, affine = ("int8", None) if flipped else ("uint8", wanted.affine)
+    direct = bool(pitch) and resize.packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
@@ -114,14 +117,25 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
+        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch)
         return plan.program()
 
     description = kernels.Fit(
-        resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, storage.size, band, pitch or 0
+        resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, flipped, storage.size, band, pitch or 0
     )
     made = kernels.fit(description, program(band), program(height % band if pitch else 0), element)
     return made
+
+
+@lru_cache(maxsize=64)
+def _only_flips(affine: Affine | None, element: str) -> bool:
+    """Return whether every pixel is stored as int8 that is 128 less, whatever its channel."""
+    if affine is None or element != "int8" or any(v is not None and len(set(v)) > 1 for v in affine.values):
+        return False
+    pixels, stored = np.arange(256, dtype=np.uint8), np.empty(256, np.int8)
+    single = affine._replace(**{k: v[:1] for k, v in zip(affine._fields[1:5], affine.values) if v is not None})
+    affine_copy(Layout("W"), pixels, stored, "uint8", "int8", single)
+    return bool((stored.view(np.uint8) == pixels ^ 0x80).all())
 
 
 def _single(storage: Storage, letter: str) -> int | None:

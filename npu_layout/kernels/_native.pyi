@@ -53,6 +53,7 @@ class Fit:
         rows: YuvRows,
         canvas: tuple[int, int, int, int],
         border: bytes,
+        flipped: bool,
         out_bytes: int,
         band_rows: int,
         pitch_bytes: int,

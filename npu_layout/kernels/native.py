@@ -85,7 +85,7 @@ def fit(
     """Return the compiled counterpart of `fallback.yuv.Fit`; `item`: bytes of an element of the buffer."""
     rows = yuv_rows(fit.resize, level, wide)
     return _native.Fit(
-        rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.out_size * item, fit.rows, fit.pitch * item, band, tail
+        rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.flipped, fit.out_size * item, fit.rows, fit.pitch * item, band, tail
     )
 
 

@@ -124,6 +124,7 @@ class Fit(NamedTuple):
     canvas_wh: tuple[int, int]
     left_top: tuple[int, int]  #: where the picture is in the canvas
     border: bytes  #: of a pixel around it, one byte for each channel
+    flipped: bool  #: the canvas has int8 for uint8, 128 less: the top bit of each byte the other way
     out_size: int  #: elements of the buffer
     rows: int  #: of a band
     pitch: int  #: elements of the buffer from one row to the next

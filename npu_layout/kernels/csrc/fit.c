@@ -35,6 +35,10 @@ static void make_rows(const Fit *fit, const YuvPlane *planes, int64_t from, int6
     if (first >= end) return;
     uint8_t *inner = canvas->at + (first - from) * canvas->row + fit->left * pixel_bytes(fit);
     yuv_rows(fit->plan, planes, first - fit->top, end - fit->top, inner, canvas->row, canvas->channel, bench);
+    if (!fit->flipped) return;
+    const int64_t bytes = fit->inner_w * pixel_bytes(fit);
+    for (int64_t y = first; y < end; ++y, inner += canvas->row)
+        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) yuv_flip(fit->plan, inner + c * canvas->channel, bytes);
 }
 
 static int64_t rows_bench(const Fit *fit) { return (yuv_bench(fit->plan) + 63) / 64 * 64; }
@@ -46,8 +50,10 @@ int64_t fit_bench(const Fit *fit) {
 void fit_run(const Fit *fit, const YuvPlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench) {
     const int64_t bands = (fit->height + fit->rows - 1) / fit->rows, from = bands * part / parts, to = bands * (part + 1) / parts;
     if (!fit->band) {
-        const int64_t y = from * fit->rows, end = at_most(to * fit->rows, fit->height);
-        make_rows(fit, planes, y, end, &(Canvas){out + y * fit->pitch, fit->pitch, 0}, bench);
+        for (int64_t y = from * fit->rows, end; y < at_most(to * fit->rows, fit->height); y = end) {
+            end = at_most(y + fit->rows, fit->height);
+            make_rows(fit, planes, y, end, &(Canvas){out + y * fit->pitch, fit->pitch, 0}, bench);
+        }
         return;
     }
     for (int64_t i = from; i < to; ++i) {

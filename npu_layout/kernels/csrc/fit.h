@@ -14,6 +14,7 @@ typedef struct {
     int64_t width, height;               /* of the result with its border */
     int64_t left, top, inner_w, inner_h; /* where the resized picture is */
     uint8_t border[FIT_CHANNELS];
+    int flipped; /* the top bit of each byte of the rows, as a program that only moves them would have to have it */
     const Program *band, *tail; /* of `rows` rows, and of those behind the last such band; NULL: rows are results */
     int64_t rows, pitch;        /* `pitch`: bytes from one row of the result to the next */
 } Fit;

@@ -255,3 +255,5 @@ void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64
         if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }
 }
+
+void yuv_flip(const YuvPlan *plan, uint8_t *bytes, int64_t n) { plan->loops->flip(bytes, n); }

@@ -43,6 +43,9 @@ typedef struct {
     int64_t pitch;
 } YuvPlane;
 
+/* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
+void yuv_flip(const YuvPlan *plan, uint8_t *bytes, int64_t n);
+
 /* Make a plan with the loops of a level, or return NULL without memory. `wide`: the machine has the instructions of WIDE_*. */
 YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec);
 void yuv_free(YuvPlan *plan);

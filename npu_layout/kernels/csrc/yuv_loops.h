@@ -77,6 +77,8 @@ typedef struct {
     void (*box_rows)(const uint8_t *row, int64_t n, int first, uint16_t *sums);
     void (*box_words)(const uint16_t *words, int64_t n, uint16_t *sums);
     void (*box_mean)(const uint16_t *sums, float scale, int64_t n, uint8_t *out);
+    /* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
+    void (*flip)(uint8_t *bytes, int64_t n);
 } YuvLoops;
 
 #endif

@@ -55,9 +55,10 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *rows, *band, *tail;
     const char *border;
     Py_ssize_t border_bytes;
+    int flipped;
     long long width, height, left, top, out_bytes, count, pitch;
     if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "Fit takes no keywords");
-    if (!PyArg_ParseTuple(args, "O(LLLL)y#LLLOO", &rows, &width, &height, &left, &top, &border, &border_bytes, &out_bytes, &count,
+    if (!PyArg_ParseTuple(args, "O(LLLL)y#pLLLOO", &rows, &width, &height, &left, &top, &border, &border_bytes, &flipped, &out_bytes, &count,
                           &pitch, &band, &tail))
         return NULL;
     const YuvObject *source = yuv_object(rows);
@@ -66,13 +67,13 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!self) return NULL;
     self->fit = (Fit){.plan = source->plan, .packed = source->packed, .channels = (int)source->channels, .width = width,
                       .height = height, .left = left, .top = top, .inner_w = source->columns, .inner_h = source->rows,
-                      .rows = count, .pitch = pitch};
+                      .flipped = flipped, .rows = count, .pitch = pitch};
     self->out_bytes = out_bytes;
     Py_INCREF(rows), Py_INCREF(band), Py_INCREF(tail);
     self->rows = rows, self->band = band, self->tail = tail;
     int good = border_bytes == source->channels;
-    if (good) memcpy(self->fit.border, border, (size_t)border_bytes);
-    else PyErr_SetString(PyExc_ValueError, "border: expected one byte for each channel");
+    for (int c = 0; good && c < border_bytes; ++c) self->fit.border[c] = (uint8_t)(border[c] ^ (flipped ? 0x80 : 0));
+    if (!good) PyErr_SetString(PyExc_ValueError, "border: expected one byte for each channel");
     good = good && (band == Py_None || (self->fit.band = program_of(band))) && (tail == Py_None || (self->fit.tail = program_of(tail)));
     if (good && fit_fits(self)) {
         self->benches.bytes = fit_bench(&self->fit);

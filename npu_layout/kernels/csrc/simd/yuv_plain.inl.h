@@ -72,6 +72,13 @@ static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, co
 }
 #endif
 
+static void HERE(flip)(uint8_t *bytes, int64_t n) {
+    const uint8_t top_bits[16] = {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128};
+    const V top = broadcast(top_bits);
+    int64_t i = 0;
+    for (; i + VB <= n; i += VB) put(bytes + i, whole(bytes + i) ^ top);
+    for (; i < n; ++i) bytes[i] ^= 0x80;
+}
 #define PACKED_LOOPS(wide) {HERE(packed_rows##wide), HERE(packed_means##wide), HERE(packed_line##wide), HERE(packed_points##wide)}
 #if SHUFFLES && defined(__SSE2__)
 #define PACKED_WINDOWS PACKED_LOOPS()
@@ -90,4 +97,5 @@ static const YuvLoops HERE(yuv_loops) = {
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),
+    HERE(flip),
 };
