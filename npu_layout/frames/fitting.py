@@ -13,6 +13,7 @@ from ..layouts import Affine, Layout, Storage, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows
 
+Run = Callable[[np.ndarray, np.ndarray], bool]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
 AXES: dict[str, Axes] = {
     "linear": kernels.linear_axis,
@@ -47,7 +48,7 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes)))
 
-    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Run | None:
         """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
         start = frame.ctypes.data
         parts = self.planes(planes)
@@ -106,7 +107,8 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
+    plain = wanted.affine is None and element == "uint8"
+    direct = bool(pitch) and resize.packed and plain and _has_rows_of_pixels(storage)
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
@@ -114,8 +116,8 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
-        return plan.program()
+        canvas = _canvas(target, width, rows, channels, resize.packed)
+        return plan_move(canvas, target, "uint8", element, wanted.affine, not pitch).program()
 
     description = kernels.Fit(
         resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, storage.size, band, pitch or 0
