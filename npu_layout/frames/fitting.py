@@ -107,8 +107,7 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    plain = wanted.affine is None and element == "uint8"
-    direct = bool(pitch) and resize.packed and plain and _has_rows_of_pixels(storage)
+    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
@@ -116,8 +115,8 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        canvas = _canvas(target, width, rows, channels, resize.packed)
-        return plan_move(canvas, target, "uint8", element, wanted.affine, not pitch).program()
+        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
+        return plan.program()
 
     description = kernels.Fit(
         resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, storage.size, band, pitch or 0
