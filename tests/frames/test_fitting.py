@@ -185,6 +185,27 @@ def test_frames_flipped_read_only_and_over_out() -> None:
     assert not read_only.any()
 
 
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_a_signal_before_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises leaves the buffer as it was, for a form of frames that is new, and for one that is known."""
+    spec = nl.TensorSpec((1, 3, 1600, 1600), "NCHW", "float32")
+    preprocess, frame = nl.Preprocessor(spec), np.zeros((1600, 1600, 3), np.uint8)
+    out = np.full(spec.storage_shape, 77, np.float32)
+
+    def interrupted() -> threading.Thread:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        out[...] = 77
+        with monkeypatch.context() as patched:
+            patched.setattr(threading, "main_thread", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                preprocess(frame, out)
+        assert (out == 77).all()
+        preprocess(frame, out)
+        assert not out.any()
+
+
 def test_threads_share_a_preprocessor() -> None:
     rng = np.random.default_rng(9)
     spec = nl.TensorSpec((1, 3, 96, 160), "NCHW", "float32")

@@ -63,6 +63,14 @@ static void random_components(YuvSpec *spec) {
     spec->convert_first = 1;
 }
 
+static int has_wide_gathers(void) {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512vbmi");
+#else
+    return 0;
+#endif
+}
+
 static void one_rows(void) {
     YuvSpec spec = {0};
     random_components(&spec);
@@ -92,7 +100,7 @@ static void one_rows(void) {
     const int64_t row = to_x * (spec.packed ? spec.channels : 1), row_pitch = row + below(9), channel_pitch = to_y * row_pitch;
     for (int l = 0; l < level_count(); ++l)
         for (int wide = 0; level_at(l) && wide < 2; ++wide) {
-            YuvPlan *plan = yuv_make(level_at(l)->yuv, wide && __builtin_cpu_supports("avx512vbmi"), &spec);
+            YuvPlan *plan = yuv_make(level_at(l)->yuv, wide && has_wide_gathers(), &spec);
             const int64_t all = (spec.packed ? 1 : 3) * channel_pitch - (row_pitch - row), needed = (yuv_bench(plan) + 63) / 64 * 64;
             const Buffer out = buffer(all, (int)below(3));
             uint8_t *bench = aligned_alloc(64, (size_t)needed);
