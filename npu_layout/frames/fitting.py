@@ -14,6 +14,7 @@ from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows
 
+Run = Callable[[np.ndarray, np.ndarray], bool]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
 AXES: dict[str, Axes] = {
     "linear": kernels.linear_axis,
@@ -48,7 +49,7 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes)))
 
-    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Run | None:
         """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
         start = frame.ctypes.data
         parts = self.planes(planes)

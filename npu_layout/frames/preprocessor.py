@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
+from .fitting import AXES, Pass, Run, Wanted, pass_of
 from .frame_source import Source
 from .frame_spec import FrameSpec
-from .fitting import Pass, Wanted, pass_of
 from .geometry import MODES, Geometry, Pair, Quad
 from .pictures import Frame, picture
 from .pixel_units import check_range, check_units
@@ -46,8 +46,10 @@ class Preprocessor:
         YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
         input's aspect, in whole frame pixels).
     interpolation
-        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels. "nearest" is INTER_NEAREST_EXACT, the
-        pixel in the middle, as in PIL; cv2.INTER_NEAREST reads the one at its top left.
+        "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
+        OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for
+        shrinking, fast by whole factors. "nearest" is INTER_NEAREST_EXACT of OpenCV 5, the pixel in the middle, as in
+        PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
     source
         What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
         size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
@@ -120,13 +122,14 @@ class Preprocessor:
         self._batch = extents.get("N", 1)
         self._local = threading.local()
         self._passes: dict[Any, Pass | None] = {}
-        self._known: dict[Any, tuple[Callable[[np.ndarray, np.ndarray], bool], Geometry]] = {}
+        self._known: dict[Any, tuple[Run, Geometry]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")}
+        made = ("_local", "plan", "_passes", "_known")
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _local=threading.local(), _passes={}, _known={})
@@ -178,7 +181,8 @@ class Preprocessor:
                 run, geometry = known
                 if out is None:
                     out = np.empty(self._buffer_shape, self.target.stored)
-                if type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored and run(out, frame):
+                fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
+                if fits and run(out, frame):
                     return out, geometry
         buffer, geometries = self._written([frame], out, roi_xywh)
         return buffer, geometries[0]
@@ -318,6 +322,13 @@ class Preprocessor:
         inner = canvas[top : top + height, left : left + width]
         if part.shape == inner.shape:
             repack(part, "HWC", "HWC", out=inner)
+            return
+        if self.interpolation.startswith("nearest"):  # OpenCV 4 rounds places in another way than OpenCV 5
+            axes = (
+                AXES[self.interpolation](n, m, i == 0) for i, (n, m) in enumerate(zip(part.shape[:2], (height, width)))
+            )
+            rows, columns = (axis.first for axis in axes if axis is not None)
+            inner[...] = part[rows[:, None], columns]
             return
         resized = inner[..., 0] if inner.shape[2] == 1 else inner
         pixels = part[..., 0] if part.shape[2] == 1 else part

@@ -80,9 +80,14 @@ def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -
 
 
 def fit(
-    fit: Fit, band: _native.Program | None, tail: _native.Program | None, item: int, level: str = LEVEL, wide: bool = WIDE_GATHERS
+    fit: Fit,
+    band: _native.Program | None,
+    tail: _native.Program | None,
+    item: int,
+    level: str = LEVEL,
+    wide: bool = WIDE_GATHERS,
 ) -> _native.Fit:
-    """Return the compiled counterpart of `fallback.yuv.Fit`; `item`: bytes of an element of the buffer."""
+    """Return what writes pictures to buffers in one pass; `item`: bytes of an element of the buffer."""
     rows = yuv_rows(fit.resize, level, wide)
     return _native.Fit(
         rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.flipped, fit.out_size * item, fit.rows, fit.pitch * item, band, tail

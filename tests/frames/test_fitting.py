@@ -1,4 +1,4 @@
-"""One pass from a frame to a buffer: pixels by OpenCV's rules written again, for every layout; which frames have a pass."""
+"""One pass from a frame to a buffer: pixels by OpenCV's rules written again, for every layout; who has a pass."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry,
     x0, y0, x1, y1 = geometry.crop_xyxy
     part = frame[y0:y1, x0:x1].reshape(y1 - y0, x1 - x0, -1)
     order = SOURCES[source]
-    if color == "GRAY":
-        wanted = [0]
-    else:
-        wanted = [0] * len(color) if order == "Y" else [order.index(c) for c in color]
+    wanted = [0] * (1 if color == "GRAY" else 3) if order == "Y" else [order.index(c) for c in color]
     part = part[..., wanted]
     if part.shape[1::-1] != geometry.resized_wh:
         part = METHODS[how](part, geometry.resized_wh)
@@ -146,7 +143,7 @@ def test_a_part_of_a_frame_is_that_of_a_copy() -> None:
 def test_nothing_beyond_frame_and_buffer_is_touched() -> None:
     frames, buffers = Fenced(1 << 18), Fenced(1 << 18)
     rng = np.random.default_rng(6)
-    for i, (layout, dtype, _) in enumerate((l, d, q) for l in LAYOUTS[:7] for d, q, *_ in NUMBERS[::2]):
+    for i, (layout, dtype) in enumerate((tag, kind[0]) for tag in LAYOUTS[:7] for kind in NUMBERS[::2]):
         spec = nl.TensorSpec((1, 3, 17, 23), layout, dtype)
         preprocess = nl.Preprocessor(spec, resize=("letterbox", "stretch")[i % 2])
         size_wh = ((46, 34), (23, 17), (69, 51), (31, 40), (9, 5))[i % 5]
@@ -186,6 +183,27 @@ def test_frames_flipped_read_only_and_over_out() -> None:
     with pytest.raises(nl.NpuLayoutError, match="read-only"):
         preprocess(frame, read_only)
     assert not read_only.any()
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_a_signal_before_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises leaves the buffer as it was, for a form of frames that is new, and for one that is known."""
+    spec = nl.TensorSpec((1, 3, 1600, 1600), "NCHW", "float32")
+    preprocess, frame = nl.Preprocessor(spec), np.zeros((1600, 1600, 3), np.uint8)
+    out = np.full(spec.storage_shape, 77, np.float32)
+
+    def interrupted() -> threading.Thread:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        out[...] = 77
+        with monkeypatch.context() as patched:
+            patched.setattr(threading, "main_thread", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                preprocess(frame, out)
+        assert (out == 77).all()
+        preprocess(frame, out)
+        assert not out.any()
 
 
 def test_threads_share_a_preprocessor() -> None:

@@ -99,7 +99,7 @@ SCALES = (0.3, 0.5, 0.7, 1, 1.2, 1.49, 1.5, 1.8, 2, 2.2, 2.9, 3, 3.7, 4, 5, 6, 7
 @pytest.mark.parametrize("interpolation", ["linear", "nearest", "nearest_floor"])
 @pytest.mark.parametrize("order", list(ORDERS))
 def test_scales_and_widths(order: str, interpolation: str) -> None:
-    """Every way to gather: scales from enlarging to windows that no vector covers, rows of part of a vector and more."""
+    """Every way to gather: from enlarging to windows that no vector covers, rows of part of a vector and more."""
     rng = np.random.default_rng(3)
     for i, (scale, width) in enumerate(itertools.product(SCALES, (1, 2, 5, 11, 16, 21, 22, 43, 64, 86, 200))):
         down = SCALES[(i * 7) % len(SCALES)] if i % 3 else scale
@@ -239,6 +239,15 @@ def test_every_weight_and_value() -> None:
             expected = expected_of(order, frame, result_wh)
             for name, writer in writers(resize):
                 np.testing.assert_array_equal(written(writer, resize, frame), expected, name)
+
+
+def test_weights_whose_sum_is_one_off() -> None:
+    """Both are rounded, and far out in a row that is enlarged float32 is so coarse that their sum is 2047 or 2049."""
+    for size, results in ((17, 5775), (1, 7095), (2, 7267)):
+        sums = kernels.linear_axis(size, results, True).weights.sum(1)
+        assert set(sums) - {2048} and abs(sums.astype(int) - 2048).max() == 1
+        for size_wh, result_wh in (((size, 3), (results, 4)), ((5, size), (3, results))):
+            compare(np.random.default_rng(3), "same", size_wh, result_wh, "linear", 0)
 
 
 def test_frames_may_be_flipped_and_read_only() -> None:

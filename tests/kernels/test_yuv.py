@@ -220,13 +220,14 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
-    writer, (y, uv), out = kernels.yuv_rows(resize, backend), noise(np.random.default_rng(0), resize.components, (20, 10)), np.zeros((3, 4, 8), np.uint8)  # fmt: skip
+    writer, out = kernels.yuv_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
+    y, uv = noise(np.random.default_rng(0), resize.components, (20, 10))
     for planes, result, message in (
         ((y,), out, "planes: expected 2, got 1"),
         ((y[:9], uv), out, "plane 0: expected at least 10 rows of 20 bytes, got 9 rows of 20 bytes"),
         ((y, uv[:, :19]), out, "plane 1: expected at least 5 rows of 20 bytes, got 5 rows of 19 bytes"),
         ((y, uv), out[:, :3], r"out: expected bytes of shape \(3, 4, 8\)"),
-        ((y, uv), np.zeros((3, 4, 16), np.uint8)[:, :, ::2], "columns neighbours"),
+        ((y, uv), np.zeros((3, 4, 16), np.uint8)[:, :, ::2], "neighbours"),
     ):
         with pytest.raises(ValueError, match=message):
             writer.write(planes, result)

@@ -192,7 +192,13 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
     for (int64_t k = 0; k < plan->box_h; ++k)
         plan->loops->box_rows(from + k * w->planes[0].pitch, plan->spec.width * plan->pixel, k == 0, sums);
-    for (int64_t k = 0; k < plan->box_w; ++k) {
+    if (plan->pairs.kind == EACH) { /* no windows: the sums of a box at each place, of which the results' are picked */
+        const int64_t words = plan->spec.width * plan->pixel;
+        memcpy(more, sums, (size_t)words * sizeof *sums);
+        for (int64_t k = 1; k < plan->box_w; ++k) plan->loops->box_words(sums + k * plan->pixel, words - k * plan->pixel, more);
+        for (int64_t i = 0; i < plan->n; ++i) all[i] = more[plan->pairs.at[2 * i] / 2];
+    }
+    for (int64_t k = 0; k < plan->box_w && plan->pairs.kind != EACH; ++k) {
         gather(w, &plan->pairs, (const uint8_t *)(sums + k * plan->pixel), (uint8_t *)(k ? more : all));
         if (k) plan->loops->box_words(more, plan->n, all);
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..yuv import Axis, Color, YuvResize
@@ -66,7 +68,7 @@ class YuvRows:
         c = self._resize.components[k]
         plane = planes[c.plane]
         lines = plane.reshape(len(plane), -1) if plane.ndim > 2 else plane
-        return lines[rows[:, None], c.start + c.step * columns].astype(np.int32)
+        return np.asarray(lines[rows[:, None], c.start + c.step * columns].astype(np.int32))
 
     def _packed(self, planes: tuple[np.ndarray, ...], rows: slice) -> np.ndarray:
         def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -94,8 +96,9 @@ class YuvRows:
         return _converted(found, self._resize.color)
 
 
-def _converted(yuv: list[np.ndarray], color: Color) -> list[np.ndarray]:
+def _converted(yuv: list[np.ndarray], color: Color | None) -> list[np.ndarray]:
     """Return R, G and B of Y, U and V, or gray of Y, as int32 from 0 to 255."""
+    assert color is not None, "packed pixels are not converted"
     y = np.maximum(yuv[0] - color.black, 0) * color.luma + (1 << 19)
     if len(yuv) == 1:
         sums = [y]
@@ -113,11 +116,13 @@ def _taps(axis: Axis, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     return (*both, weights[:, 0], weights[:, 1])
 
 
-def _resized(source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
+def _resized(
+    source: Callable[[np.ndarray, np.ndarray], np.ndarray], along: Axis, down: Axis, rows: slice
+) -> np.ndarray:
     """Return rows of the result; `source` returns the elements at rows and columns, with any axes before."""
     if along.mean and down.mean:
         y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
-        return (sum(source(y + i, x + k) for i in (0, 1) for k in (0, 1)) + 2) >> 2
+        return np.asarray(sum(source(y + i, x + k) for i in (0, 1) for k in (0, 1)) + 2) >> 2
     if along.box and down.box:
         y, x = down.box * np.arange(rows.start, rows.stop), along.box * np.arange(len(along.first))
         total = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
@@ -127,7 +132,7 @@ def _resized(source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
     above, below, above_weight, below_weight = _taps(down, rows)
 
     def line(y: np.ndarray) -> np.ndarray:
-        return (source(y, left) * left_weight + source(y, right) * right_weight) >> 4
+        return np.asarray((source(y, left) * left_weight + source(y, right) * right_weight) >> 4)
 
     lines = line(above) * above_weight[:, None] >> 16, line(below) * below_weight[:, None] >> 16
-    return (lines[0] + lines[1] + 2) >> 2
+    return np.asarray((lines[0] + lines[1] + 2) >> 2)
