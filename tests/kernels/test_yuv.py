@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
         ((y[:9], uv), out, "plane 0: expected at least 10 rows of 20 bytes, got 9 rows of 20 bytes"),
         ((y, uv[:, :19]), out, "plane 1: expected at least 5 rows of 20 bytes, got 5 rows of 19 bytes"),
         ((y, uv), out[:, :3], r"out: expected bytes of shape \(3, 4, 8\)"),
-        ((y, uv), np.zeros((3, 4, 16), np.uint8)[:, :, ::2], "columns neighbours"),
+        ((y, uv), np.zeros((3, 4, 16), np.uint8)[:, :, ::2], "neighbours"),
     ):
         with pytest.raises(ValueError, match=message):
             writer.write(planes, result)
