@@ -97,7 +97,7 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine)
+        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
         return plan.program()
 
     description = kernels.Fit(
