@@ -50,7 +50,9 @@ class YuvResize(NamedTuple):
     each plane are resized, each as an image of one channel, then converted.
     """
 
-    components: tuple[Samples, ...]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
+    components: tuple[
+        Samples, ...
+    ]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
     color: Color | None  #: None: packed pixels, which are not converted
     size_wh: tuple[int, int]  #: in pixels
     axes: tuple[

@@ -220,7 +220,8 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
-    writer, (y, uv), out = kernels.yuv_rows(resize, backend), noise(np.random.default_rng(0), resize.components, (20, 10)), np.zeros((3, 4, 8), np.uint8)  # fmt: skip
+    y, uv = noise(np.random.default_rng(0), resize.components, (20, 10))
+    writer, out = kernels.yuv_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
     for planes, result, message in (
         ((y,), out, "planes: expected 2, got 1"),
         ((y[:9], uv), out, "plane 0: expected at least 10 rows of 20 bytes, got 9 rows of 20 bytes"),
