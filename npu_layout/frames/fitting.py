@@ -52,11 +52,8 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
     if axes_of is None and (x1 - x0, y1 - y0) != geometry.resized_wh:
         return None
     planes = frame.format.kind == "yuv" and not wanted.exact
-    across, down = frame.format.steps
-    reading = (
-        None if frame.format.is_tiled or (not planes and (x0 % across or y0 % down)) else _reading(frame, wanted.order)
-    )
-    if reading is None:
+    reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
+    if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
         return None
     resize = _resize(reading, frame, geometry, axes_of or kernels.nearest_axis, wanted.order, planes)
     made = _fit(wanted, resize, geometry, item)
