@@ -66,7 +66,7 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
     if reading is None:
         raise TypeError("expected a format of Y, U and V")
     resize = _resize(reading, frame, geometry, AXES[interpolation], order, True)
-    out = np.empty((resize.count, *geometry.resized_wh[::-1]), np.uint8)
+    out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
     parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
     kernels.yuv_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
     return np.moveaxis(out, 0, -1)
@@ -121,7 +121,7 @@ def _reading(frame: Frame, order: str) -> Reading | None:
 
 def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: int) -> Any:
     """Return the kernels' fit, or None."""
-    storage, channels = wanted.target.storage, resize.count
+    storage, channels = wanted.target.storage, resize.depth
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height

@@ -12,7 +12,7 @@ from ..layouts import CHANNEL_ORDERS
 from ..support import one_of, per_channel, whole_numbers
 from .geometry import MODES
 
-ARGUMENTS = ("resize", "interpolation", "source", "yuv", "color", "mean", "std", "pad_value")
+ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv")
 INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
     "nearest_floor": "INTER_NEAREST",

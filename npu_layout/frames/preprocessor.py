@@ -141,8 +141,8 @@ class Preprocessor:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments other than `target`, JSON-ready: a FrameSpec as its dict; mean, std and pad_value as lists."""
-        chosen = self.resize, self.interpolation, self._source.argument, self.yuv, self.color
-        values = (*chosen, self._mean, self._std, self._pad)
+        chosen = self.resize, self.interpolation, self._source.argument, self.color
+        values = (*chosen, self._mean, self._std, self._pad, self.yuv)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:

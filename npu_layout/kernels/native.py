@@ -75,7 +75,7 @@ def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -
         for along, down in resize.axes
     )
     return _native.YuvRows(
-        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.count
+        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
     )
 
 
