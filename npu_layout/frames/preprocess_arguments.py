@@ -15,6 +15,7 @@ from .geometry import MODES
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
 INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
+    "nearest_floor": "INTER_NEAREST",
     "linear": "INTER_LINEAR",
     "cubic": "INTER_CUBIC",
     "area": "INTER_AREA",

@@ -15,6 +15,7 @@ from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
 from .frame_source import Source
 from .frame_spec import FrameSpec
+from .fitting import Pass, Wanted, pass_of
 from .geometry import MODES, Geometry, Pair, Quad
 from .pictures import Frame, picture
 from .pixel_units import check_range, check_units
@@ -28,6 +29,8 @@ from .preprocess_arguments import (
     checked_target,
     numbers_of,
 )
+
+_PASSES = 64  # that are kept
 
 
 class Preprocessor:
@@ -116,15 +119,16 @@ class Preprocessor:
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
         self._local = threading.local()
+        self._passes: dict[Any, Pass | None] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan")}
+        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local())
+        vars(self).update(state, _local=threading.local(), _passes={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -196,6 +200,8 @@ class Preprocessor:
             box = None if roi is None else checked_roi(roi, frame.size_wh)
             geometries.append(_geometry(self.resize, frame.size_wh, box, self._input_wh))
         buffer = self._buffer(out, frames)
+        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer):
+            return buffer, geometries
         fitted = self._as_it_is(frames[0], geometries[0])
         if fitted is None:
             fitted = self._scratch("canvas", self._canvas_shape)
@@ -203,6 +209,22 @@ class Preprocessor:
                 self._fit(self._part(frame, geometry), geometry, canvas)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
+
+    def _in_one_pass(self, frame: Frame, geometry: Geometry, buffer: np.ndarray) -> bool:
+        """Write the buffer by a compiled pass; False if there is none: then nothing was written."""
+        key = frame.format, frame.color, geometry
+        known = self._passes.get(key, ...)
+        if known is ...:
+            if len(self._passes) >= _PASSES:
+                self._passes.clear()
+            known = self._passes[key] = pass_of(self._wanted, frame, geometry, 0)
+        return known is not None and known.run(buffer, 0, *known.planes(frame.planes))
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        order = self.color if self.color == "GRAY" or self._step > 0 else self.target.channels or self.color
+        border = bytes(round(p) for p in self._pad[:: self._step])
+        return Wanted(self.target, self._affine, order, border, self.interpolation)
 
     def _buffer(self, out: np.ndarray | None, frames: Sequence[Frame]) -> np.ndarray:
         if out is None:

@@ -37,6 +37,8 @@ from .yuv import Fit as Fit
 from .yuv import Samples as Samples
 from .yuv import YuvResize as YuvResize
 from .yuv import linear_axis as linear_axis
+from .yuv import nearest_axis as nearest_axis
+from .yuv import nearest_floor_axis as nearest_floor_axis
 
 __all__ = [
     "active",

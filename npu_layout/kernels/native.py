@@ -70,7 +70,10 @@ def program(
 
 def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.YuvRows:
     """Return the compiled counterpart of `fallback.yuv.YuvRows`; `wide`: it may use AVX-512 VBMI."""
-    axes = tuple((_axis(along, len(along.first)), _axis(down, len(down.first)), along.mean and down.mean) for along, down in resize.axes)
+    axes = tuple(
+        (_axis(along, len(along.first)), _axis(down, len(down.first)), along.mean and down.mean)
+        for along, down in resize.axes
+    )
     return _native.YuvRows(
         level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.count
     )

@@ -53,7 +53,9 @@ class YuvResize(NamedTuple):
     components: tuple[Samples, ...]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
     color: Color | None  #: None: packed pixels, which are not converted
     size_wh: tuple[int, int]  #: in pixels
-    axes: tuple[tuple[Axis, Axis], ...]  #: along a row and down a column: one pair if exact, else one for each component
+    axes: tuple[
+        tuple[Axis, Axis], ...
+    ]  #: along a row and down a column: one pair if exact, else one for each component
     exact: bool = True
     channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
     count: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
@@ -81,6 +83,22 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
         first = np.clip(first, 0, size - 1).astype(np.int32)
     weights = np.stack([(np.float32(1) - rest) * np.float32(_ONE), rest * np.float32(_ONE)], axis=1)
     return Axis(size, first, np.rint(weights).astype(np.uint16), size == 2 * results)
+
+
+def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point.
+
+    Source: OpenCV modules/imgproc/src/resize.cpp, resizeNN_bitexact.
+    """
+    step = ((size << 16) + results // 2) // results
+    first = (step * np.arange(results, dtype=np.int64) + (step // 2 - size % 2)) >> 16
+    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+
+
+def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_NEAREST: the pixel at the top left, ``floor(i * size / results)``."""
+    first = np.floor(np.arange(results) * (1.0 / (results / size))).astype(np.int64)
+    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
 
 
 class Fit(NamedTuple):

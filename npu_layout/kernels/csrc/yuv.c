@@ -178,7 +178,7 @@ static const uint8_t *packed_pairs(Work *w, int64_t row, int slot) {
 }
 static const int16_t *packed_line(Work *w, int64_t row) {
     const YuvPlan *plan = w->plan;
-    const int slot = (int)(row & 1), by_kind = plan->pairs.kind > COPY && packed_loops(plan)->line;
+    const int slot = (int)(row & 1), by_kind = plan->pairs.kind >= WINDOWS_1 && packed_loops(plan)->line;
     if (w->row[slot][0] == row) return w->line[slot][0];
     w->row[slot][0] = row;
     if (by_kind)
@@ -191,7 +191,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     const PackedLoops *loops = packed_loops(plan);
-    const int by_kind = plan->pairs.kind > COPY && loops->rows;
+    const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
     if (resize->filter == ONE) {
         const uint8_t *from = packed_source(w, pair->row[0], 0);
         if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
@@ -199,12 +199,18 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
         return;
     }
-    if (resize->filter == LINEAR && (plan->reuses || !by_kind)) {
+    if (resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind)) {
         const int16_t *a = packed_line(w, pair->row[0]), *b = pair->below ? packed_line(w, pair->row[1]) : a;
         plan->loops->blend(a, b, pair->above, pair->below, plan->n, out);
         return;
     }
     const int two = pair->below != 0;
+    if (plan->pairs.kind == LOADS_8) {
+        const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), packed_source(w, pair->row[1], 1)};
+        plan->loops->packed_far(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->spec.x[0].to,
+                                plan->spec.components, out);
+        return;
+    }
     if (!by_kind) {
         plan->loops->mean(packed_pairs(w, pair->row[0], 0), packed_pairs(w, pair->row[1], 1), plan->n, out);
         return;

@@ -8,10 +8,11 @@
 enum { PADDING = 256 };
 
 /* Copy bytes of a row from positions that are known when the plan is made. A window is a load of neighbouring bytes, of which
- * one shuffle picks several. EACH: byte by byte, at their positions. COPY: neighbours. WINDOWS_1, _2, _4: every 16 bytes come out
+ * one shuffle picks several. EACH: byte by byte, at their positions. COPY: neighbours. LOADS_8: every 8 bytes are a
+ * load of their own, by the loops of packed pixels only. WINDOWS_1, _2, _4: every 16 bytes come out
  * of so many windows of 16 bytes. WIDE_64 and WIDE_128: every 64 bytes come out of one such window, WIDE_256: out of two of
  * 128, the first half of the bytes and the second. */
-typedef enum { EACH, COPY, WINDOWS_1, WINDOWS_2, WINDOWS_4, WIDE_64, WIDE_128, WIDE_256 } GatherKind;
+typedef enum { EACH, COPY, LOADS_8, WINDOWS_1, WINDOWS_2, WINDOWS_4, WIDE_64, WIDE_128, WIDE_256 } GatherKind;
 typedef struct {
     GatherKind kind;
     int64_t bytes;  /* that are asked for; a multiple of 64 of them is written */
@@ -69,6 +70,9 @@ typedef struct {
     void (*color_mean)(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
                        uint8_t *const rgb[3]);
     PackedLoops packed, packed_wide; /* for WINDOWS_* and for WIDE_*; NULL: there are none */
+    /* The same as rows, of n pixels of 3 or 4 channels, each with 8 bytes of the gather and of weights; NULL: there is none. */
+    void (*packed_far)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
+                       int channels, uint8_t *out);
 } YuvLoops;
 
 #endif

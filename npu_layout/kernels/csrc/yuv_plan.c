@@ -162,6 +162,32 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Whether each result comes out of its own load of 8 bytes, and the tables for that. */
+static int make_far(YuvPlan *plan, const int32_t *columns) {
+    const YuvSpec *spec = &plan->spec;
+    const int64_t channels = spec->components, step = spec->component[0].step, n = spec->x[0].to, extent = spec->width * step;
+    Gather *g = &plan->pairs;
+    const Weights *from = &plan->resize[0].weights;
+    Weights all;
+    if (!plan->loops->packed_far || channels < 3 || extent < 8 || spec->width < 2) return 0;
+    g->kind = LOADS_8, g->bytes = 8 * n;
+    if (!(g->at = allocate(plan, (n + 16) * 4)) || !(g->order = allocate(plan, 8 * n)) || !(all.whole = allocate(plan, 16 * n)) ||
+        !(all.high = allocate(plan, 8 * n)) || !(all.low = allocate(plan, 8 * n)))
+        return -1;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = columns[2 * i] * step, at = at_most(first, extent - 8);
+        g->at[i] = (int32_t)at;
+        for (int64_t c = 0; c < channels; ++c)
+            for (int t = 0; t < 2; ++t) {
+                const int64_t k = 8 * i + 2 * c + t;
+                g->order[k] = (uint8_t)(first - at + t * step + spec->component[c].start + 8 * (i % 2));
+                all.whole[k] = from->whole[2 * i + t], all.high[k] = from->high[2 * i + t], all.low[k] = from->low[2 * i + t];
+            }
+    }
+    plan->resize[0].weights = all;
+    return 1;
+}
+
 /* Positions of each channel of each result, one or a pair; `columns` has room for those of pixels. If no windows reach so far, the
  * two pixels that each result needs come to neighbours first. */
 static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
@@ -172,6 +198,7 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
     int32_t *at = malloc((size_t)(n * channels * taps) * sizeof *at);
     int made = !!at;
     plan->pixel = step;
+    plan->reuses = plan->resize[0].filter == LINEAR && 2 * spec->y[0].from < 3 * spec->y[0].to;
     for (int pass = 0; made && pass < 2; ++pass) {
         for (int64_t i = 0; i < n; ++i)
             for (int64_t c = 0; c < channels; ++c)
@@ -180,6 +207,11 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
                         (int32_t)((pass ? i * taps + t : columns[i * taps + t]) * step + spec->component[c].start);
         made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
         if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
+        const int far = plan->resize[0].filter == LINEAR && !plan->reuses ? make_far(plan, columns) : 0;
+        if (far) {
+            free(at);
+            return far > 0;
+        }
         if (!(plan->near = allocate(plan, n * (int64_t)sizeof *plan->near))) made = 0;
         for (int64_t i = 0; made && i < n; ++i) {
             plan->near[i] = (int32_t)(columns[i * taps] * step);
@@ -187,7 +219,6 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
         }
     }
     free(at);
-    plan->reuses = plan->resize[0].filter == LINEAR && 2 * spec->y[0].from < 3 * spec->y[0].to;
     return made && packed_weights(plan);
 }
 

@@ -23,6 +23,7 @@
 #include "simd/gather.inl.h"
 #include "simd/yuv.inl.h"
 #include "simd/packed.inl.h"
+#include "simd/far.inl.h"
 #include "simd/yuv_plain.inl.h"
 
 #ifdef STREAM

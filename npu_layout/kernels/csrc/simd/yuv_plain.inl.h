@@ -88,5 +88,5 @@ static const YuvLoops HERE(yuv_loops) = {
     HERE(gather), GATHER_WIDE,
     HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
-    PACKED_WINDOWS, PACKED_WIDE,
+    PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
 };

@@ -1,0 +1,144 @@
+"""Make a network's input out of a frame in one compiled pass: what the kernels need to know of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from ..buffers import TensorSpec
+from ..layouts import Affine, Layout, Storage, plan_move
+from .geometry import Geometry
+from .pictures import Frame, byte_rows
+
+Axes = Callable[[int, int, bool], kernels.Axis]
+AXES: dict[str, Axes] = {
+    "linear": kernels.linear_axis,
+    "nearest": kernels.nearest_axis,
+    "nearest_floor": kernels.nearest_floor_axis,
+}
+_BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
+
+
+class Wanted(NamedTuple):
+    """What a Preprocessor writes: its target, the arithmetic, and the channels and the border of its canvas."""
+
+    target: TensorSpec
+    affine: Affine | None
+    order: str  #: channels as they are written
+    border: bytes
+    interpolation: str
+
+
+class Pass(NamedTuple):
+    """A compiled pass for frames of one form and one geometry: ``run(out, offset, *planes(frame.planes))``."""
+
+    run: Callable[..., bool]
+    parts: tuple[tuple[slice, slice], ...]  #: rows and bytes of each plane that are read
+
+    def planes(self, planes: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+        """Return the parts of the planes that are read, as rows of bytes."""
+        return [byte_rows(plane)[part] for plane, part in zip(planes, self.parts)]
+
+
+def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
+    """Return the pass for frames like this one; None if kernels have none for it. item: which frame of a batch."""
+    axes_of = AXES.get(wanted.interpolation)
+    x0, y0, x1, y1 = geometry.crop_xyxy
+    size_wh = x1 - x0, y1 - y0
+    if axes_of is None and size_wh != geometry.resized_wh:
+        return None
+    reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
+    if reading is None or x0 % frame.format.steps[0] or y0 % frame.format.steps[1]:
+        return None
+    components, color, places = reading
+    channels = 1 if wanted.order == "GRAY" else len(wanted.order)
+    axes = tuple((axes_of or kernels.nearest_axis)(n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, geometry.resized_wh)))
+    resize = kernels.YuvResize(components, color, size_wh, (axes,), True, places, channels)
+    made = _fit(wanted, resize, geometry, item)
+    if made is None:
+        return None
+    parts = []
+    for form in frame.format.planes:
+        rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
+        parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
+    return Pass(made.run, tuple(parts))
+
+
+def _reading(frame: Frame, order: str) -> tuple[Any, kernels.Color | None, tuple[int, ...]] | None:
+    """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
+    form = frame.format
+    if form.kind == "yuv":
+        if order == "GRAY":
+            return form.samples[:1], kernels.Color(*frame.color), (0,)
+        return form.samples, kernels.Color(*frame.color), tuple(order.index(c) for c in "RGB")
+    if form.kind != "channels" or (order == "GRAY") > (form.order == "GRAY"):
+        return None
+    if form.order == "GRAY":
+        return (form.samples * (1 if order == "GRAY" else 3), None, ()) if "A" not in order else None
+    if not set(order) <= set(form.order):
+        return None
+    return tuple(form.samples[form.order.index(c)] for c in order), None, ()
+
+
+def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: int) -> Any:
+    """Return the kernels' fit, or None."""
+    storage, channels = wanted.target.storage, resize.count
+    (width, height), element = geometry.input_wh, wanted.target.element.kernel
+    pitch = _row_pitch(storage)
+    band = max(1, min(height, _BAND // (width * channels))) if pitch else height
+    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
+    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
+        return None
+
+    def program(rows: int) -> Any:
+        if direct or not rows:
+            return None
+        target = _rows_of(storage, rows) if pitch else storage
+        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
+        return plan.program()
+
+    description = kernels.Fit(
+        resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, storage.size, band, pitch or 0
+    )
+    made = kernels.fit(description, program(band), program(height % band if pitch else 0), element)
+    return made
+
+
+def _single(storage: Storage, letter: str) -> int | None:
+    """Return the stride of an axis that is one dimension, without padding; None if it is not."""
+    chain = storage.chain(letter)
+    whole = len(chain) == 1 and chain[0].extent == storage.extent(letter) and chain[0].stride > 0
+    return chain[0].stride if whole else None
+
+
+def _row_pitch(storage: Storage) -> int | None:
+    """Return the elements from one row of pixels to the next, if rows can be written band by band; else None."""
+    axes = storage.layout.axes
+    if not storage.is_dense or ("N" in axes and (storage.extent("N") > 1 or _single(storage, "N") is None)):
+        return None
+    return _single(storage, "H")
+
+
+def _has_rows_of_pixels(storage: Storage) -> bool:
+    return _single(storage, "C") == 1 and _single(storage, "W") == storage.extent("C")
+
+
+def _rows_of(storage: Storage, rows: int) -> Storage:
+    """Return the storage of the first rows of pixels."""
+    axis = storage.layout.axes.index("H")
+    dim = next(i for i, d in enumerate(storage.layout.dims) if d.axis == axis)
+    shape, stored = list(storage.shape), list(storage.storage_shape)
+    shape[axis] = stored[dim] = rows
+    return Storage.bind(storage.layout, shape, stored, storage.strides, storage.start)
+
+
+def _canvas(target: Storage, width: int, rows: int, channels: int, packed: bool) -> Storage:
+    """Return the canvas of a band: rows of pixels, or planes."""
+    layout = Layout("NHWC" if "N" in target.layout.axes else "HWC")
+    strides = (rows * width * channels, *((width * channels, channels, 1) if packed else (width, 1, rows * width)))
+    extents = {"N": 1, "H": rows, "W": width, "C": channels}
+    sizes = [extents[a] for a in layout.axes]
+    return Storage.bind(layout, sizes, None, strides[-len(sizes) :], 0, rows * width * channels)
