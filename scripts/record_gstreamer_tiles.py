@@ -1,4 +1,4 @@
-"""Record GStreamer's tiled frames: python scripts/record_gstreamer_tiles.py tests/data/gstreamer_tiles.npz
+"""Record GStreamer's tiled frames: python scripts/record_gstreamer_tiles.py tests/data/frames/gstreamer_tiles.npz
 
 gst-launch-1.0's videoconvert makes NV12 in tiles of noise in NV12; with chroma-mode=none it only moves samples.
 tests/frames/test_pictures.py reads the result.

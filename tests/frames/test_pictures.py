@@ -188,7 +188,7 @@ def test_mjpeg() -> None:
         picture(frame._replace(size_wh=(32, 23)))
 
 
-GSTREAMER = np.load(ROOT / "tests" / "data" / "gstreamer_tiles.npz")
+GSTREAMER = np.load(ROOT / "tests" / "data" / "frames" / "gstreamer_tiles.npz")
 
 
 @pytest.mark.parametrize("name", formats.TILES)
