@@ -35,14 +35,28 @@ class Wanted(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A compiled pass for frames of one form and one geometry: ``run(out, offset, *planes(frame.planes))``."""
+    """A compiled pass for frames of one form and one geometry."""
 
-    run: Callable[..., bool]
+    fit: Any
     parts: tuple[tuple[slice, slice], ...]  #: rows and bytes of each plane that are read
 
     def planes(self, planes: tuple[np.ndarray, ...]) -> list[np.ndarray]:
         """Return the parts of the planes that are read, as rows of bytes."""
         return [byte_rows(plane)[part] for plane, part in zip(planes, self.parts)]
+
+    def run(self, buffer: np.ndarray, planes: tuple[np.ndarray, ...]) -> bool:
+        """Write the buffer; False if the planes do not fit: then nothing was written."""
+        return bool(self.fit.run(buffer, 0, *self.planes(planes)))
+
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+        """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
+        start = frame.ctypes.data
+        parts = self.planes(planes)
+        if not all(np.may_share_memory(part, frame) for part in parts):
+            return None
+        places = tuple((part.ctypes.data - start, part.strides[0]) for part in parts)
+        run_in = self.fit.run_in
+        return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
@@ -57,7 +71,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
         return None
     resize = _resize(reading, frame, geometry, axes_of or kernels.nearest_axis, wanted.order, planes)
     made = _fit(wanted, resize, geometry, item)
-    return None if made is None else Pass(made.run, _parts(resize, frame, geometry.crop_xyxy))
+    return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
 
 
 def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:

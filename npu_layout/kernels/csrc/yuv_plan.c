@@ -266,7 +266,8 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     int made = 1;
     for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
-    const int64_t needed = 2 * spec->x[0].to * (spec->packed ? spec->component[0].step : 1);
+    const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
+    const int64_t needed = 2 * spec->x[0].to * pixel;
     const int64_t most = spec->width > needed ? spec->width : needed;
     plan->reach = (most + PADDING + 63) / 64 * 64;
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
