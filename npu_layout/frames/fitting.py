@@ -55,7 +55,9 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
         return None
     components, color, places = reading
     channels = 1 if wanted.order == "GRAY" else len(wanted.order)
-    axes = tuple((axes_of or kernels.nearest_axis)(n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, geometry.resized_wh)))
+    axes = tuple(
+        (axes_of or kernels.nearest_axis)(n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, geometry.resized_wh))
+    )
     resize = kernels.YuvResize(components, color, size_wh, (axes,), True, places, channels)
     made = _fit(wanted, resize, geometry, item)
     if made is None:
@@ -89,7 +91,9 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
+    direct = (
+        bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
+    )
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
@@ -97,7 +101,9 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
+        plan = plan_move(
+            _canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch
+        )
         return plan.program()
 
     description = kernels.Fit(
