@@ -1,7 +1,8 @@
-"""What a thread's fault becomes: a recording with it, the same recording without it, and what validate says of both."""
+"""What a thread's fault becomes: a recording with it, the same recording without it, and what validate reports on both."""
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Union
@@ -12,9 +13,10 @@ import npu_layout as nl
 
 from . import cases, judge, models, pictures
 from .cases import Case
-from .faults import Fault, Port, Rng, Specs
+from .faults import REFUSALS, Fault, Port, Rng, Specs
 from .models import Model
 
+_UNNAMED = "no change of one argument explains that"  # of an input that is wrong
 Feeds = Callable[[np.ndarray, nl.TensorSpec, Mapping[str, Any]], np.ndarray]
 
 
@@ -40,7 +42,7 @@ class Thread(NamedTuple):
     """A public thread, and how it is rebuilt.
 
     `saw`: what the person saw; `wrong`: what the cause was. `words`: what the sentence has to contain, as no fix shows
-    that the cause is the right one.
+    that the cause is the right one. `refused`: why no cause is named, if none is.
     """
 
     address: str
@@ -51,6 +53,12 @@ class Thread(NamedTuple):
     dtype: str = "int8"
     noise: str = "30"
     words: str = ""
+    refused: str = ""
+
+    @property
+    def link(self) -> str:
+        """The whole address."""
+        return self.address if "://" in self.address else f"https://github.com/{self.address}"
 
     @property
     def case(self) -> Case:
@@ -58,8 +66,8 @@ class Thread(NamedTuple):
         return Case(name, self.model, self.dtype, self.noise, zlib.crc32(self.address.encode()) % 1000)
 
 
-class Told(NamedTuple):
-    """What validate says of one recording; `right`: as it should; `error`: what is not."""
+class Answer(NamedTuple):
+    """What validate reports on one recording; `error`: what of it is not as it should be."""
 
     verdict: str
     fix: Any
@@ -67,14 +75,21 @@ class Told(NamedTuple):
     error: str
 
     @property
-    def right(self) -> bool:
-        return not self.error
+    def judged(self) -> str:
+        """Whether that is "right", "refused" (no cause is named), or "wrong"."""
+        unnamed = self.verdict in REFUSALS or _UNNAMED in self.why
+        return "right" if not self.error else "refused" if unnamed else "wrong"
+
+    @property
+    def sentence(self) -> str:
+        """The first one."""
+        return re.split(r"(?<=[^\d])(?<=\.) (?=[A-Z])", self.why, maxsplit=1)[0]
 
 
-def told(thread: Thread, *, faulty: bool = True) -> Told:
+def answer(thread: Thread, *, faulty: bool = True) -> Answer:
     """The verdict on a thread's recording, or on the same set-up without its fault."""
     of_fed = isinstance(thread.plant, Fed)
-    return (_told_of_inputs if of_fed else _told_of_outputs)(thread, thread.plant, faulty)  # type: ignore[arg-type]
+    return (_answer_on_inputs if of_fed else _answer_on_outputs)(thread, thread.plant, faulty)  # type: ignore[arg-type]
 
 
 def _true_reading(fault: Fault, rng: Rng, port: Port, dtype: str) -> Specs:
@@ -98,7 +113,7 @@ def without(fault: Fault) -> Fault:
     )
 
 
-def _told_of_outputs(thread: Thread, fault: Fault, faulty: bool) -> Told:
+def _answer_on_outputs(thread: Thread, fault: Fault, faulty: bool) -> Answer:
     planted = cases.build(thread.case, fault if faulty else without(fault))
     report = nl.validate(planted.recording, models.engine(planted.model.path))
     touched = [name for name, truth in planted.truths.items() if truth.planted]
@@ -109,14 +124,14 @@ def _told_of_outputs(thread: Thread, fault: Fault, faulty: bool) -> Told:
         expected = wanted if planted.truths[outcome.output].planted else "match"
         if outcome.verdict != expected or outcome.outcome != "right":
             error = error or f"{outcome.output}: {outcome.verdict}, {outcome.outcome} {outcome.says}".rstrip()
-    return Told(shown.verdict, shown.fix, shown.why, error or _unsaid(thread, shown.why, faulty))
+    return Answer(shown.verdict, shown.fix, shown.why, error or _unsaid(thread, shown.why, faulty))
 
 
 def _unsaid(thread: Thread, why: str, faulty: bool) -> str:
     return f"the sentence lacks {thread.words!r}" if faulty and thread.words not in why else ""
 
 
-def _told_of_inputs(thread: Thread, fed: Fed, faulty: bool) -> Told:
+def _answer_on_inputs(thread: Thread, fed: Fed, faulty: bool) -> Answer:
     model = models.load(thread.model)
     rng = np.random.default_rng(thread.case.seed)
     declared = model.preprocess
@@ -129,9 +144,9 @@ def _told_of_inputs(thread: Thread, fed: Fed, faulty: bool) -> Told:
         answers.append(engine.infer(spec.unpack(buffer)))
         pairs.append(({"image": buffer, "frame": image}, {}))
     specs = {"image": spec, **{name: _output(model, name, answers) for name in names}}
-    for (_, outputs), answer in zip(pairs, answers):
+    for (_, outputs), returned in zip(pairs, answers):
         for name in names:
-            values = answer[name]
+            values = returned[name]
             noise = rng.standard_normal(values.shape) * values.std() * 10 ** (-float(thread.noise) / 20)
             outputs[name] = specs[name].pack((values + noise).astype(np.float32)).view(specs[name].stored)
     report = nl.validate(nl.Recording(specs, pairs, {"preprocess": declared}), engine)
@@ -141,12 +156,12 @@ def _told_of_inputs(thread: Thread, fed: Fed, faulty: bool) -> Told:
     error = f"input: {found.verdict}" if found.verdict != wanted else others[0] if others else ""
     if not error and faulty:
         error = _wrong_arguments(fed.fix, found.fix) or _unsaid(thread, found.why, faulty)
-    return Told(found.verdict, found.fix, found.why, error)
+    return Answer(found.verdict, found.fix, found.why, error)
 
 
 def _output(model: Model, name: str, answers: list[dict[str, np.ndarray]]) -> nl.TensorSpec:
     """Eight bits that cover what the model returned, as a converter that was calibrated on such frames chooses them."""
-    flat = models.by_channel([answer[name] for answer in answers])
+    flat = models.by_channel([returned[name] for returned in answers])
     return Port(name, model.outputs[name], flat.min(1), flat.max(1)).spec(
         {4: "NHWC", 3: "NWC", 2: "NC"}[len(model.outputs[name])], "int8"
     )

@@ -1,6 +1,6 @@
 """Public threads in which a device's output or input differed from the model, each rebuilt with the fault it was about.
 
-What the person saw and what was wrong is told in our own words; the addresses were read in November 2026. `rebuild.py`
+What the person saw and what was wrong is described in our own words; the addresses were read in November 2026. `rebuild.py`
 makes the recordings, `scripts/threads.py` the page docs/threads.md.
 """
 
@@ -18,8 +18,6 @@ from . import faults
 from .faults import BY_NAME, Fault, Port, Rng, Specs
 from .models import Model
 from .rebuild import Fed, Thread
-
-GITHUB = "https://github.com/"
 
 # What devices did to outputs, beyond what the matrix plants.
 
@@ -63,8 +61,8 @@ def _block_of(true: str, declared: str) -> Any:
 
 
 def _short(name: str, **fields: Any) -> Fault:
-    """A fault of the matrix on six frames, or as `fields` say."""
-    return BY_NAME[name]._replace(**{"frames": (6, 6), **fields})
+    """A fault of the matrix on four frames, or as `fields` say."""
+    return BY_NAME[name]._replace(**{"frames": (4, 4), **fields})
 
 
 def _with_std_of_mean(p: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +191,7 @@ def _integers() -> list[Thread]:
             "yolo8",
             _short("dead_scores", accept=frozenset(), dtypes=("int8",)),
             noise="40",
-            words="one scale",
+            words="a scale of their own",
         ),
         Thread(
             "tensorflow/tensorflow/issues/53278",
@@ -289,6 +287,7 @@ def _inputs_in_the_device() -> list[Thread]:
             "segmentation",
             _short("std_forgotten", done=_with_std_of_mean),
             "float32",
+            refused="a mean that stands for the deviation, too, is not among the mistakes that are tried",
         ),
         Thread(
             "openvinotoolkit/openvino/issues/3909",
@@ -329,7 +328,7 @@ def _inputs_in_the_device() -> list[Thread]:
             "ultralytics/ultralytics/issues/23166",
             "LiteRT's support library pads with black",
             "the model knows a border of 114",
-            "segmentation",
+            "yolo",
             _short("border_black"),
         ),
         Thread(
@@ -387,7 +386,7 @@ def _orders_and_frames() -> list[Thread]:
             "maps",
             _short("frame_again", device="first_frame_unwritten", accept=frozenset(), frames=(8, 8)),
             "float32",
-            words="frame 0",
+            words="Frame 0",
         ),
     ]
 
@@ -482,7 +481,7 @@ def _activations() -> list[Thread]:
             _short("boxes_of_one"),
             "float32",
             "40",
-            words="boxes",
+            words="in pixels",
         ),
         Thread(
             "ZhaoJ9014/face.evoLVe/issues/23",
@@ -587,6 +586,7 @@ def _inputs_of_the_script() -> list[Thread]:
             "yolo",
             Fed("preprocessing", partial(_of, _blue_border)),
             words="border",
+            refused="the input is called wrong, but borders of one gray alone are tried",
         ),
     ]
 
