@@ -28,8 +28,8 @@ TEXT = """# Threads, rebuilt
 
 People have asked in public why their accelerator disagrees with their model. {count} such threads, most of them issues
 on GitHub, are rebuilt here: a small network of the same kind, its outputs with noise or with a quantised network's own
-error, and in them the fault that the thread is about. None of the people's models or boards was used. The thread's cause
-is described in our own words, and is that of the thread's answer if it has one.
+error, and in them the fault that the thread is about. None of the people's models or boards was used. The cause is
+described in our own words, and is that of the thread's answer if it has one.
 
 `validate` names the right cause of {right}, with the fix that reads the buffer or makes the input if there is one, and
 names none for {refused}. The same {count} set-ups without the fault are all a match. `scripts/threads.py` runs them,

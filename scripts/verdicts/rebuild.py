@@ -1,11 +1,11 @@
-"""What a thread's fault becomes: a recording with it, the same recording without it, and what validate reports on both."""
+"""What a thread's fault becomes: a recording with it, one without it, and what validate reports on both."""
 
 from __future__ import annotations
 
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Thread(NamedTuple):
     saw: str
     wrong: str
     model: str
-    plant: Union[Fault, Fed]
+    plant: Fault | Fed
     dtype: str = "int8"
     noise: str = "30"
     words: str = ""
@@ -88,6 +88,7 @@ class Answer(NamedTuple):
 
 def answer(thread: Thread, *, faulty: bool = True) -> Answer:
     """The verdict on a thread's recording, or on the same set-up without its fault."""
+    nl.set_num_threads(1)
     of_fed = isinstance(thread.plant, Fed)
     return (_answer_on_inputs if of_fed else _answer_on_outputs)(thread, thread.plant, faulty)  # type: ignore[arg-type]
 

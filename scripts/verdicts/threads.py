@@ -1,7 +1,7 @@
 """Public threads in which a device's output or input differed from the model, each rebuilt with the fault it was about.
 
-What the person saw and what was wrong is described in our own words; the addresses were read in November 2026. `rebuild.py`
-makes the recordings, `scripts/threads.py` the page docs/threads.md.
+What the person saw and what was wrong is described in our own words; the addresses were read in November 2026.
+`rebuild.py` makes the recordings, `scripts/threads.py` the page docs/threads.md.
 """
 
 from __future__ import annotations
@@ -206,7 +206,9 @@ def _integers() -> list[Thread]:
             "Hailo-8: float output agrees to 45 dB, uint8 output to 28 dB",
             "the bytes were divided by 255 in place of scale and zero point",
             "segmentation",
-            _short("zero_point_ignored", readings=partial(_raw_integers, nl.Quantization(1 / 255, 0)), dtypes=("uint8",)),
+            _short(
+                "zero_point_ignored", readings=partial(_raw_integers, nl.Quantization(1 / 255, 0)), dtypes=("uint8",)
+            ),
             "uint8",
         ),
         Thread(
