@@ -221,7 +221,7 @@ def _integers() -> list[Thread]:
         Thread(
             "rockchip-linux/rknn-toolkit/issues/402",
             "RV1126, 8 bits: the sigmoid's input is right, its output is zero everywhere",
-            "a defect of the compiler or runtime",
+            "not settled in the thread; here, the output is zero",
             "gray",
             _short("dead_outputs", accept=frozenset()),
             noise="40",
@@ -269,7 +269,7 @@ def _inputs_in_the_device() -> list[Thread]:
         ),
         Thread(
             "ultralytics/yolov5/issues/5408",
-            "YOLOv5 in OpenVINO returns boxes without sense",
+            "YOLOv5 in OpenVINO returns nothing usable",
             "the frame was not divided by 255",
             "yolo",
             _short("raw_pixels"),
@@ -293,7 +293,7 @@ def _inputs_in_the_device() -> list[Thread]:
         ),
         Thread(
             "openvinotoolkit/openvino/issues/3909",
-            "OCR in OpenVINO returns one character over and over",
+            "an ONNX model returns other class numbers in OpenVINO than before",
             "the input was declared NHWC for a model of NCHW",
             "maps",
             _short("input_nhwc_as_nchw"),
@@ -355,7 +355,7 @@ def _orders_and_frames() -> list[Thread]:
         Thread(
             "NVIDIA/TensorRT/issues/1042",
             "onnxruntime returns the outputs in another order than TensorRT",
-            "bindings were counted, not named",
+            "the engine lists its outputs in an order of its own",
             "twins",
             _short("rotated"),
             "float16",
@@ -559,7 +559,7 @@ def _inputs_of_the_script() -> list[Thread]:
         ),
         Thread(
             "inaturalist/vision-camera-plugin-inatvision/pull/102",
-            "Android is less accurate than iOS: 78 % against the model's own figure",
+            "Android classifies worse than iOS does",
             "rows and columns of the input are exchanged",
             "yolo",
             Fed("geometry", _transposed),
