@@ -289,7 +289,6 @@ def _inputs_in_the_device() -> list[Thread]:
             "segmentation",
             _short("std_forgotten", done=_with_std_of_mean),
             "float32",
-            refused="a mean that stands for the deviation, too, is not among the mistakes that are tried",
         ),
         Thread(
             "openvinotoolkit/openvino/issues/3909",
