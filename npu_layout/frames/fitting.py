@@ -33,14 +33,28 @@ class Wanted(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A compiled pass for frames of one form and one geometry: ``run(out, offset, *planes(frame.planes))``."""
+    """A compiled pass for frames of one form and one geometry."""
 
-    run: Callable[..., bool]
+    fit: Any
     parts: tuple[tuple[slice, slice], ...]  #: rows and bytes of each plane that are read
 
     def planes(self, planes: tuple[np.ndarray, ...]) -> list[np.ndarray]:
         """Return the parts of the planes that are read, as rows of bytes."""
         return [byte_rows(plane)[part] for plane, part in zip(planes, self.parts)]
+
+    def run(self, buffer: np.ndarray, planes: tuple[np.ndarray, ...]) -> bool:
+        """Write the buffer; False if the planes do not fit: then nothing was written."""
+        return bool(self.fit.run(buffer, 0, *self.planes(planes)))
+
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+        """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
+        start = frame.ctypes.data
+        parts = self.planes(planes)
+        if not all(np.may_share_memory(part, frame) for part in parts):
+            return None
+        places = tuple((part.ctypes.data - start, part.strides[0]) for part in parts)
+        run_in = self.fit.run_in
+        return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
@@ -66,7 +80,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
     for form in frame.format.planes:
         rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
         parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
-    return Pass(made.run, tuple(parts))
+    return Pass(made, tuple(parts))
 
 
 def _reading(frame: Frame, order: str) -> tuple[Any, kernels.Color | None, tuple[int, ...]] | None:

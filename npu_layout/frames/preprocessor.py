@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -120,15 +120,16 @@ class Preprocessor:
         self._batch = extents.get("N", 1)
         self._local = threading.local()
         self._passes: dict[Any, Pass | None] = {}
+        self._known: dict[Any, tuple[Callable[[np.ndarray, np.ndarray], bool], Geometry]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes")}
+        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local(), _passes={})
+        vars(self).update(state, _local=threading.local(), _passes={}, _known={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -171,6 +172,14 @@ class Preprocessor:
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
+        if type(frame) is np.ndarray and roi_xywh is None:
+            known = self._known.get((frame.shape, frame.strides, frame.dtype))
+            if known is not None:
+                run, geometry = known
+                if out is None:
+                    out = np.empty(self._buffer_shape, self.target.stored)
+                if type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored and run(out, frame):
+                    return out, geometry
         buffer, geometries = self._written([frame], out, roi_xywh)
         return buffer, geometries[0]
 
@@ -200,7 +209,7 @@ class Preprocessor:
             box = None if roi is None else checked_roi(roi, frame.size_wh)
             geometries.append(_geometry(self.resize, frame.size_wh, box, self._input_wh))
         buffer = self._buffer(out, frames)
-        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer):
+        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, given[0] if roi is None else None):
             return buffer, geometries
         fitted = self._as_it_is(frames[0], geometries[0])
         if fitted is None:
@@ -210,15 +219,24 @@ class Preprocessor:
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _in_one_pass(self, frame: Frame, geometry: Geometry, buffer: np.ndarray) -> bool:
-        """Write the buffer by a compiled pass; False if there is none: then nothing was written."""
+    def _in_one_pass(self, frame: Frame, geometry: Geometry, buffer: np.ndarray, given: Any) -> bool:
+        """Write the buffer by a compiled pass; False if there is none: then nothing was written.
+
+        given: the whole frame as it was given; frames of the same form need no checks from then on.
+        """
         key = frame.format, frame.color, geometry
         known = self._passes.get(key, ...)
         if known is ...:
             if len(self._passes) >= _PASSES:
                 self._passes.clear()
             known = self._passes[key] = pass_of(self._wanted, frame, geometry, 0)
-        return known is not None and known.run(buffer, 0, *known.planes(frame.planes))
+        if known is None or not known.run(buffer, frame.planes):
+            return False
+        if type(given) is np.ndarray and len(self._known) < _PASSES:
+            run = known.within(given, frame.planes)
+            if run is not None:
+                self._known[given.shape, given.strides, given.dtype] = run, geometry
+        return True
 
     @cached_property
     def _wanted(self) -> Wanted:

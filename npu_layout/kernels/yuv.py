@@ -86,13 +86,15 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
 
 
 def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
-    """Return the axis of OpenCV's INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point.
+    """Return the axis of OpenCV 5's INTER_NEAREST_EXACT: the pixel in the middle.
 
-    Source: OpenCV modules/imgproc/src/resize.cpp, resizeNN_bitexact.
+    Where the middle is the edge between two pixels, rounding decides: OpenCV adds up places in double precision, and
+    before version 5 computed them in 16-bit fixed point.
     """
-    step = ((size << 16) + results // 2) // results
-    first = (step * np.arange(results, dtype=np.int64) + (step // 2 - size % 2)) >> 16
-    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+    steps = np.full(results, size / results)
+    steps[0] /= 2
+    first = np.minimum(np.cumsum(steps), size - 1)
+    return Axis(size, first.astype(np.int32), None)
 
 
 def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:

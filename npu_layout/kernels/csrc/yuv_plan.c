@@ -162,6 +162,9 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Of the pixels that a result needs, the first one: one before the last if both are the last one. */
+static int64_t near_column(const YuvSpec *spec, const int32_t *columns, int taps) { return at_most(columns[0], spec->width - taps); }
+
 /* Whether each result comes out of its own load of 8 bytes, and the tables for that. */
 static int make_far(YuvPlan *plan, const int32_t *columns) {
     const YuvSpec *spec = &plan->spec;
@@ -204,7 +207,8 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
             for (int64_t c = 0; c < channels; ++c)
                 for (int t = 0; t < taps; ++t)
                     at[(i * channels + c) * taps + t] =
-                        (int32_t)((pass ? i * taps + t : columns[i * taps + t]) * step + spec->component[c].start);
+                        (int32_t)((pass ? i * taps + columns[i * taps + t] - near_column(spec, columns + i * taps, taps)
+                                        : columns[i * taps + t]) * step + spec->component[c].start);
         made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
         if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
         const int far = plan->resize[0].filter == LINEAR && !plan->reuses ? make_far(plan, columns) : 0;
@@ -214,7 +218,7 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
         }
         if (!(plan->near = allocate(plan, n * (int64_t)sizeof *plan->near))) made = 0;
         for (int64_t i = 0; made && i < n; ++i) {
-            plan->near[i] = (int32_t)(columns[i * taps] * step);
+            plan->near[i] = (int32_t)(near_column(spec, columns + i * taps, taps) * step);
             if (plan->near_safe == i && plan->near[i] + 8 <= extent) plan->near_safe = i + 1;
         }
     }
@@ -266,7 +270,8 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     int made = 1;
     for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
-    const int64_t needed = 2 * spec->x[0].to * (spec->packed ? spec->component[0].step : 1);
+    const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
+    const int64_t needed = 2 * spec->x[0].to * pixel;
     const int64_t most = spec->width > needed ? spec->width : needed;
     plan->reach = (most + PADDING + 63) / 64 * 64;
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);

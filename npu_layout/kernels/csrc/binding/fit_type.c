@@ -130,6 +130,13 @@ static int views_fit(const FitObject *self, const YuvObject *source, const Py_bu
     return 1;
 }
 
+static PyObject *fit_result(FitCall *call, int fits) {
+    if (fits && atomic_load(&call->no_memory)) return PyErr_NoMemory();
+    if (fits && PyErr_Occurred()) return NULL;
+    PyErr_Clear();
+    return PyBool_FromLong(fits);
+}
+
 /* run(out, offset, plane, ...): True; False if they do not fit: then nothing was written. */
 static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     FitObject *self = (FitObject *)object;
@@ -151,13 +158,52 @@ static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t co
     }
 end:
     while (open--) PyBuffer_Release(views + open);
-    if (fits && atomic_load(&call.no_memory)) return PyErr_NoMemory();
-    if (fits && PyErr_Occurred()) return NULL;
-    PyErr_Clear();
-    return PyBool_FromLong(fits);
+    return fit_result(&call, fits);
+}
+
+/* Where each plane is in the memory of a frame: ((offset, pitch), ...) in bytes. False: not inside it, or an error is set. */
+static int places_fit(const YuvObject *source, const Py_buffer *frame, PyObject *places, YuvPlane *planes) {
+    const char *low, *high;
+    view_extent(frame, &low, &high);
+    if (PyTuple_Size(places) != source->planes) return 0;
+    for (int i = 0; i < source->planes; ++i) {
+        long long offset, pitch;
+        int64_t rows, bytes;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LL", &offset, &pitch)) return 0;
+        yuv_plane_needs(source, i, &rows, &bytes);
+        const int64_t most = (int64_t)1 << 40, last = (rows - 1) * pitch, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
+        if (magnitude(offset) > most || magnitude(pitch) > most / rows) return 0;
+        if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
+        planes[i] = (YuvPlane){(const uint8_t *)frame->buf + offset, pitch};
+    }
+    return 1;
+}
+
+/* run_in(out, offset, frame, places): the same for planes in one frame. */
+static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    FitObject *self = (FitObject *)object;
+    Py_buffer out, frame;
+    if (count != 4 || !PyTuple_Check(args[3])) return PyErr_Format(PyExc_TypeError, "run_in takes out, offset, frame and places");
+    const long long offset = PyLong_AsLongLong(args[1]);
+    if (offset == -1 && PyErr_Occurred()) return NULL;
+    FitCall call = {.self = self};
+    int fits = 0;
+    if (!PyObject_GetBuffer(args[0], &out, PyBUF_WRITABLE)) {
+        if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
+            fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
+                   places_fit((const YuvObject *)self->rows, &frame, args[3], call.planes);
+            call.out = (uint8_t *)out.buf + offset;
+            if (fits) run_unlocked(fit_part, &call, self->moved);
+            PyBuffer_Release(&frame);
+        }
+        PyBuffer_Release(&out);
+    }
+    return fit_result(&call, fits);
 }
 
 static PyMethodDef fit_methods[] = {
+    {"run_in", (PyCFunction)(void (*)(void))fit_call_in, METH_FASTCALL,
+     "run_in(out, offset, frame, places): the same for planes in one frame; places: ((offset, pitch), ...) in bytes"},
     {"run", (PyCFunction)(void (*)(void))fit_call, METH_FASTCALL,
      "run(out, offset, *planes): write a picture to a buffer, and True; False if they do not fit: then nothing was written"},
     {NULL, NULL, 0, NULL},

@@ -66,8 +66,8 @@ static int read_components(PyObject *from, YuvSpec *spec) {
     }
     for (int k = 0; spec->packed && k < spec->components; ++k) {
         const YuvComponent *c = spec->component + k;
-        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 8 || c->every_x != 1 || c->every_y != 1)
-            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 8 bytes");
+        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 || c->every_y != 1)
+            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 4 bytes");
     }
     if (!spec->packed && spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
         return wrong("components: expected U and V at the same pixels");
@@ -170,6 +170,18 @@ static void yuv_part(const void *context, int64_t part, int64_t parts) {
     bench_keep(&call->self->benches, bench);
 }
 
+void yuv_plane_needs(const YuvObject *self, int plane, int64_t *rows, int64_t *bytes) {
+    *rows = *bytes = 1;
+    for (int k = 0; k < self->components; ++k) {
+        const YuvComponent *c = self->component + k;
+        if (c->plane != plane) continue;
+        const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
+        const int64_t needed = self->packed ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
+        if (down > *rows) *rows = down;
+        if (needed > *bytes) *bytes = needed;
+    }
+}
+
 int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
     int64_t bytes = 1;
     if (view->itemsize != 1 || view->ndim < 2) return wrong("planes: expected rows of bytes");
@@ -177,17 +189,12 @@ int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
         if (view->shape[i] > 1 && view->strides[i] != bytes) return wrong("planes: expected rows whose bytes are neighbours");
         bytes *= view->shape[i];
     }
-    for (int k = 0; k < self->components; ++k) {
-        const YuvComponent *c = self->component + k;
-        if (c->plane != plane) continue;
-        const int64_t samples = (self->width + c->every_x - 1) / c->every_x, rows = (self->height + c->every_y - 1) / c->every_y;
-        const int64_t needed = self->packed ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
-        if (view->shape[0] >= rows && bytes >= needed) continue;
-        PyErr_Format(PyExc_ValueError, "plane %d: expected at least %lld rows of %lld bytes, got %zd rows of %lld bytes", plane,
-                     (long long)rows, (long long)needed, view->shape[0], (long long)bytes);
-        return 0;
-    }
-    return 1;
+    int64_t rows, needed;
+    yuv_plane_needs(self, plane, &rows, &needed);
+    if (view->shape[0] >= rows && bytes >= needed) return 1;
+    PyErr_Format(PyExc_ValueError, "plane %d: expected at least %lld rows of %lld bytes, got %zd rows of %lld bytes", plane,
+                 (long long)rows, (long long)needed, view->shape[0], (long long)bytes);
+    return 0;
 }
 
 /* The first byte of an array and the one behind its last. */

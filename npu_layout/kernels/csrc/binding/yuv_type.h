@@ -18,6 +18,8 @@ typedef struct {
 
 /* NULL, with a TypeError set, if the object is of another type. */
 YuvObject *yuv_object(PyObject *object);
+/* The rows and the bytes of each that are read of a plane. */
+void yuv_plane_needs(const YuvObject *self, int plane, int64_t *rows, int64_t *bytes);
 /* Whether a plane has every sample that its components have, as rows of neighbouring bytes; otherwise a ValueError is set. */
 int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view);
 /* The first byte of an array and the one behind its last. */
