@@ -293,10 +293,7 @@ def explain(
     (3, 9)
     """
     if isinstance(layout, FrameSpec):
-        given = (shape, dtype, axes, at, window, part)
-        if any(value is not None for value in given) or gray is not False or compare != ():
-            raise NpuLayoutError(f"layout: {layout.describe()} is explained alone; leave the other arguments out")
-        return FrameExplanation(layout)
+        return _of_frame(layout, (shape, dtype, axes, at, window, part, gray or None, compare or None))
     try:
         line = operator.index(cache_line)
     except TypeError:
@@ -324,6 +321,12 @@ def explain(
     shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _of_frame(spec: FrameSpec, others: Sequence[Any]) -> FrameExplanation:
+    if any(value is not None for value in others):
+        raise NpuLayoutError(f"layout: {spec.describe()} is explained alone; leave the other arguments out")
+    return FrameExplanation(spec)
 
 
 def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
