@@ -47,7 +47,9 @@ class Samples:
         order = np.argsort(-far, 1, kind="stable")[:, : (count + 1) // 2]
         rows = []
         for chosen in order:
-            others = rng.permutation(np.setdiff1d(np.arange(len(pool)), chosen))[: count - len(chosen)]
+            others = np.ones(len(pool), bool)
+            others[chosen] = False
+            others = rng.permutation(np.flatnonzero(others))[: count - len(chosen)]
             rows.append(pool[np.concatenate([chosen, others])])
         places = np.stack(rows)
         self.count = places.shape[1]
