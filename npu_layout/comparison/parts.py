@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .sums import FrameSums, Sums, changed, sums_of
+from .sums import FrameSums, Sums, sums_of
 
 _ALL = 0.8  # of the variance, as error: of a constant it is 1, of random values and another frame's it is more
 _OFF = 0.5  # distance from 1 of the slope of the device's values over the model's, if there is more than noise
@@ -101,19 +101,19 @@ class Parts:
 
     def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> FrameSums:
         """Add a frame, finite floats of one shape in the model's axes order, and return its sums."""
-        sums = sums_of(device, model, self._channel_axis)
+        values = np.array(device), np.array(model)  # a caller may reuse its arrays
+        before, basis = self._last or values
+        sums = sums_of(device, model, self._channel_axis, basis)
         self._last_axis = model.ndim - 1
         for axis, count in enumerate(model.shape):
             if count > 1 or axis == self._channel_axis:
                 along = sums.along(axis)
                 self._axes[axis] = self._axes[axis].plus(along) if axis in self._axes else along
         itself = sums.channels.over((0,))
-        values = np.array(device).reshape(-1), np.array(model).reshape(-1)  # a caller may reuse its arrays
-        before, basis = self._last or values
-        again = self._last is not None and np.array_equal(values[0], before)
-        differences = changed(*values, basis)
-        both = [*itself, itself.values, *differences[:, None], *itself[6:]]
-        self._frames.append((frame, np.concatenate(both), again))
+        squares, products = sums.change[:, None]
+        changed = itself._replace(squares=squares, products=products)  # the rest is of no change, and not read
+        again = self._last is not None and np.array_equal(device, before)
+        self._frames.append((frame, np.concatenate([*itself, *changed]), again))
         self._last = values
         return sums
 

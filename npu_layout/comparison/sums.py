@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_PIECE = 1 << 15  # values, of which a few arrays fit the second level of cache
+_PIECE = 1 << 16  # values, of which a few arrays fit the second level of cache
 
 
 class Sums(NamedTuple):
@@ -62,6 +62,8 @@ class FrameSums(NamedTuple):
         By channel, 1-D, and by place: arrays of the frame's shape without the channels' axis.
     device_squares, largest
         Sum of the device's squares, and largest squared error, of each channel.
+    change
+        `squares` and `products` of the differences from the model's values of the frame before.
     """
 
     axis: int | None
@@ -69,6 +71,7 @@ class FrameSums(NamedTuple):
     places: Sums
     device_squares: np.ndarray
     largest: np.ndarray
+    change: np.ndarray
 
     def along(self, axis: int) -> Sums:
         """Return the sums of each index of an axis."""
@@ -89,48 +92,40 @@ def in_channels(x: np.ndarray, axis: int | None) -> np.ndarray:
     return x.reshape(int(np.prod(before)), x.shape[axis], int(np.prod(after)))
 
 
-def sums_of(device: np.ndarray, model: np.ndarray, axis: int | None) -> FrameSums:
-    """Return the sums of a frame: finite floats of one shape, in the model's axes order."""
-    d3, m3 = (in_channels(x, axis) for x in (device, model))
-    before, count, after = m3.shape
-    channels, places = Sums.none(before * after, (count,)), Sums.none(count, (before, after))
-    device_squares, largest = np.zeros((2, count))
-    for a, c in _pieces(m3.shape):
-        m, d = (x[a, c].astype(np.float64) for x in (m3, d3))
-        error = d - m
-        error *= error
-        for x, by_channel, by_place in zip((m, d, m * m, m * d, error), channels[1:6], places[1:6]):
-            by_channel[c] += x.sum((0, 2))
-            by_place[a] += x.sum(1)
-        device_squares[c] += np.square(d, out=d).sum((0, 2))
-        np.maximum(largest[c], error.max((0, 2)), out=largest[c])
-        for ends, along, at in ((channels[6:], (0, 2), c), (places[6:], (1,), a)):
-            for into, further, x in zip(ends, 2 * (np.minimum, np.maximum), (m3, m3, d3, d3)):
-                further(into[at], further.reduce(x[a, c], axis=along), out=into[at])
-    rest = tuple(n for k, n in enumerate(model.shape) if k != axis)
-    return FrameSums(axis, channels, Sums(*(x.reshape(rest) for x in places)), device_squares, largest)
+def sums_of(device: np.ndarray, model: np.ndarray, axis: int | None, before: np.ndarray) -> FrameSums:
+    """Return the sums of a frame: finite floats of one shape, in the model's axes order.
 
-
-def changed(device: np.ndarray, model: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return what Sums has as `model` to `error`, of the differences from the model's values of a frame before.
-
-    All are 1-D.
+    before: the model's values of the frame before.
     """
-    total = np.zeros(5)
-    for at in range(0, model.size, _PIECE):
-        m, d, basis = (x[at : at + _PIECE].astype(np.float64) for x in (model, device, before))
-        m -= basis
-        d -= basis
-        error = d - m
-        total += [m.sum(), d.sum(), (m * m).sum(), (m * d).sum(), (error * error).sum()]
-    return total
+    d3, m3, b3 = (in_channels(x, axis) for x in (device, model, before))
+    rows, count, columns = m3.shape
+    channels, places = Sums.none(rows * columns, (count,)), Sums.none(count, (rows, columns))
+    device_squares, largest, change = np.zeros(count), np.zeros(count), np.zeros(2)
+    add = np.add.reduce
+    for a, c in _pieces(m3.shape):
+        m, d, b = (x[a, c].astype(np.float64) for x in (m3, d3, b3))
+        error, other = d - m, np.empty(m.shape)
+        for k, (x, y) in enumerate(((m, None), (d, None), (m, m), (m, d), (error, error)), 1):
+            values = x if y is None else np.multiply(x, y, out=other)
+            channels[k][c] += add(values, axis=(0, 2))
+            places[k][a] += add(values, axis=1)
+        largest[c] = np.maximum(largest[c], np.maximum.reduce(other, axis=(0, 2)))
+        device_squares[c] += add(np.multiply(d, d, out=other), axis=(0, 2))
+        m -= b
+        d -= b
+        change += [add(np.multiply(m, x, out=other), axis=None) for x in (m, d)]
+        for k, (further, x) in enumerate(zip(2 * (np.minimum, np.maximum), (m3, m3, d3, d3)), 6):
+            channels[k][c] = further(channels[k][c], further.reduce(x[a, c], axis=(0, 2)))
+            places[k][a] = further(places[k][a], further.reduce(x[a, c], axis=1))
+    rest = tuple(n for k, n in enumerate(model.shape) if k != axis)
+    return FrameSums(axis, channels, Sums(*(x.reshape(rest) for x in places)), device_squares, largest, change)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of (before, channels, after) along the first two."""
-    before, count, after = shape
-    channels = min(count, max(_PIECE // max(after, 1), 1))
-    rows = max(_PIECE // max(channels * after, 1), 1) if channels == count else 1
-    for a in range(0, before, rows):
+    """Yield slices of (rows, channels, columns) along the first two."""
+    rows, count, columns = shape
+    channels = min(count, max(_PIECE // max(columns, 1), 1))
+    step = max(_PIECE // max(channels * columns, 1), 1) if channels == count else 1
+    for a in range(0, rows, step):
         for c in range(0, count, channels):
-            yield slice(a, a + rows), slice(c, c + channels)
+            yield slice(a, a + step), slice(c, c + channels)
