@@ -93,7 +93,13 @@ def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
 
 def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
     """Return the stored values that `spec` reads at the samples, float64 (places,)."""
-    return finite(elements[spec.offset(*samples.placed(spec))]).astype(np.float64)
+    return read_all(spec, [elements], samples)[0]
+
+
+def read_all(spec: TensorSpec, frames: Sequence[np.ndarray], samples: Samples) -> Matrix:
+    """Return the stored values that `spec` reads in the elements of each frame, float64 (frames, places)."""
+    offsets = spec.offset(*samples.placed(spec))
+    return np.stack([finite(elements[offsets]).astype(np.float64) for elements in frames])
 
 
 def ends(spec: TensorSpec) -> tuple[float, float]:
