@@ -54,6 +54,9 @@ def _of_one_length(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield the channels that have equal numbers of inner values, and these values."""
     counts = inner.sum(1)
+    if inner.all():
+        yield np.arange(len(x)), x, y
+        return
     for count in np.unique(counts[counts > 0]):
         rows = np.flatnonzero(counts == count)
         kept = inner[rows]

@@ -60,7 +60,7 @@ def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
     """Return slope and offset of y over x; slope 0 if there is none."""
     if inner.sum() < 2:
         return 0.0, 0.0
-    x, y = x[inner], y[inner]
+    x, y = (x.ravel(), y.ravel()) if inner.all() else (x[inner], y[inner])
     mean_x, mean_y = x.mean(), y.mean()
     power = ((x - mean_x) ** 2).mean()
     slope = float(((x - mean_x) * (y - mean_y)).mean() / power) if power > 0 else 0.0
@@ -76,7 +76,7 @@ def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndar
         slope, offset = line(evidence.wanted, codes, inner)
         expected = slope * evidence.wanted + offset
         within = (expected > low + edge) & (expected < high - edge)
-        if slope <= 0 or within.sum() < ENOUGH:
+        if slope <= 0 or within.sum() < ENOUGH or np.array_equal(within, inner):
             break
         inner = within
     return inner
