@@ -59,14 +59,17 @@ class Samples:
         if channel_axis is not None:
             index.insert(channel_axis, self.channel)
         self.index = tuple(np.asarray(i) for i in index)
+        self._flat = np.ravel_multi_index(self.index, self.shape) if index else np.zeros((), int)
 
     def of(self, tensor: np.ndarray, order: np.ndarray | None = None) -> Matrix:
         """Return the values of a tensor, float64 (places,). `order`: which of its channels is read for each."""
-        index = list(self.index)
+        flat = self._flat
         if order is not None:
             assert self.channel_axis is not None
+            index = list(self.index)
             index[self.channel_axis] = order[self.channel]
-        return finite(tensor[tuple(index)]).astype(np.float64)
+            flat = np.ravel_multi_index(tuple(index), self.shape)
+        return finite(tensor.reshape(-1)[flat]).astype(np.float64)
 
     def placed(self, spec: TensorSpec) -> list[Any]:
         """Return the index of the places along the axes of `spec`."""
