@@ -69,7 +69,7 @@ class Samples:
             index = list(self.index)
             index[self.channel_axis] = order[self.channel]
             flat = np.ravel_multi_index(tuple(index), self.shape)
-        return finite(tensor.reshape(-1)[flat]).astype(np.float64)
+        return np.asarray(finite(tensor.reshape(-1)[flat]), np.float64)
 
     def placed(self, spec: TensorSpec) -> list[Any]:
         """Return the index of the places along the axes of `spec`."""
@@ -96,7 +96,7 @@ def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
 
 def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
     """Return the stored values that `spec` reads at the samples, float64 (places,)."""
-    return read_all(spec, [elements], samples)[0]
+    return np.asarray(read_all(spec, [elements], samples)[0])
 
 
 def read_all(spec: TensorSpec, frames: Sequence[np.ndarray], samples: Samples) -> Matrix:

@@ -193,4 +193,3 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
         options.insert(0, fit.trial(through.astype(np.float32), zero, axis))
     spread = float(np.sqrt((np.log(scales / whole) ** 2).mean()))
     return fit.simplest(options), spread
-

@@ -70,7 +70,7 @@ def _seconds(run: Callable[[], object], rounds: int = 5) -> float:
 
 
 def test_a_frame_costs_some_passes_over_its_values() -> None:
-    """The unit is what numpy takes to square a float64 copy and add it up: 4.5 were measured, and 27 for many passes."""
+    """In units of squaring a float64 copy and adding it up: 4.5 were measured, and 27 for one pass for each figure."""
     rng = np.random.default_rng(0)
     frames = [rng.standard_normal((1, 255, 80, 80)).astype(np.float32) for _ in range(3)]
     device = [x + np.float32(0.01) * rng.standard_normal(x.shape).astype(np.float32) for x in frames]

@@ -35,7 +35,7 @@ def test_where_no_channel_moved_there_is_no_trial(board: Board) -> None:
 
 
 def test_what_some_places_prove_holds_at_all() -> None:
-    """Noise of any size, channels that are alike, and some that are exchanged: what is proven is what all places say."""
+    """Noise of any size, channels that are alike, and exchanged ones: what is proven is what all places say."""
     rng, proven = np.random.default_rng(4), 0
     for _ in range(300):
         channels = int(rng.integers(2, 12))

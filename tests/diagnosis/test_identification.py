@@ -160,7 +160,9 @@ def test_hypotheses_are_the_ranking_with_one_scale_for_all(dtype: str, size: int
     found, ranking = hypotheses(flat, reference, "NCHW"), nl.identify(flat, reference).ranking
     assert len(found) == len(ranking) > 3
     for one, other in zip(found, ranking):
-        assert one.score == other.score and one.spec.storage == other.spec.storage and one.spec.dtype == other.spec.dtype
+        assert (
+            one.score == other.score and one.spec.storage == other.spec.storage and one.spec.dtype == other.spec.dtype
+        )
         assert one.spec.quantization is None or one.spec.quantization.axis is None
     assert hypotheses(flat, np.zeros(SHAPE), "NCHW") == []
     with pytest.raises(nl.LayoutError, match="too small"):
