@@ -8,10 +8,10 @@
 
 A mutant is drawn by its place first (an operator in the source), then by what stands there instead, so that a `+` with
 eleven replacements counts no more than a `not` with one. It replaces the module in the memory of a forked process that
-runs `tests/WING/test_ROOM.py`; no file of the checkout changes. What tests start as programs of their own is not mutated.
-Annotations, blocks for type checkers and lru_cache are left out, and so is `is` for `==`. Mutants that nobody can tell from the
-original are listed with the reason in scripts/equivalent_mutants.json and do not count. A mutant that uses ten times the
-processor time of the unchanged module is killed.
+runs `tests/WING/test_ROOM.py`; no file of the checkout changes, and what tests start as programs of their own is not
+mutated. Annotations, blocks for type checkers and lru_cache are left out, and so is `is` for `==`. Mutants that nobody
+can tell from the original are listed with the reason in scripts/equivalent_mutants.json and do not count. A mutant that
+uses five times the processor time of the unchanged module is killed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Runs(ast.NodeTransformer):
             return ast.Pass()
         for name in ("annotation", "returns"):
             if hasattr(node, name) and isinstance(getattr(node, name), ast.AST):
-                    setattr(node, name, ast.Constant("") if isinstance(node, ast.AnnAssign) else None)
+                setattr(node, name, ast.Constant("") if isinstance(node, ast.AnnAssign) else None)
         if isinstance(node, ast.FunctionDef):
             node.decorator_list = [d for d in node.decorator_list if "id='lru_cache'" not in ast.dump(d)]
         return self.generic_visit(node)
@@ -195,7 +195,7 @@ def baseline(room: str) -> int:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if status:
         raise SystemExit(f"{' '.join(tests_of(room))} fail with the unchanged module")
-    return int(10 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)) + 10
+    return int(5 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)) + 3
 
 
 def survivors(chosen: list[Mutant], jobs: int, seconds: int) -> list[Mutant]:
