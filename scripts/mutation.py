@@ -35,10 +35,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before numpy: a fork keeps no thread
-    os.environ[_threads] = "1"
-os.environ["HYPOTHESIS_PROFILE"] = "ci"  # the same examples for every mutant
-
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.json"
 WINGS = ("layouts", "buffers", "frames", "specs", "comparison")
@@ -217,6 +213,14 @@ def survivors(chosen: list[Mutant], jobs: int, seconds: int) -> list[Mutant]:
     return sorted(lived, key=lambda mutant: mutant.number)
 
 
+def equivalent() -> dict[tuple[str, str, str], str]:
+    """The reason of each mutant (room, line, changed line) that nobody can tell from the original."""
+    listed = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
+    return {
+        (room, e["line"], changed): e["reason"] for room, es in listed.items() for e in es for changed in e["mutants"]
+    }
+
+
 def rooms(chosen: list[str]) -> list[str]:
     every = [
         f"{wing}/{path.name}"
@@ -243,11 +247,14 @@ def main() -> int:
     given = parser.parse_args()
     os.chdir(ROOT)
     os.nice(10)
+    for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before numpy: a fork keeps no thread
+        os.environ[threads] = "1"
+    os.environ["HYPOTHESIS_PROFILE"] = "ci"  # the same examples for every mutant
     sys.path.insert(0, str(ROOT))
     for name in ("numpy", "cv2", "hypothesis", "onnxruntime", "pytest"):  # once, for every fork
         import_module(name)
     assert not any(name.startswith("npu_layout") for name in sys.modules)
-    listed = {(e["room"], e["line"], e["mutant"]) for e in json.loads(EQUIVALENT.read_text(encoding="utf-8"))}
+    listed = equivalent()
     totals: dict[str, list[int]] = {}
     left: list[Mutant] = []
     print(f"{'room':32} {'mutants':>8} {'equal':>6} {'killed':>7} {'lived':>6} {'share':>6}", flush=True)
