@@ -69,6 +69,8 @@ def test_an_out_of_any_strides_and_none_whose_elements_overlap() -> None:
         nl.repack(x, "NCHW", "NHWC", out=np.zeros((1, 3, 4, 2), np.float32))
     with pytest.raises(nl.NpuLayoutError, match="expected dtype int32, got int64"):
         nl.repack(x, "NCHW", "NHWC", out=np.zeros((1, 3, 4, 2), np.int64))
+    with pytest.raises(nl.NpuLayoutError, match="expected dtype bool, got uint8"):  # as long, and it could contain them
+        nl.repack(x > 3, "NCHW", "NHWC", out=np.zeros((1, 3, 4, 2), np.uint8))
 
 
 def test_an_out_between_the_elements_of_the_input() -> None:

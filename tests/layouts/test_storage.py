@@ -150,6 +150,7 @@ def test_an_axis_by_its_letter() -> None:
     one = Storage.bind(nl.Layout("NC1cHW"), (1, 3, 2, 2))
     assert [link.block for link in one.chain("C")] == [0, 1]
     assert one.view_strides() == (1, 4, 2, 1)
+    assert Storage.bind(nl.Layout("NCHW1c"), (1, 3, 2, 2)).view_strides() == (1, 4, 2, 1)
     assert storage.describe() == "layout NHWC4c2c of (1,17,5,6)"
     assert storage.padding_words() == " (C padded from 17 to 24)"
     assert Storage.bind(nl.Layout("NCHW"), (1, 1, 2, 3), None, None, 0, 8).padding_words() == " (2 elements of gaps)"
