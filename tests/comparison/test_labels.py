@@ -72,6 +72,13 @@ def test_counts_and_shares() -> None:
     assert labels.confused()[0] == (-1, 7, 9 / 16) and (3, 4, 1.0) in labels.confused()
 
 
+def test_half_of_the_places_are_not_most_of_them() -> None:
+    for given, seen in (([3] * 10 + [5] * 10, False), ([3] * 11 + [5] * 9, True), ([6] * 9 + [4] * 6 + [5] * 5, False)):
+        labels = Labels()
+        labels.add(np.array(given), np.full(20, 5))
+        assert bool(labels.confused()) is seen, given
+
+
 def test_how_many_labels_are_labels() -> None:
     """Up to 256 different ones, from -1 to 1022."""
     for count, first, seen in ((256, 0, True), (257, 0, False), (20, -1, True), (20, -2, False), (20, 1003, True),
