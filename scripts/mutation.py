@@ -41,6 +41,7 @@ WINGS = ("layouts", "buffers", "frames", "specs", "comparison")
 ASKED = 0.95
 COMPANIONS = {"frames/geometry.py": ["tests/frames/test_geometry_masks.py"]}  # tests of a room in more than one file
 MEMORY = 8 << 30  # bytes that a mutant may map
+NOT_RUN = 70  # exit status of a process that did not reach the tests
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def start(room: str, source: str, seconds: int) -> int:
     pid = os.fork()
     if pid:
         return pid
-    code = 70
+    code = NOT_RUN
     try:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -179,6 +180,7 @@ def start(room: str, source: str, seconds: int) -> int:
         name = "npu_layout." + room[: -len(".py")].replace("/", ".")
         sys.meta_path.insert(0, _Finder(name, ROOT / "npu_layout" / room, source))
         quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = 1  # if what follows raises: a mutant that breaks pytest's plugin of this package
         code = int(pytest.main(["-x", *quiet, *tests_of(room)]))
     finally:
         os._exit(code)
@@ -204,6 +206,8 @@ def survivors(chosen: list[Mutant], jobs: int, seconds: int) -> list[Mutant]:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
             mutant, _ = running.pop(pid)
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status) == NOT_RUN:
+                raise SystemExit(f"the tests did not run with {mutant}")
             lived += [mutant] if status == 0 else []
             continue
         for other, (_, began) in running.items():  # one that waits uses no processor time
