@@ -33,6 +33,7 @@ def test_where_channels_lie() -> None:
         (np.zeros((1, 255, 20, 30)), 1),
         (np.zeros((1, 20, 20, 20)), 1),
         (np.zeros((1, 3, 20, 20, 85)), 4),
+        (np.zeros((1, 1, 20, 20, 85)), 4),
         (np.zeros((1, 3, 8, 20, 20)), 1),
         (rng.normal(size=(1, 12, 12, 16)) + rng.normal(size=(12, 1, 1)), 1),
         (rng.normal(size=(1, 12, 12, 16)) + rng.normal(size=16), 3),

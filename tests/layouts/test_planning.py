@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.kernels import Box
-from npu_layout.layouts import Affine, Storage, affine_copy, plan_move
+from npu_layout.layouts import Affine, Plan, Storage, affine_copy, plan_move, planning
 from tests.support import oracle
 
 TAGS = ["NCHW", "NHWC", "CHWN", "NCHW4c", "NHWC3c", "NHCW4w2c", "NHWC2h3w", "CHWN4c2n"]
@@ -144,3 +144,32 @@ def test_affine_copy_into_elements_between_others(expand: bool) -> None:
     out = np.zeros((2, 3), "f4,u1")["f0"]  # steps of 5 bytes between floats
     affine_copy(nl.Layout("NC"), x, out, "int8", "float32", Affine("C", (1.0, 2.0, 3.0), (0.5, 1.0, 2.0)))
     assert out.tolist() == [[(x[n, c] - (1, 2, 3)[c]) * (0.5, 1.0, 2.0)[c] for c in range(3)] for n in range(2)]
+
+
+@given(st.sampled_from(TAGS), st.tuples(*[st.integers(1, 7)] * 4), st.tuples(*[st.integers(0, 2)] * 4))
+def test_what_is_stored_beyond_the_blocks_is_filled(tag: str, shape: tuple[int, ...], spare: tuple[int, ...]) -> None:
+    """A storage shape that is longer than needed: zeros wherever there is no element, each written once."""
+    layout = nl.Layout(tag)
+    further = dict(zip("NCHW", spare))
+    stored = tuple(
+        n if dim.block else n + further[layout.axes[dim.axis]]
+        for n, dim in zip(layout.storage_shape(shape), layout.dims)
+    )
+    source, target = Storage.bind(nl.Layout("NCHW"), shape), Storage.bind(layout, shape, stored)
+    tensor = np.arange(1, 1 + np.prod(shape), dtype=np.int32).reshape(shape)
+    move, out = plan_move(source, target, "int32", "int32"), np.full(target.size, -9, np.int32)
+    move.run(tensor.reshape(-1), out)
+    assert out.tolist() == oracle.scatter(tensor, tag, "NCHW", stored, None, 0, target.size)
+    written = [to for box in (*move.boxes, *move.fills) for _, to, _ in visits(box)]
+    assert sorted(written) == list(range(target.size))
+
+
+def test_without_compiled_kernels_nothing_is_attempted(monkeypatch: pytest.MonkeyPatch) -> None:
+    numpys = nl.kernels.program
+    monkeypatch.setattr(planning.kernels, "program", lambda *given: numpys(*given[:-1], "numpy"))
+    bound = Storage.bind(nl.Layout("NCHW"), (1, 2, 2, 3))
+    move = Plan(bound, bound, "int16", "int16", None, True)
+    x, out = np.arange(12, dtype=np.int16), np.full(12, -1, np.int16)
+    assert move.attempt(x, out) is False and (out == -1).all()
+    move.run(x, out)
+    assert out.tolist() == x.tolist()
