@@ -22,6 +22,7 @@ _ENOUGH = 16  # values whose largest shows how much they vary
 _ALIKE = 8  # neighbouring values have similar errors: so many count as one
 _SURE = 5.0  # deviations
 _NEAR = 4.0  # times: an error within this factor of the other parts' is noise
+_FAR = 32.0  # times: channels of so different ranges do not share a scale of 8 bits
 TELLING = 0.1  # a range worth reporting beside larger ones: what networks return is of the order of one
 
 
@@ -29,7 +30,7 @@ class Part(NamedTuple):
     """Index `at` of `among` along `axis` of the model's output, or of the frames (None).
 
     `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if they
-    are constant or repeated.
+    are constant or repeated; `steps`: the span in quantisation steps, of a part that is lost.
     """
 
     axis: int | None
@@ -37,6 +38,7 @@ class Part(NamedTuple):
     among: int
     span: float
     why: str = ""
+    steps: float = 0.0
 
 
 class _Sums(NamedTuple):
@@ -186,14 +188,27 @@ class Parts:
     def lost(self) -> list[Part]:
         """Return the parts whose values vary by less than half a step, which the device cannot show.
 
-        Along other axes than the channels', only if the values are less than a step, too.
+        Along other axes than the channels', only if the values are less than a step, too. Channels that share one scale
+        with far larger ones, by less than a step, if they are at least half of all.
         """
         found: list[Part] = []
         for axis, sums in self._axes.items():
-            steps = self._steps if axis == self._channel_axis else np.where(sums.peak < self._step, self._step, 0.0)
+            channels = axis == self._channel_axis
+            steps = self._steps if channels else np.where(sums.peak < self._step, self._step, 0.0)
             span = sums.high - sums.low
-            found += [sums.part(axis, int(i)) for i in np.flatnonzero((span > 0) & (span < steps / 2))]
+            lost = span < steps / 2
+            hardly = (span < steps) & (sums.squares / sums.values - (sums.model / sums.values) ** 2 < sums.least(steps))
+            if channels and np.ndim(steps) == 0 and self._beside_larger(span, hardly):
+                lost = hardly
+            step = np.broadcast_to(steps, span.shape)
+            lost = np.flatnonzero(lost & (span > 0))
+            found += [sums.part(axis, int(i))._replace(steps=float(span[i] / step[i])) for i in lost]
         return found
+
+    @staticmethod
+    def _beside_larger(span: np.ndarray, small: np.ndarray) -> bool:
+        """Whether at least half of the channels are small, and another one is far larger than all of them."""
+        return bool(2 * small.sum() >= len(span) and span.max() > _FAR * span[small].max())
 
     def worst_frames(self) -> list[Part]:
         """Return the frames whose error is far larger than the usual one."""

@@ -251,3 +251,23 @@ def test_channels_that_are_always_0_are_in_order(board: Board) -> None:
     outputs = [{"maps": board.spec.pack(a["maps"] * (1 - zero))} for a in board.answers]
     output = nl.validate(board.recording(None, outputs), model.SerializeToString()).outputs["maps"]
     assert output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize(
+    "small, large, lost",
+    [
+        (0.8, 100.0, [2, 3, 4, 5]),  # two codes in four of six channels, beside a range of a hundred steps
+        (0.4, 100.0, [2, 3, 4, 5]),
+        (0.8, 20.0, [5]),  # a dim picture: only what is within half a step
+        (1.2, 100.0, []),
+    ],
+)
+def test_channels_of_two_codes_beside_far_larger_ones_are_lost(small: float, large: float, lost: list[int]) -> None:
+    span = np.array([large, large, small, small, small, small / 2]).reshape(1, 6, 1, 1)
+    model = span * np.random.default_rng(0).random((8, 6, 12, 12))
+    parts = Parts(1, 1.0)
+    for frame, values in enumerate(model):
+        parts.add(frame, np.round(values)[None], values[None])
+    found = [p for p in parts.lost() if p.axis == 1]
+    assert [p.at for p in found] == lost
+    assert all(0 < p.steps < 1 and abs(p.steps - p.span) < 1e-9 for p in found)
