@@ -191,3 +191,8 @@ def test_the_logical_shape_that_fills_an_array() -> None:
     assert logical_shape(nl.Layout("NHCW4w2c"), (1, 5, 3, 2, 4, 2)) == (1, 6, 5, 8)
     with pytest.raises(nl.LayoutError, match=r"has 5 storage dimensions, got an array with 2: \(3, 4\)"):
         logical_shape(nl.Layout("NCHW4c"), (3, 4))
+
+
+def test_a_layout_of_a_vendors_name() -> None:
+    assert nl.Layout.named("NC1HWC2", block=16) == nl.Layout("NCHW16c") and nl.Layout.named("WHCN") == nl.Layout("NCHW")
+    assert nl.Layout("NHWC").named("NC4HW4").axes == "NCHW"

@@ -81,7 +81,7 @@ def test_axes_are_an_order_in_which_the_array_is_contiguous(x: np.ndarray) -> No
         assert not orders
     else:
         assert sorted(axes) == list(range(x.ndim))
-        assert x.transpose(axes).flags.c_contiguous or x.strides[x.shape.index(max(x.shape))] < 0
+        assert x.transpose(axes).flags.c_contiguous
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
