@@ -52,6 +52,7 @@ def test_shapes_and_what_may_share_memory(tag: str, to: str | None, shape: tuple
         ("uint4", None, None, "uint8"),
         (">i2", None, None, "int16"),
         ("uint8", None, "float64", "float64"),
+        ("int64", None, "float16", "float16"),
     ],
 )
 def test_dtypes(dtype: str, quantization: nl.Quantization | None, given: Any, wanted: str) -> None:
@@ -74,6 +75,7 @@ def test_no_view_of_values_that_are_computed() -> None:
         ("int8", "NCDHW", None, "has axes NCDHW, expected the letters NCHW"),
         ("int16", None, "int8", "cannot unpack to int8 without losing values; expected int16 or a float dtype"),
         ("float32", None, "int32", "without losing values"),
+        ("int8", None, "bool", "cannot unpack to bool without losing values"),
         ("float32", None, "bfloat16", "cannot unpack to 'bfloat16'; expected a numpy dtype"),
     ],
 )
@@ -90,6 +92,7 @@ def test_refusals(dtype: str, to: str | None, given: Any, message: str) -> None:
         ((24, 6, 3, 1), 0, 24, True),
         ((48, 12, 6, 2), 0, 48, False),  # every other element
         ((24, 6, 3, -1), 2, 24, False),
+        ((24, -6, -3, -1), 23, 24, False),  # one run, backwards
         ((32, 8, 3, 1), 0, 32, False),  # a gap after each channel
         ((24, 1, 12, 4), 0, 24, False),
     ],
