@@ -13,9 +13,10 @@ from ..layouts import Affine, Layout, Storage, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows
 
-Axes = Callable[[int, int, bool], kernels.Axis]
+Axes = Callable[[int, int, bool], "kernels.Axis | None"]
 AXES: dict[str, Axes] = {
     "linear": kernels.linear_axis,
+    "area": kernels.area_axis,
     "nearest": kernels.nearest_axis,
     "nearest_floor": kernels.nearest_floor_axis,
 }
@@ -46,9 +47,7 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes)))
 
-    def within(
-        self, frame: np.ndarray, planes: tuple[np.ndarray, ...]
-    ) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
         """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
         start = frame.ctypes.data
         parts = self.planes(planes)
@@ -61,20 +60,20 @@ class Pass(NamedTuple):
 
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
     """Return the pass for frames like this one; None if kernels have none for it. item: which frame of a batch."""
-    axes_of = AXES.get(wanted.interpolation)
     x0, y0, x1, y1 = geometry.crop_xyxy
     size_wh = x1 - x0, y1 - y0
-    if axes_of is None and size_wh != geometry.resized_wh:
+    axes_of = kernels.linear_axis if size_wh == geometry.resized_wh else AXES.get(wanted.interpolation)
+    if axes_of is None:
         return None
     reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
     if reading is None or x0 % frame.format.steps[0] or y0 % frame.format.steps[1]:
         return None
     components, color, places = reading
     channels = 1 if wanted.order == "GRAY" else len(wanted.order)
-    axes = tuple(
-        (axes_of or kernels.nearest_axis)(n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, geometry.resized_wh))
-    )
-    resize = kernels.YuvResize(components, color, size_wh, (axes,), True, places, channels)
+    along, down = axes_of(size_wh[0], geometry.resized_wh[0], False), axes_of(size_wh[1], geometry.resized_wh[1], True)
+    if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+        return None
+    resize = kernels.YuvResize(components, color, size_wh, ((along, down),), True, places, channels)
     made = _fit(wanted, resize, geometry, item)
     if made is None:
         return None
@@ -107,9 +106,7 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    direct = (
-        bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
-    )
+    direct = bool(pitch) and resize.packed and wanted.affine is None and element == "uint8" and _has_rows_of_pixels(storage)
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 
@@ -117,9 +114,7 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(
-            _canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch
-        )
+        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, "uint8", element, wanted.affine, not pitch)
         return plan.program()
 
     description = kernels.Fit(

@@ -61,4 +61,14 @@ def nearest(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
     return pixels[places[0]][:, places[1]]
 
 
-METHODS = {"linear": linear, "nearest": nearest, "nearest_floor": nearest_floor}
+def area(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
+    """Return uint8 by INTER_AREA for whole boxes of pixels: the rounded mean, half to even, of 2 by 2 half up."""
+    (rows, columns), (width, height) = pixels.shape[:2], result_wh
+    boxes = pixels.astype(np.int64).reshape(height, rows // height, width, columns // width, -1).sum((1, 3))
+    count = (rows // height) * (columns // width)
+    if (columns, rows) == (2 * width, 2 * height):
+        return ((boxes + 2) // 4).astype(np.uint8)
+    return np.rint(boxes.astype(np.float32) * (np.float32(1) / np.float32(count))).astype(np.uint8)
+
+
+METHODS = {"area": area, "linear": linear, "nearest": nearest, "nearest_floor": nearest_floor}
