@@ -13,12 +13,14 @@ from ..layouts import Affine, Layout, Storage, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows, untiled
 
-Axes = Callable[[int, int, bool], kernels.Axis]
+Axes = Callable[[int, int, bool], "kernels.Axis | None"]
 AXES: dict[str, Axes] = {
     "linear": kernels.linear_axis,
+    "area": kernels.area_axis,
     "nearest": kernels.nearest_axis,
     "nearest_floor": kernels.nearest_floor_axis,
 }
+PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
 Reading = tuple[tuple[kernels.Samples, ...], Optional[kernels.Color], tuple[int, ...]]
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
@@ -61,15 +63,18 @@ class Pass(NamedTuple):
 
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
     """Return the pass for frames like this one; None if kernels have none for it. item: which frame of a batch."""
-    axes_of = AXES.get(wanted.interpolation)
     x0, y0, x1, y1 = geometry.crop_xyxy
-    if axes_of is None and (x1 - x0, y1 - y0) != geometry.resized_wh:
-        return None
     planes = frame.format.kind == "yuv" and not wanted.exact
+    same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
+    axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
+    if axes_of is None:
+        return None
     reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
     if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
         return None
-    resize = _resize(reading, frame, geometry, axes_of or kernels.nearest_axis, wanted.order, planes)
+    resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
+    if resize is None:
+        return None
     made = _fit(wanted, resize, geometry, item)
     return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
 
@@ -77,9 +82,9 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
 def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
     frame, reading = untiled(frame), _reading(frame, order)
-    if reading is None:
-        raise TypeError("expected a format of Y, U and V")
-    resize = _resize(reading, frame, geometry, AXES[interpolation], order, True)
+    resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
+    if resize is None:
+        raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
     out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
     parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
     kernels.yuv_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
@@ -88,8 +93,8 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
 
 def _resize(
     reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
-) -> kernels.YuvResize:
-    """Return the resize of the part that is used.
+) -> kernels.YuvResize | None:
+    """Return the resize of the part that is used; None if the kernels have none.
 
     If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
     """
@@ -97,14 +102,18 @@ def _resize(
     x0, y0, x1, y1 = geometry.crop_xyxy
     size_wh = x1 - x0, y1 - y0
     sides = [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components] if planes else [size_wh]
-    axes = tuple(
-        (axes_of(w, geometry.resized_wh[0], False), axes_of(h, geometry.resized_wh[1], True)) for w, h in sides
-    )
+    axes = []
+    for width, height in sides:
+        along, down = axes_of(width, geometry.resized_wh[0], False), axes_of(height, geometry.resized_wh[1], True)
+        if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+            return None
+        axes.append((along, down))
     forms = [frame.format.planes[c.plane] for c in components]
     components = tuple(
         c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
     )
-    return kernels.YuvResize(components, color, size_wh, axes, not planes, places, 1 if order == "GRAY" else len(order))
+    depth = 1 if order == "GRAY" else len(order)
+    return kernels.YuvResize(components, color, size_wh, tuple(axes), not planes, places, depth)
 
 
 def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, int]) -> tuple[tuple[slice, slice], ...]:

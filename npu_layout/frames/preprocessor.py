@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from .fitting import AXES, Pass, Wanted, pass_of, resized_planes
+from .fitting import PLANES, Pass, Wanted, pass_of, resized_planes
 from .frame_source import Source
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
@@ -105,8 +105,8 @@ class Preprocessor:
         pad_value: Any = 114,
     ) -> None:
         check_choices(resize=resize, interpolation=interpolation, yuv=yuv, color=color)
-        if yuv == "planes" and interpolation not in AXES:
-            raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(AXES)}, got interpolation={interpolation!r}")
+        if yuv == "planes" and interpolation not in PLANES:
+            raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
         self._source = Source.of(source)
         extents = checked_target(target, color)
         channels = extents["C"]
@@ -134,7 +134,9 @@ class Preprocessor:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _local=threading.local(), _passes={}, _known={})
@@ -187,7 +189,12 @@ class Preprocessor:
                 run, geometry = known
                 if out is None:
                     out = np.empty(self._buffer_shape, self.target.stored)
-                if type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored and run(out, frame):
+                if (
+                    type(out) is np.ndarray
+                    and out.shape == self._buffer_shape
+                    and out.dtype == self.target.stored
+                    and run(out, frame)
+                ):
                     return out, geometry
         buffer, geometries = self._written([frame], out, roi_xywh)
         return buffer, geometries[0]

@@ -36,6 +36,7 @@ from .yuv import Color as Color
 from .yuv import Fit as Fit
 from .yuv import Samples as Samples
 from .yuv import YuvResize as YuvResize
+from .yuv import area_axis as area_axis
 from .yuv import linear_axis as linear_axis
 from .yuv import nearest_axis as nearest_axis
 from .yuv import nearest_floor_axis as nearest_floor_axis

@@ -71,7 +71,7 @@ def program(
 def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.YuvRows:
     """Return the compiled counterpart of `fallback.yuv.YuvRows`; `wide`: it may use AVX-512 VBMI."""
     axes = tuple(
-        (_axis(along, len(along.first)), _axis(down, len(down.first)), along.mean and down.mean)
+        (_axis(along, len(along.first)), _axis(down, len(down.first)), _means(along, down))
         for along, down in resize.axes
     )
     return _native.YuvRows(
@@ -92,6 +92,11 @@ def fit(
     return _native.Fit(
         rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.out_size * item, fit.rows, fit.pitch * item, band, tail
     )
+
+
+def _means(along: Axis, down: Axis) -> int:
+    """Return 1 if both axes take means of two elements, 2 if both take those of boxes, else 0."""
+    return 1 if along.mean and down.mean else 2 if along.box and down.box else 0
 
 
 def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 _ONE = 2048  # weights have 11 bits
+_BOX = 16  # elements of a mean, at most
 
 
 class Samples(NamedTuple):
@@ -41,6 +42,7 @@ class Axis(NamedTuple):
     first: np.ndarray  #: int32; along rows inside the source, down columns it may begin outside and is clamped
     weights: np.ndarray | None  #: uint16 (n, 2), of `first` and the next element, in 2048ths; None: `first` only
     mean: bool = False  #: the mean of every two elements, as OpenCV shrinks to exactly half, if both axes do
+    box: int = 0  #: the mean of so many elements, of packed pixels, if both axes do
 
 
 class YuvResize(NamedTuple):
@@ -87,14 +89,28 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
     return Axis(size, first, np.rint(weights).astype(np.uint16), size == 2 * results)
 
 
-def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
-    """Return the axis of OpenCV's INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point.
+def area_axis(size: int, results: int, down: bool = False) -> Axis | None:
+    """Return the axis of OpenCV's INTER_AREA if each result is the mean of a whole number of elements, else None.
 
-    Source: OpenCV modules/imgproc/src/resize.cpp, resizeNN_bitexact.
+    The mean is rounded, half to even, after a product with the reciprocal in single precision; of 2 by 2 half up
+    (OpenCV modules/imgproc/src/resize.cpp, ResizeAreaFast).
     """
-    step = ((size << 16) + results // 2) // results
-    first = (step * np.arange(results, dtype=np.int64) + (step // 2 - size % 2)) >> 16
-    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+    box = size // results
+    if box * results != size or box > _BOX:
+        return None
+    return Axis(size, box * np.arange(results, dtype=np.int32), None, box == 2, box)
+
+
+def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV 5's INTER_NEAREST_EXACT: the pixel in the middle.
+
+    Where the middle is the edge between two pixels, rounding decides: OpenCV adds up places in double precision, and
+    before version 5 computed them in 16-bit fixed point.
+    """
+    steps = np.full(results, size / results)
+    steps[0] /= 2
+    first = np.minimum(np.cumsum(steps), size - 1)
+    return Axis(size, first.astype(np.int32), None)
 
 
 def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:

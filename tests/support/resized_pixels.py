@@ -50,13 +50,25 @@ def nearest_floor(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
 
 
 def nearest(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
-    """Return uint8 by INTER_NEAREST_EXACT: the pixel in the middle, in 16-bit fixed point."""
+    """Return uint8 by INTER_NEAREST_EXACT of OpenCV 5: the pixel in the middle, places added up in double precision."""
     places = []
     for size, results in zip(pixels.shape, result_wh[::-1]):
-        step = (size * 65536 + results // 2) // results
-        start = step // 2 - size % 2
-        places.append([min((start + i * step) // 65536, size - 1) for i in range(results)])
+        step, at, found = size / results, size / results / 2, []
+        for _ in range(results):
+            found.append(min(int(at), size - 1))
+            at += step
+        places.append(found)
     return pixels[places[0]][:, places[1]]
 
 
-METHODS = {"linear": linear, "nearest": nearest, "nearest_floor": nearest_floor}
+def area(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
+    """Return uint8 by INTER_AREA for whole boxes of pixels: the rounded mean, half to even, of 2 by 2 half up."""
+    (rows, columns), (width, height) = pixels.shape[:2], result_wh
+    boxes = pixels.astype(np.int64).reshape(height, rows // height, width, columns // width, -1).sum((1, 3))
+    count = (rows // height) * (columns // width)
+    if (columns, rows) == (2 * width, 2 * height):
+        return ((boxes + 2) // 4).astype(np.uint8)
+    return np.rint(boxes.astype(np.float32) * (np.float32(1) / np.float32(count))).astype(np.uint8)
+
+
+METHODS = {"area": area, "linear": linear, "nearest": nearest, "nearest_floor": nearest_floor}

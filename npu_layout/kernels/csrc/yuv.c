@@ -186,10 +186,26 @@ static const int16_t *packed_line(Work *w, int64_t row) {
     else plan->loops->line(packed_pairs(w, row, slot), &plan->resize[0].weights, plan->n, w->line[slot][0]);
     return w->line[slot][0];
 }
+static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    uint16_t *const sums = (uint16_t *)w->line[0][0], *const more = (uint16_t *)w->line[0][1], *const all = (uint16_t *)w->line[0][2];
+    const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
+    for (int64_t k = 0; k < plan->box_h; ++k)
+        plan->loops->box_rows(from + k * w->planes[0].pitch, plan->spec.width * plan->pixel, k == 0, sums);
+    for (int64_t k = 0; k < plan->box_w; ++k) {
+        gather(w, &plan->pairs, (const uint8_t *)(sums + k * plan->pixel), (uint8_t *)(k ? more : all));
+        if (k) plan->loops->box_words(more, plan->n, all);
+    }
+    plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
+}
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const YuvPlan *plan = w->plan;
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
+    if (resize->filter == BOX) {
+        packed_boxes(w, pair->row[0], out);
+        return;
+    }
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
     if (resize->filter == ONE) {

@@ -29,7 +29,7 @@ typedef struct {
     int convert_first;
     int64_t width, height;
     YuvAxis x[3], y[3]; /* only the first ones if pixels are converted first */
-    int mean[3];
+    int mean[3];  /* 1: of 2 x 2, 2: of whole boxes of packed pixels, as many as there are pixels for each result */
     Color color;
     int channels;  /* 1, 3 or 4, of which the last one is 255 */
     int channel[3]; /* where R, G and B are among them */

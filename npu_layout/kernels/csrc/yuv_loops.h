@@ -75,6 +75,10 @@ typedef struct {
     /* The same as rows, of n pixels of 3 or 4 channels, each with 8 bytes of the gather and of weights; NULL: there is none. */
     void (*packed_far)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
                        int channels, uint8_t *out);
+    /* Boxes of pixels: add bytes of a row to sums, which the first row begins; add sums; the means of sums. */
+    void (*box_rows)(const uint8_t *row, int64_t n, int first, uint16_t *sums);
+    void (*box_words)(const uint16_t *words, int64_t n, uint16_t *sums);
+    void (*box_mean)(const uint16_t *sums, float scale, int64_t n, uint8_t *out);
 } YuvLoops;
 
 #endif

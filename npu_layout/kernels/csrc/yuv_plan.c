@@ -76,10 +76,14 @@ static int64_t element_at(const YuvAxis *axis, int64_t i, int tap) {
 }
 
 static int make_scale(YuvPlan *plan, Resize *resize, const YuvAxis *x, const YuvAxis *y, int mean) {
-    resize->filter = mean ? MEAN : single(x) && single(y) ? ONE : LINEAR;
+    resize->filter = mean ? mean == 2 ? BOX : MEAN : single(x) && single(y) ? ONE : LINEAR;
     if (!(resize->rows = allocate(plan, y->to * (int64_t)sizeof *resize->rows))) return 0;
     for (int64_t i = 0; i < y->to; ++i) {
         RowPair *pair = resize->rows + i;
+        if (mean == 2) {
+            *pair = (RowPair){{(int32_t)(i * (y->from / y->to)), 0}, 1, 0};
+            continue;
+        }
         if (mean) {
             *pair = (RowPair){{(int32_t)(2 * i), (int32_t)(2 * i + 1)}, 1, 1};
             continue;
@@ -162,6 +166,9 @@ static Way way_of(const YuvPlan *plan) {
     return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
+/* Of the pixels that a result needs, the first one: one before the last if both are the last one. */
+static int64_t near_column(const YuvSpec *spec, const int32_t *columns, int taps) { return at_most(columns[0], spec->width - taps); }
+
 /* Whether each result comes out of its own load of 8 bytes, and the tables for that. */
 static int make_far(YuvPlan *plan, const int32_t *columns) {
     const YuvSpec *spec = &plan->spec;
@@ -188,10 +195,24 @@ static int make_far(YuvPlan *plan, const int32_t *columns) {
     return 1;
 }
 
+/* Positions of the first sums of each box, two bytes each; those that follow are so many bytes further. */
+static int make_boxes(YuvPlan *plan, int wide) {
+    const YuvSpec *spec = &plan->spec;
+    const int64_t channels = spec->components, step = spec->component[0].step, n = spec->x[0].to;
+    int32_t *at = malloc((size_t)(2 * n * channels) * sizeof *at);
+    plan->box_w = spec->x[0].from / n, plan->box_h = spec->y[0].from / spec->y[0].to, plan->pixel = step;
+    for (int64_t i = 0; at && i < 2 * n * channels; ++i)
+        at[i] = (int32_t)(2 * (i / 2 / channels * plan->box_w * step + spec->component[i / 2 % channels].start) + i % 2);
+    const int made = at && make_gather(plan, &plan->pairs, at, 2 * n * channels, 2 * spec->width * step, wide);
+    free(at);
+    return made;
+}
+
 /* Positions of each channel of each result, one or a pair; `columns` has room for those of pixels. If no windows reach so far, the
  * two pixels that each result needs come to neighbours first. */
 static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
     const YuvSpec *spec = &plan->spec;
+    if (plan->resize[0].filter == BOX) return make_boxes(plan, wide);
     const int taps = plan->resize[0].filter == ONE ? 1 : 2;
     const int64_t channels = spec->components, n = columns_of(spec->x, plan->resize[0].filter, columns) / taps;
     const int64_t step = spec->component[0].step, extent = spec->width * step;
@@ -204,7 +225,8 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
             for (int64_t c = 0; c < channels; ++c)
                 for (int t = 0; t < taps; ++t)
                     at[(i * channels + c) * taps + t] =
-                        (int32_t)((pass ? i * taps + t : columns[i * taps + t]) * step + spec->component[c].start);
+                        (int32_t)((pass ? i * taps + columns[i * taps + t] - near_column(spec, columns + i * taps, taps)
+                                        : columns[i * taps + t]) * step + spec->component[c].start);
         made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
         if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
         const int far = plan->resize[0].filter == LINEAR && !plan->reuses ? make_far(plan, columns) : 0;
@@ -214,7 +236,7 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
         }
         if (!(plan->near = allocate(plan, n * (int64_t)sizeof *plan->near))) made = 0;
         for (int64_t i = 0; made && i < n; ++i) {
-            plan->near[i] = (int32_t)(columns[i * taps] * step);
+            plan->near[i] = (int32_t)(near_column(spec, columns + i * taps, taps) * step);
             if (plan->near_safe == i && plan->near[i] + 8 <= extent) plan->near_safe = i + 1;
         }
     }
@@ -268,7 +290,7 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
     const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
     const int64_t needed = 2 * spec->x[0].to * pixel;
-    const int64_t most = spec->width > needed ? spec->width : needed;
+    const int64_t row = spec->width * (spec->mean[0] == 2 ? step : 1), most = row > needed ? row : needed;
     plan->reach = (most + PADDING + 63) / 64 * 64;
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
     for (int64_t i = 0; columns && i < most; ++i) columns[most + i] = (int32_t)i;

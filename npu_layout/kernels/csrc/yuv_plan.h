@@ -15,7 +15,7 @@ typedef struct {
     uint16_t above, below;
 } RowPair;
 
-typedef enum { ONE, MEAN, LINEAR } Filter;
+typedef enum { ONE, MEAN, LINEAR, BOX } Filter;
 typedef struct {
     Filter filter;
     Weights weights;
@@ -36,6 +36,7 @@ struct YuvPlan {
     int64_t start[3];
     Gather pairs;        /* out of converted rows, or of packed pixels */
     int64_t pixel;       /* bytes of a packed pixel */
+    int64_t box_w, box_h; /* pixels of each box whose mean is a result */
     int32_t *near;       /* if no windows reach the pixels: where the first of the two that each result needs is */
     int64_t near_safe;   /* of so many of them 8 bytes or more are in the row */
     int reuses;          /* packed lines serve several results */

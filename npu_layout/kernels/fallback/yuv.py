@@ -123,6 +123,11 @@ def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray
         y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
         four = [source(y + i, x + k) for i in (0, 1) for k in (0, 1)]
         return np.asarray((four[0] + four[1] + four[2] + four[3] + 2) >> 2)
+    if along.box and down.box:
+        y, x = down.box * np.arange(rows.start, rows.stop), along.box * np.arange(len(along.first))
+        total: np.ndarray | int = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
+        scale = np.float32(1) / np.float32(along.box * down.box)
+        return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
     left, right, left_weight, right_weight = _taps(along, slice(None))
     above, below, above_weight, below_weight = _taps(down, rows)
 

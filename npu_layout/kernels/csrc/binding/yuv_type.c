@@ -11,6 +11,8 @@
 
 /* SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
 enum { SIDE = 1 << 16, STEP = 1 << 8 };
+/* Pixels of a box, so that their sum fits 16 bits, and its width, so that it ends in what follows a row on the bench. */
+enum { BOX_MOST = 257, BOX_SIDE = 16 };
 
 static int wrong(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);
@@ -44,7 +46,11 @@ static int axes_fit(const YuvSpec *spec, int k) {
     for (int64_t i = 0; i < y->to; ++i)
         if (y->first[i] < -SIDE || y->first[i] > SIDE) return wrong("rows: expected positions near the plane");
     if (x->to != spec->x[0].to || y->to != spec->y[0].to) return wrong("axes: expected the same number of results");
-    if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) return wrong("means: expected two elements for each result");
+    if (spec->mean[k] == 2) {
+        const int64_t across = x->from / x->to, down = y->from / y->to;
+        if (!spec->packed || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
+            return wrong("boxes: expected packed pixels, and whole numbers of them for each result");
+    } else if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) return wrong("means: expected two elements for each result");
     const int64_t across = spec->packed || spec->convert_first ? 1 : spec->component[k].every_x, down = spec->packed || spec->convert_first ? 1 : spec->component[k].every_y;
     if (x->from != (spec->width + across - 1) / across || y->from != (spec->height + down - 1) / down)
         return wrong("axes: expected as many elements as the plane has");
@@ -66,8 +72,8 @@ static int read_components(PyObject *from, YuvSpec *spec) {
     }
     for (int k = 0; spec->packed && k < spec->components; ++k) {
         const YuvComponent *c = spec->component + k;
-        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 8 || c->every_x != 1 || c->every_y != 1)
-            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 8 bytes");
+        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 || c->every_y != 1)
+            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 4 bytes");
     }
     if (!spec->packed && spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
         return wrong("components: expected U and V at the same pixels");
@@ -89,7 +95,8 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, Y
     if (PyTuple_Size(axes) != count) return wrong("axes: expected a pair for all components, or one for each");
     for (int k = 0; k < count; ++k) {
         PyObject *x, *y;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(axes, k), "O!O!p", &PyTuple_Type, &x, &PyTuple_Type, &y, &spec->mean[k])) return 0;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(axes, k), "O!O!i", &PyTuple_Type, &x, &PyTuple_Type, &y, &spec->mean[k])) return 0;
+        if (spec->mean[k] < 0 || spec->mean[k] > 2) return wrong("means: expected 0, 1 or 2");
         if (!read_axis(x, spec->x + k, views, open) || !read_axis(y, spec->y + k, views, open) || !axes_fit(spec, k)) return 0;
     }
     if (spec->packed) return spec->channels == spec->components || wrong("channels: expected as many as components");

@@ -24,6 +24,7 @@
 #include "simd/yuv.inl.h"
 #include "simd/packed.inl.h"
 #include "simd/far.inl.h"
+#include "simd/boxes.inl.h"
 #include "simd/yuv_plain.inl.h"
 
 #ifdef STREAM

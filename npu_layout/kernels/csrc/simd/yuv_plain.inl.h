@@ -101,4 +101,5 @@ static const YuvLoops HERE(yuv_loops) = {
     HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color_once), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
+    HERE(box_rows), HERE(box_words), HERE(box_mean),
 };
