@@ -50,7 +50,9 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes)))
 
-    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+    def within(
+        self, frame: np.ndarray, planes: tuple[np.ndarray, ...]
+    ) -> Callable[[np.ndarray, np.ndarray], bool] | None:
         """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
         start = frame.ctypes.data
         parts = self.planes(planes)

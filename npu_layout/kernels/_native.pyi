@@ -37,7 +37,7 @@ class YuvRows:
         wide: bool,
         components: tuple[Samples, ...],
         size_wh: tuple[int, int],
-        axes: tuple[tuple[Any, Any, bool], ...],
+        axes: tuple[tuple[Any, Any, int], ...],
         exact: bool,
         color: Color | None,
         channels: tuple[int, ...],

@@ -76,9 +76,9 @@ def view_of(rng: np.random.Generator, order: str, size_wh: tuple[int, int], slac
 def written(writer: Any, resize: YuvResize, frame: np.ndarray) -> np.ndarray:
     """Return the rows, which are written between bytes that stay as they are."""
     along, down = resize.axes[0]
-    n, row = len(down.first), len(along.first) * resize.count
+    n, row = len(down.first), len(along.first) * resize.depth
     room = np.full((n, row + 7), 77, np.uint8)
-    out = np.lib.stride_tricks.as_strided(room[:, 3:], (n, len(along.first), resize.count), (row + 7, resize.count, 1))
+    out = np.lib.stride_tricks.as_strided(room[:, 3:], (n, len(along.first), resize.depth), (row + 7, resize.depth, 1))
     writer.write((frame,), out)
     assert (room[:, :3] == 77).all() and (room[:, -4:] == 77).all()
     return out
