@@ -133,8 +133,8 @@ def yuv_rows(resize: YuvResize, backend: str | None = None) -> fallback.yuv.YuvR
 def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None) -> Any:
     """Return what writes pictures to buffers in one pass: ``run(out, offset, *planes)``; None if it is not compiled.
 
-    band, tail: programs, made by `program` for the same backend, that convert a canvas of `made.rows` rows, and of the rows
-    behind the last such band; None: rows of the canvas are results. dtype: of the buffer.
+    band, tail: programs, made by `program` for the same backend, that convert a canvas of `made.rows` rows, and of the
+    rows behind the last such band; None: rows of the canvas are results. dtype: of the buffer.
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or any(isinstance(p, FallbackProgram) for p in (band, tail)):

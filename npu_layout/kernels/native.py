@@ -75,12 +75,17 @@ def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -
         for along, down in resize.axes
     )
     return _native.YuvRows(
-        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.count
+        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
     )
 
 
 def fit(
-    fit: Fit, band: _native.Program | None, tail: _native.Program | None, item: int, level: str = LEVEL, wide: bool = WIDE_GATHERS
+    fit: Fit,
+    band: _native.Program | None,
+    tail: _native.Program | None,
+    item: int,
+    level: str = LEVEL,
+    wide: bool = WIDE_GATHERS,
 ) -> _native.Fit:
     """Return the compiled counterpart of `fallback.yuv.Fit`; `item`: bytes of an element of the buffer."""
     rows = yuv_rows(fit.resize, level, wide)
