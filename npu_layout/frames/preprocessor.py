@@ -134,9 +134,7 @@ class Preprocessor:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")
-        }
+        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan", "_passes", "_known")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _local=threading.local(), _passes={}, _known={})
@@ -189,12 +187,7 @@ class Preprocessor:
                 run, geometry = known
                 if out is None:
                     out = np.empty(self._buffer_shape, self.target.stored)
-                if (
-                    type(out) is np.ndarray
-                    and out.shape == self._buffer_shape
-                    and out.dtype == self.target.stored
-                    and run(out, frame)
-                ):
+                if type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored and run(out, frame):
                     return out, geometry
         buffer, geometries = self._written([frame], out, roi_xywh)
         return buffer, geometries[0]
