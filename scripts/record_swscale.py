@@ -1,4 +1,4 @@
-"""Record frames of FFmpeg's swscale, with PyAV: python scripts/record_swscale.py tests/data/swscale_frames.npz
+"""Record frames of FFmpeg's swscale, with PyAV: python scripts/record_swscale.py tests/data/frames/swscale_frames.npz
 
 Each has the planes' memory as PyAV hands it out, with FFmpeg's real pitches, odd sizes and odd chroma among them, what
 describes it, and the BGR that swscale makes of it. tests/frames/test_camera_stacks.py reads them.

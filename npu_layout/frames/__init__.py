@@ -6,6 +6,7 @@ Imports buffers, layouts, kernels and support.
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
+from .pixel_formats import Plane, pixel_format
 from .pixel_units import IMAGENET, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor
@@ -18,10 +19,12 @@ __all__ = [
     "MODES",
     "FrameSpec",
     "Geometry",
+    "Plane",
     "Preprocessor",
     "as_channels",
     "frame_array",
     "gray_views",
+    "pixel_format",
     "said",
     "to_gray",
     "usual",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
-from .pictures import Frame, byte_rows
+from .pictures import Frame, byte_rows, untiled
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
@@ -22,6 +22,8 @@ AXES: dict[str, Axes] = {
     "nearest": kernels.nearest_axis,
     "nearest_floor": kernels.nearest_floor_axis,
 }
+PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
+Reading = tuple[tuple[kernels.Samples, ...], Optional[kernels.Color], tuple[int, ...]]
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
 
@@ -33,6 +35,7 @@ class Wanted(NamedTuple):
     order: str  #: channels as they are written
     border: bytes
     interpolation: str
+    exact: bool  #: pictures of Y, U and V are converted, then resized
 
 
 class Pass(NamedTuple):
@@ -63,30 +66,69 @@ class Pass(NamedTuple):
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
     """Return the pass for frames like this one; None if kernels have none for it. item: which frame of a batch."""
     x0, y0, x1, y1 = geometry.crop_xyxy
-    size_wh = x1 - x0, y1 - y0
-    axes_of = kernels.linear_axis if size_wh == geometry.resized_wh else AXES.get(wanted.interpolation)
+    planes = frame.format.kind == "yuv" and not wanted.exact
+    same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
+    axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
     if axes_of is None:
         return None
     reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
-    if reading is None or x0 % frame.format.steps[0] or y0 % frame.format.steps[1]:
+    if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
         return None
-    components, color, places = reading
-    channels = 1 if wanted.order == "GRAY" else len(wanted.order)
-    along, down = axes_of(size_wh[0], geometry.resized_wh[0], False), axes_of(size_wh[1], geometry.resized_wh[1], True)
-    if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+    resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
+    if resize is None:
         return None
-    resize = kernels.YuvResize(components, color, size_wh, ((along, down),), True, places, channels)
     made = _fit(wanted, resize, geometry, item)
-    if made is None:
-        return None
+    return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
+
+
+def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
+    """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
+    frame, reading = untiled(frame), _reading(frame, order)
+    resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
+    if resize is None:
+        raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
+    out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
+    parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
+    kernels.yuv_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
+    return np.moveaxis(out, 0, -1)
+
+
+def _resize(
+    reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
+) -> kernels.YuvResize | None:
+    """Return the resize of the part that is used; None if the kernels have none.
+
+    If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
+    """
+    components, color, places = reading
+    x0, y0, x1, y1 = geometry.crop_xyxy
+    size_wh = x1 - x0, y1 - y0
+    sides = [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components] if planes else [size_wh]
+    axes = []
+    for width, height in sides:
+        along, down = axes_of(width, geometry.resized_wh[0], False), axes_of(height, geometry.resized_wh[1], True)
+        if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+            return None
+        axes.append((along, down))
+    forms = [frame.format.planes[c.plane] for c in components]
+    components = tuple(
+        c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
+    )
+    depth = 1 if order == "GRAY" else len(order)
+    return kernels.YuvResize(components, color, size_wh, tuple(axes), not planes, places, depth)
+
+
+def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, int]) -> tuple[tuple[slice, slice], ...]:
+    """Return rows and bytes of each plane that is read: those of a part of the frame."""
+    x0, y0, x1, y1 = box
     parts = []
-    for form in frame.format.planes:
+    for form in frame.format.planes[: max(c.plane for c in resize.components) + 1]:
         rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
         parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
-    return Pass(made, tuple(parts))
+    return tuple(parts)
 
 
-def _reading(frame: Frame, order: str) -> tuple[Any, kernels.Color | None, tuple[int, ...]] | None:
+def _reading(frame: Frame, order: str) -> Reading | None:
     """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
     form = frame.format
     if form.kind == "yuv":
@@ -104,7 +146,7 @@ def _reading(frame: Frame, order: str) -> tuple[Any, kernels.Color | None, tuple
 
 def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: int) -> Any:
     """Return the kernels' fit, or None."""
-    storage, channels = wanted.target.storage, resize.count
+    storage, channels = wanted.target.storage, resize.depth
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
@@ -118,7 +160,9 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch)
+        plan = plan_move(
+            _canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch
+        )
         return plan.program()
 
     description = kernels.Fit(

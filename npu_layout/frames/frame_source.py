@@ -124,20 +124,15 @@ class Source(NamedTuple):
 
     def _array(self, array: np.ndarray) -> Frame:
         form = self.format
-        if form.is_tiled or (self.spec is not None and (array.ndim == 1 or self._is_memory_with_pitch(array))):
-            if self.spec is None:
-                raise self._unfit(
-                    f"got {array.dtype} of shape {array.shape}; tiles need source=FrameSpec(format, size_wh)"
-                )
-            return self._of(self.spec, self.spec.planes(array))
         reason = f"got {array.dtype} of shape {array.shape}"
-        plane = form.planes[0]
-        if form.kind == "packed" and array.dtype == np.uint8 and array.ndim == 3 and array.shape[2] == 2:
-            array = np.ascontiguousarray(array).view(plane.dtype)[..., 0]  # OpenCV's shape of 16-bit pixels
-        image = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 and not plane.channels else array
+        if self.spec is None and form.is_tiled:
+            raise self._unfit(f"{reason}; tiles need source=FrameSpec(format, size_wh)")
+        if self.spec is not None and (form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array)):
+            return self._of(self.spec, self.spec.planes(array))
+        image = self._image(array)
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
-        packed = size_wh and self.packed_shape(size_wh)
-        if array.dtype != np.dtype(plane.dtype) or not size_wh or image.shape != packed:
+        fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
+        if size_wh is None or not fits or image.dtype != np.dtype(form.planes[0].dtype):
             raise self._unfit(reason + self._hint(image))
         if self.spec is not None and not self.spec.is_dense and image.strides[0] != self.spec.strides[0]:
             raise self._unfit(
@@ -146,6 +141,15 @@ class Source(NamedTuple):
             )
         spec = self.spec or _dense(self.name, size_wh)
         return self._of(spec, [image] if len(form.planes) == 1 else self._split(spec, image))
+
+    def _image(self, array: np.ndarray) -> np.ndarray:
+        """Return an array without an axis of one channel, and OpenCV's two bytes for a pixel as one element."""
+        plane = self.format.planes[0]
+        if array.ndim != 3 or plane.channels:
+            return array
+        if self.format.kind == "packed" and array.dtype == np.uint8 and array.shape[2] == 2:
+            array = np.ascontiguousarray(array).view(plane.dtype)
+        return array[..., 0] if array.shape[2] == 1 else array
 
     def _is_memory_with_pitch(self, array: np.ndarray) -> bool:
         """Return whether an array is the spec's memory as rows of its pitch."""

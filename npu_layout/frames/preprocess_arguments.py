@@ -12,7 +12,7 @@ from ..layouts import CHANNEL_ORDERS
 from ..support import one_of, per_channel, whole_numbers
 from .geometry import MODES
 
-ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
+ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv")
 INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
     "nearest_floor": "INTER_NEAREST",
@@ -21,7 +21,8 @@ INTERPOLATIONS = {
     "area": "INTER_AREA",
 }
 COLORS = ("BGR", "RGB", "BGRA", "RGBA", "GRAY")
-_CHOICES = {"resize": tuple(MODES), "interpolation": tuple(INTERPOLATIONS), "color": COLORS}
+YUV = ("exact", "planes")
+_CHOICES = {"yuv": YUV, "resize": tuple(MODES), "interpolation": tuple(INTERPOLATIONS), "color": COLORS}
 
 
 def check_choices(**given: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from .fitting import AXES, Pass, Run, Wanted, pass_of
+from .fitting import AXES, PLANES, Pass, Run, Wanted, pass_of, resized_planes
 from .frame_source import Source
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
@@ -53,6 +53,10 @@ class Preprocessor:
     source
         What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
         size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
+    yuv
+        How pictures of Y, U and V are resized, which differs where chroma is subsampled. "exact": pixels are converted,
+        each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
+        are resized, each as an image of one channel, then converted: for "linear" and the two nearest interpolations.
     color
         Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255),
         or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
@@ -86,6 +90,7 @@ class Preprocessor:
     resize: str
     interpolation: str
     source: str | FrameSpec
+    yuv: str
     color: str
 
     def __init__(
@@ -95,17 +100,20 @@ class Preprocessor:
         resize: str = "letterbox",
         interpolation: str = "linear",
         source: str | FrameSpec | Mapping[str, Any] = "BGR",
+        yuv: str = "exact",
         color: str = "RGB",
         mean: Any = 0,
         std: Any = 1,
         pad_value: Any = 114,
     ) -> None:
-        check_choices(resize=resize, interpolation=interpolation, color=color)
+        check_choices(resize=resize, interpolation=interpolation, yuv=yuv, color=color)
+        if yuv == "planes" and interpolation not in PLANES:
+            raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
         self._source = Source.of(source)
         extents = checked_target(target, color)
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
-        self.source, self.color = self._source.given, color
+        self.source, self.yuv, self.color = self._source.given, yuv, color
         self._step = 1 if target.channels in (None, color) else -1  # through the model's channels, as they are written
         self._mean = numbers_of("mean", mean, channels)
         self._std = numbers_of("std", std, channels)
@@ -137,7 +145,8 @@ class Preprocessor:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments other than `target`, JSON-ready: a FrameSpec as its dict; mean, std and pad_value as lists."""
-        values = (self.resize, self.interpolation, self._source.argument, self.color, self._mean, self._std, self._pad)
+        chosen = self.resize, self.interpolation, self._source.argument, self.color
+        values = (*chosen, self._mean, self._std, self._pad, self.yuv)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:
@@ -246,7 +255,7 @@ class Preprocessor:
     def _wanted(self) -> Wanted:
         order = self.color if self.color == "GRAY" or self._step > 0 else self.target.channels or self.color
         border = bytes(round(p) for p in self._pad[:: self._step])
-        return Wanted(self.target, self._affine, order, border, self.interpolation)
+        return Wanted(self.target, self._affine, order, border, self.interpolation, self.yuv == "exact")
 
     def _buffer(self, out: np.ndarray | None, frames: Sequence[Frame]) -> np.ndarray:
         if out is None:
@@ -290,6 +299,8 @@ class Preprocessor:
         """Return the pixels that are resized, in the canvas's channels: a view if they need no conversion."""
         import cv2
 
+        if self.yuv == "planes" and frame.format.kind == "yuv":
+            return resized_planes(frame, geometry, self._canvas_order, self.interpolation)
         gray = self.color == "GRAY" and frame.format.kind != "channels"
         part = picture(frame, geometry.crop_xyxy, gray=gray)
         order, wanted = "GRAY" if gray else self._picture_order, self._canvas_order

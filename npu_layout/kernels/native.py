@@ -75,7 +75,7 @@ def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -
         for along, down in resize.axes
     )
     return _native.YuvRows(
-        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.count
+        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
     )
 
 
@@ -90,7 +90,15 @@ def fit(
     """Return what writes pictures to buffers in one pass; `item`: bytes of an element of the buffer."""
     rows = yuv_rows(fit.resize, level, wide)
     return _native.Fit(
-        rows, (*fit.canvas_wh, *fit.left_top), fit.border, fit.flipped, fit.out_size * item, fit.rows, fit.pitch * item, band, tail
+        rows,
+        (*fit.canvas_wh, *fit.left_top),
+        fit.border,
+        fit.flipped,
+        fit.out_size * item,
+        fit.rows,
+        fit.pitch * item,
+        band,
+        tail,
     )
 
 

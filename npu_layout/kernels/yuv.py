@@ -52,7 +52,9 @@ class YuvResize(NamedTuple):
     each plane are resized, each as an image of one channel, then converted.
     """
 
-    components: tuple[Samples, ...]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, in this order
+    components: tuple[
+        Samples, ...
+    ]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
     color: Color | None  #: None: packed pixels, which are not converted
     size_wh: tuple[int, int]  #: in pixels
     axes: tuple[
@@ -60,11 +62,11 @@ class YuvResize(NamedTuple):
     ]  #: along a row and down a column: one pair if exact, else one for each component
     exact: bool = True
     channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
-    count: int = 3  # type: ignore[assignment]  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
+    depth: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
 
     @property
     def packed(self) -> bool:
-        """Whether the canvas has pixels, (rows, columns, channels); else it has planes, (channels, rows, columns)."""
+        """Whether the canvas has (rows, columns, channels); otherwise it has planes, (channels, rows, columns)."""
         return self.color is None
 
 

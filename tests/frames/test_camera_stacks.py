@@ -18,7 +18,7 @@ from npu_layout.frames.pictures import picture
 from tests.support import frame_formats as formats
 from tests.support.paths import ROOT
 
-RECORDED = np.load(ROOT / "tests" / "data" / "swscale_frames.npz")
+RECORDED = np.load(ROOT / "tests" / "data" / "frames" / "swscale_frames.npz")
 
 
 class Plane(bytes):

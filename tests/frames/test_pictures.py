@@ -10,9 +10,10 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.frames.color_matrices import color_of
-from npu_layout.frames.pictures import Frame, byte_rows, gray_table, picture
+from npu_layout.frames.pictures import Frame, byte_rows, gray_table, picture, untiled
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
 from tests.support import frame_formats as formats
+from tests.support.paths import ROOT
 
 SIZES = [(8, 6), (2, 2), (36, 34), (18, 10)]
 ODD = [(7, 5), (1, 1), (33, 3), (5, 130)]
@@ -185,3 +186,22 @@ def test_mjpeg() -> None:
     np.testing.assert_array_equal(picture(frame, gray=True)[..., 0], cv2.imdecode(data, cv2.IMREAD_GRAYSCALE))
     with pytest.raises(nl.NpuLayoutError, match="MJPEG: expected a JPEG of 32x23, OpenCV decoded 32x24"):
         picture(frame._replace(size_wh=(32, 23)))
+
+
+GSTREAMER = np.load(ROOT / "tests" / "data" / "frames" / "gstreamer_tiles.npz")
+
+
+@pytest.mark.parametrize("name", formats.TILES)
+@pytest.mark.parametrize("size", [(76, 36), (20, 262)])
+def test_gstreamers_tiles(name: str, size: Any) -> None:
+    """GStreamer's tiles of noise, recorded by scripts/record_gstreamer_tiles.py, are the rows that it made them of.
+
+    It allocates more behind the 16x16 tiles of NV12_16L32S than they need.
+    """
+    width, height = size
+    memory = GSTREAMER[f"{name}_{width}x{height}"]
+    spec = nl.FrameSpec(name, size, size=memory.size)
+    assert memory.size == nl.FrameSpec(name, size).size or name == "NV12_16L32S"
+    linear = nl.FrameSpec("NV12", size).planes(GSTREAMER[f"NV12_{width}x{height}"])
+    for rows, expected in zip(untiled(read(spec, memory)).planes, linear):
+        np.testing.assert_array_equal(rows, expected)

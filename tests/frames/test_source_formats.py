@@ -213,3 +213,20 @@ def test_mjpeg_end_to_end() -> None:
     buffer, same = nl.Preprocessor(target, source="MJPEG")(data, roi_xywh=(3, 2, 17, 11))
     np.testing.assert_array_equal(buffer, expected)
     assert geometry == same
+
+
+@pytest.mark.parametrize("name", ["NV12", "I420", "NV16", "P010", "GRAY16", "RGGB", "YUYV"])
+def test_flipped_and_read_only_planes(name: str) -> None:
+    """Views with negative strides, up and down and left and right, are what copies of them are; nothing is changed."""
+    spec = nl.FrameSpec(name, (24, 18))
+    memory = formats.noise(spec.size or 0, 7)
+    before = memory.copy()
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 12, 16), "NHWC", "uint8"), source=name)
+    for flip in (np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-1]):
+        views = tuple(plane[flip] for plane in spec.planes(memory.tobytes()))
+        assert not any(view.flags.writeable for view in views)
+        expected = preprocess(tuple(view.copy() for view in views), roi_xywh=(2, 2, 20, 15))
+        buffer, geometry = preprocess(views, roi_xywh=(2, 2, 20, 15))
+        np.testing.assert_array_equal(buffer, expected[0])
+        assert geometry == expected[1]
+    np.testing.assert_array_equal(memory, before)

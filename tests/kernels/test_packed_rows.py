@@ -76,9 +76,9 @@ def view_of(rng: np.random.Generator, order: str, size_wh: tuple[int, int], slac
 def written(writer: Any, resize: YuvResize, frame: np.ndarray) -> np.ndarray:
     """Return the rows, which are written between bytes that stay as they are."""
     along, down = resize.axes[0]
-    n, row = len(down.first), len(along.first) * resize.count
+    n, row = len(down.first), len(along.first) * resize.depth
     room = np.full((n, row + 7), 77, np.uint8)
-    out = np.lib.stride_tricks.as_strided(room[:, 3:], (n, len(along.first), resize.count), (row + 7, resize.count, 1))
+    out = np.lib.stride_tricks.as_strided(room[:, 3:], (n, len(along.first), resize.depth), (row + 7, resize.depth, 1))
     writer.write((frame,), out)
     assert (room[:, :3] == 77).all() and (room[:, -4:] == 77).all()
     return out
@@ -289,12 +289,12 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
     ("changes", "message"),
     [
         ({"components": ()}, "up to 4"),
-        ({"components": (Samples(0, 0, 3),) * 5, "count": 5}, "up to 4"),
-        ({"components": (Samples(0, 0, 5),), "count": 1}, "up to 4 bytes"),
-        ({"components": (Samples(0, 3, 3),), "count": 1}, "packed pixels"),
-        ({"components": (Samples(1, 0, 3),), "count": 1}, "packed pixels"),
-        ({"components": (Samples(0, 0, 3), Samples(0, 1, 4)), "count": 2}, "packed pixels"),
-        ({"count": 4}, "as many as components"),
+        ({"components": (Samples(0, 0, 3),) * 5, "depth": 5}, "up to 4"),
+        ({"components": (Samples(0, 0, 5),), "depth": 1}, "up to 4 bytes"),
+        ({"components": (Samples(0, 3, 3),), "depth": 1}, "packed pixels"),
+        ({"components": (Samples(1, 0, 3),), "depth": 1}, "packed pixels"),
+        ({"components": (Samples(0, 0, 3), Samples(0, 1, 4)), "depth": 2}, "packed pixels"),
+        ({"depth": 4}, "as many as components"),
         ({"size_wh": (21, 10)}, "as many elements"),
         ({"size_wh": (0, 10)}, "size"),
     ],

@@ -43,7 +43,7 @@ def writers(resize: YuvResize):  # type: ignore[no-untyped-def]
 def written(writer, resize: YuvResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:  # type: ignore[no-untyped-def]
     """Return the canvas, which is written between bytes that stay as they are."""
     along, down = resize.axes[0]
-    room = np.full((resize.count, len(down.first), len(along.first) + 7), 77, np.uint8)
+    room = np.full((resize.depth, len(down.first), len(along.first) + 7), 77, np.uint8)
     writer.write(planes, room[:, :, 3:-4])
     assert (room[:, :, :3] == 77).all() and (room[:, :, -4:] == 77).all()
     return room[:, :, 3:-4]
@@ -55,8 +55,8 @@ def test_equals_the_scalar_reference(name: str, exact: bool) -> None:
     rng, components = np.random.default_rng(len(name)), ARRANGEMENTS[name]
     for i, (size_wh, result_wh) in enumerate(sizes(rng, 40)):
         color = tuple(COLORS.values())[i % 3] if i % 7 else IDENTITY
-        channels, count = ((0, 1, 2), (2, 1, 0))[i % 2], (3, 4)[i % 5 == 0]
-        resize = resize_of(components, size_wh, result_wh, exact=exact, color=color, channels=channels, count=count)
+        channels, depth = ((0, 1, 2), (2, 1, 0))[i % 2], (3, 4)[i % 5 == 0]
+        resize = resize_of(components, size_wh, result_wh, exact=exact, color=color, channels=channels, depth=depth)
         planes = noise(rng, components, size_wh, slack=(0, 1, 64)[i % 3])
         result = expected(resize, planes)
         for backend, writer in writers(resize):
@@ -182,7 +182,7 @@ def test_nothing_beyond_the_samples_is_touched(name: str, exact: bool, fences: t
                 plane = place(planes[fenced].size).reshape(planes[fenced].shape)
                 plane[...] = planes[fenced]
                 for _, writer in writers(resize):
-                    out = end(resize.count * 2 * width).reshape(resize.count, 2, width)
+                    out = end(resize.depth * 2 * width).reshape(resize.depth, 2, width)
                     writer.write((*planes[:fenced], plane, *planes[fenced + 1 :]), out)
                     results.append(out.copy())
             assert all((result == results[0]).all() for result in results)
@@ -220,8 +220,8 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
-    writer, out = kernels.yuv_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
     y, uv = noise(np.random.default_rng(0), resize.components, (20, 10))
+    writer, out = kernels.yuv_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
     for planes, result, message in (
         ((y,), out, "planes: expected 2, got 1"),
         ((y[:9], uv), out, "plane 0: expected at least 10 rows of 20 bytes, got 9 rows of 20 bytes"),
@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
 @pytest.mark.parametrize("changes, message", [
     ({"size_wh": (0, 10)}, "size"),
     ({"channels": (0, 1, 1)}, "order"),
-    ({"count": 5}, "channels"),
+    ({"depth": 5}, "channels"),
     ({"color": BT601._replace(luma=1 << 30)}, "coefficients"),
     ({"color": BT601._replace(black=256)}, "coefficients"),
     ({"axes": ()}, "axes"),

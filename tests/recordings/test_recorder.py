@@ -195,6 +195,7 @@ def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
         "resize": "crop",
         "interpolation": "linear",
         "source": "BGR",
+        "yuv": "exact",
         "color": "BGR",
         "mean": [1.0, 2.0, 3.0],
         "std": [255.0] * 3,

@@ -136,13 +136,14 @@ def frame_specs() -> None:
     assert_type(spec.planes(bytes(144)), tuple[np.ndarray, ...])
     assert nl.FrameSpec.from_dict(spec.to_dict()) == spec
     assert_type(nl.FrameSpec.of({"format": "YUV420", "size": (8, 6), "stride": 64}), nl.FrameSpec)
+    assert_type(nl.explain(spec).to_svg(), str)
 
 
 def preprocessing(frame: np.ndarray) -> None:
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), resize="crop", pad_value=0)
     assert_type(preprocess(frame), tuple[np.ndarray, nl.Geometry])
     assert_type(preprocess.batch([frame], out=None), tuple[np.ndarray, list[nl.Geometry]])
-    assert_type(preprocess.resize + preprocess.interpolation + preprocess.color, str)
+    assert_type(preprocess.resize + preprocess.interpolation + preprocess.yuv + preprocess.color, str)
     assert_type(preprocess.source, "str | nl.FrameSpec")
     part, _ = nl.Preprocessor(preprocess.target, source=nl.FrameSpec("BGR", frame.shape[1::-1]))(
         frame, roi_xywh=(0, 0, 2, 2)

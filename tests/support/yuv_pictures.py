@@ -62,20 +62,20 @@ def resize_of(
     exact: bool = True,
     color: Color = BT601,
     channels: tuple[int, ...] = (0, 1, 2),
-    count: int = 3,
+    depth: int = 3,
 ) -> YuvResize:
     """Return the resize of a picture by INTER_LINEAR's arithmetic."""
     if len(components) == 1:
-        channels, count = (0,), 1
+        channels, depth = (0,), 1
     sides = [size_wh] if exact else [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components]
     axes = tuple((linear_axis(w, result_wh[0]), linear_axis(h, result_wh[1], down=True)) for w, h in sides)
-    return YuvResize(components, color, size_wh, axes, exact, channels, count)
+    return YuvResize(components, color, size_wh, axes, exact, channels, depth)
 
 
 def expected(resize: YuvResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:
     """Return the canvas, computed one value after another."""
     along, down = resize.axes[0]
-    canvas = np.full((resize.count, len(down.first), len(along.first)), 255, np.uint8)
+    canvas = np.full((resize.depth, len(down.first), len(along.first)), 255, np.uint8)
     for y in range(canvas.shape[1]):
         for x in range(canvas.shape[2]):
             for place, value in zip(resize.channels, _result(resize, planes, x, y)):

@@ -61,7 +61,7 @@ static void chroma(Work *w, int64_t pixel_row) {
     const int64_t row = pixel_row / plan->spec.component[1].every_y;
     if (w->terms_row == row) return;
     for (int k = 1; k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
-    if (plan->way == MEANS) return;
+    if (plan->way == MEANS || plan->way == POINTS) return;
     plan->loops->terms(w->samples[1], second_chroma(w), &plan->spec.color, plan->samples, &w->terms);
     w->terms_row = row;
 }
@@ -74,7 +74,8 @@ static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
         plan->loops->color_shared(whole_row(w, row, w->samples[0]), &w->terms, &plan->spec.color, n, rgb);
     else {
         gather_samples(w, 0, row, w->samples[0]);
-        plan->loops->color(w->samples[0], &w->terms, &plan->spec.color, n, rgb);
+        if (plan->way == POINTS) plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &plan->spec.color, n, rgb);
+        else plan->loops->color(w->samples[0], &w->terms, &plan->spec.color, n, rgb);
     }
 }
 
@@ -151,8 +152,7 @@ static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
     if (plan->together) gather(w, plan->component + 1, row_of(w, 1, plan->resize[1].rows[y].row[0]), w->samples[1]);
     else
         for (int k = 1; k < 3; ++k) component_row(w, k, y, w->samples[k]);
-    plan->loops->terms(w->samples[1], second_chroma(w), &spec->color, plan->n, &w->terms);
-    plan->loops->color(w->samples[0], &w->terms, &spec->color, plan->n, out);
+    plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &spec->color, plan->n, out);
 }
 
 /* A source row of packed pixels, or the two pixels that each result needs, as neighbours. */

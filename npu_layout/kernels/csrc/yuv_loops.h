@@ -62,6 +62,8 @@ typedef struct {
     void (*luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *out);
     /* Samples of chroma: U and V one after the other, or, if `v` is NULL, pairs of both. */
     void (*terms)(const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, const Terms *terms);
+    /* n pixels, each with its own U and V, of which no others need the terms. */
+    void (*color_once)(const uint8_t *y, const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, uint8_t *const rgb[3]);
     /* n pixels, each with its own terms. */
     void (*color)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]);
     /* n pixels, every two of which share their terms; `y` need not have room behind it. */

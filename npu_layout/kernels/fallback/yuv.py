@@ -8,6 +8,7 @@ import numpy as np
 
 from ..yuv import Axis, Color, YuvResize
 
+Source = Callable[[np.ndarray, np.ndarray], np.ndarray]  # the elements at rows and columns, with any axes before
 _BAND = 1 << 16  # results that are computed at a time
 
 
@@ -35,13 +36,13 @@ class YuvRows:
             canvas = self._exact(planes, rows) if resize.exact else self._by_planes(planes, rows)
             for place, channel in zip(resize.channels, canvas):
                 out[place, rows] = channel
-        if resize.count == 4 and not resize.packed:
+        if resize.depth == 4 and not resize.packed:
             out[3] = 255
 
     def _check(self, planes: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         resize = self._resize
         along, down = resize.axes[0]
-        shape = resize.count, len(down.first), len(along.first)
+        shape = resize.depth, len(down.first), len(along.first)
         expected = max(c.plane for c in resize.components) + 1
         if len(planes) != expected:
             raise ValueError(f"planes: expected {expected}, got {len(planes)}")
@@ -68,7 +69,7 @@ class YuvRows:
         c = self._resize.components[k]
         plane = planes[c.plane]
         lines = plane.reshape(len(plane), -1) if plane.ndim > 2 else plane
-        return np.asarray(lines[rows[:, None], c.start + c.step * columns].astype(np.int32))
+        return np.asarray(lines[rows[:, None], c.start + c.step * columns], np.int32)
 
     def _packed(self, planes: tuple[np.ndarray, ...], rows: slice) -> np.ndarray:
         def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -116,16 +117,15 @@ def _taps(axis: Axis, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     return (*both, weights[:, 0], weights[:, 1])
 
 
-def _resized(
-    source: Callable[[np.ndarray, np.ndarray], np.ndarray], along: Axis, down: Axis, rows: slice
-) -> np.ndarray:
+def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
     """Return rows of the result; `source` returns the elements at rows and columns, with any axes before."""
     if along.mean and down.mean:
         y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
-        return np.asarray(sum(source(y + i, x + k) for i in (0, 1) for k in (0, 1)) + 2) >> 2
+        four = [source(y + i, x + k) for i in (0, 1) for k in (0, 1)]
+        return np.asarray((four[0] + four[1] + four[2] + four[3] + 2) >> 2)
     if along.box and down.box:
         y, x = down.box * np.arange(rows.start, rows.stop), along.box * np.arange(len(along.first))
-        total = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
+        total: np.ndarray | int = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
         scale = np.float32(1) / np.float32(along.box * down.box)
         return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
     left, right, left_weight, right_weight = _taps(along, slice(None))

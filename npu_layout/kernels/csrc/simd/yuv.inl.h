@@ -171,6 +171,26 @@ static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint
         put_some(out + i, in_order(Y(packus_epi16)(x[0], x[1])), n - i);
     }
 }
+INLINE void colors_once(const uint8_t *y, const uint8_t *u, const uint8_t *v, const Color *color, int64_t n, uint8_t *const rgb[3]) {
+    const Factor luma = unsigned_factor(color->luma);
+    const Factors factors = factors_of(color);
+    const W offset = word(color->offset);
+    uint8_t *const out[3] = {rgb[0], rgb[1], rgb[2]};
+    for (int64_t i = 0; i < n; i += VB) {
+        W x[3][2];
+        for (int k = 0; k < 2; ++k) {
+            const Luma light = luma_of(words_of_y(y + i + k * HALF, offset), luma);
+            const TermsOf t = terms_at(u, v, i + k * HALF, factors);
+            for (int c = 0; c < 3; ++c) x[c][k] = channel(light, t.high[c], t.low[c]);
+        }
+        for (int c = 0; c < 3; ++c) put_some(out[c] + i, in_order(Y(packus_epi16)(x[c][0], x[c][1])), n - i);
+    }
+}
+static void HERE(yuv_color_once)(const uint8_t *y, const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
+                                 uint8_t *const rgb[3]) {
+    if (v) colors_once(y, u, v, color, n, rgb);
+    else colors_once(y, u, NULL, color, n, rgb);
+}
 static void HERE(yuv_color)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]) {
     const Factor luma = unsigned_factor(color->luma);
     const W offset = word(color->offset);

@@ -35,6 +35,18 @@ static void HERE(yuv_terms)(const uint8_t *u, const uint8_t *v, const Color *col
         }
     }
 }
+static void HERE(yuv_color_once)(const uint8_t *y, const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
+                                 uint8_t *const rgb[3]) {
+    const Color k = *color;
+    const int step = v ? 1 : 2;
+    if (!v) v = u + 1;
+    const int32_t by[3][2] = {{0, k.red_v}, {k.green_u, k.green_v}, {k.blue_u, 0}};
+    for (int c = 0; c < 3; ++c) {
+        uint8_t *restrict out = rgb[c];
+        for (int64_t i = 0; i < n; ++i)
+            out[i] = saturated((luma_at(y, i, &k) + (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19)) >> 20);
+    }
+}
 INLINE int32_t term_at(const Terms *terms, int c, int64_t i) { return terms->high[c][i] * 65536 + (terms->low[c][i] ^ 0x8000); }
 static void HERE(yuv_color)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]) {
     const Color k = *color;
@@ -94,7 +106,7 @@ static const YuvLoops HERE(yuv_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
     HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
-    HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
+    HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color_once), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),
     HERE(flip),
