@@ -63,14 +63,6 @@ static void random_components(YuvSpec *spec) {
     spec->convert_first = 1;
 }
 
-static int has_wide_gathers(void) {
-#ifdef __x86_64__
-    return __builtin_cpu_supports("avx512vbmi");
-#else
-    return 0;
-#endif
-}
-
 static void one_rows(void) {
     YuvSpec spec = {0};
     random_components(&spec);

@@ -1,6 +1,6 @@
 /* Rows of YUV element by element, as the compiler makes vectors of them: for machines without the instructions of yuv.inl.h. */
 #if !defined(__SSE2__)
-INLINE uint8_t saturated(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
+INLINE uint8_t clamped_to_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
 INLINE int32_t luma_at(const uint8_t *y, int64_t i, const Color *c) { return (y[i] > c->offset ? y[i] - c->offset : 0) * c->luma; }
 
 static void HERE(yuv_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *restrict line) {
@@ -16,7 +16,7 @@ static void HERE(yuv_mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_
 }
 static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *restrict out) {
     const Color c = *color;
-    for (int64_t i = 0; i < n; ++i) out[i] = saturated((luma_at(y, i, &c) + (1 << 19)) >> 20);
+    for (int64_t i = 0; i < n; ++i) out[i] = clamped_to_byte((luma_at(y, i, &c) + (1 << 19)) >> 20);
 }
 
 /* The terms are split at bit 16 only to be stored as other levels store them. */
@@ -44,7 +44,7 @@ static void HERE(yuv_color_once)(const uint8_t *y, const uint8_t *u, const uint8
     for (int c = 0; c < 3; ++c) {
         uint8_t *restrict out = rgb[c];
         for (int64_t i = 0; i < n; ++i)
-            out[i] = saturated((luma_at(y, i, &k) + (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19)) >> 20);
+            out[i] = clamped_to_byte((luma_at(y, i, &k) + (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19)) >> 20);
     }
 }
 INLINE int32_t term_at(const Terms *terms, int c, int64_t i) { return terms->high[c][i] * 65536 + (terms->low[c][i] ^ 0x8000); }
@@ -53,7 +53,7 @@ static void HERE(yuv_color)(const uint8_t *y, const Terms *terms, const Color *c
     const Terms t = *terms;
     for (int c = 0; c < 3; ++c) {
         uint8_t *restrict out = rgb[c];
-        for (int64_t i = 0; i < n; ++i) out[i] = saturated((luma_at(y, i, &k) + term_at(&t, c, i)) >> 20);
+        for (int64_t i = 0; i < n; ++i) out[i] = clamped_to_byte((luma_at(y, i, &k) + term_at(&t, c, i)) >> 20);
     }
 }
 static void HERE(yuv_color_shared)(const uint8_t *y, const Terms *terms, const Color *color, int64_t n, uint8_t *const rgb[3]) {
@@ -62,8 +62,8 @@ static void HERE(yuv_color_shared)(const uint8_t *y, const Terms *terms, const C
     for (int c = 0; c < 3; ++c) {
         uint8_t *restrict out = rgb[c];
         for (int64_t i = 0; i < n / 2; ++i)
-            for (int j = 0; j < 2; ++j) out[2 * i + j] = saturated((luma_at(y, 2 * i + j, &k) + term_at(&t, c, i)) >> 20);
-        if (n % 2) out[n - 1] = saturated((luma_at(y, n - 1, &k) + term_at(&t, c, n / 2)) >> 20);
+            for (int j = 0; j < 2; ++j) out[2 * i + j] = clamped_to_byte((luma_at(y, 2 * i + j, &k) + term_at(&t, c, i)) >> 20);
+        if (n % 2) out[n - 1] = clamped_to_byte((luma_at(y, n - 1, &k) + term_at(&t, c, n / 2)) >> 20);
     }
 }
 static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, const uint8_t *v, const Color *color, int64_t n,
@@ -77,7 +77,7 @@ static void HERE(yuv_color_mean)(const uint8_t *const y[2], const uint8_t *u, co
         for (int64_t i = 0; i < n; ++i) {
             const int32_t term = (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19);
             int32_t sum = 2;
-            for (int j = 0; j < 4; ++j) sum += saturated((luma_at(y[j / 2], 2 * i + j % 2, &k) + term) >> 20);
+            for (int j = 0; j < 4; ++j) sum += clamped_to_byte((luma_at(y[j / 2], 2 * i + j % 2, &k) + term) >> 20);
             out[i] = (uint8_t)(sum >> 2);
         }
     }
