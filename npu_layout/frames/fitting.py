@@ -128,6 +128,37 @@ def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, in
     return tuple(parts)
 
 
+@lru_cache(maxsize=64)
+def rows_of(interpolation: str, channels: int, size_wh: tuple[int, int], result_wh: tuple[int, int]) -> Any:
+    """Return what resizes pixels: ``write((pixels,), out)``, both of so many channels; None if OpenCV should.
+
+    Without compiled kernels that is where it computes the same, as its wheels for x86 do and those for Arm do not.
+    """
+    axes_of = AXES.get(interpolation)
+    along, down = (axes_of(n, m, i == 1) if axes_of else None for i, (n, m) in enumerate(zip(size_wh, result_wh)))
+    if along is None or down is None:
+        return None
+    if kernels.active() == "numpy" and (
+        interpolation == "area" or (interpolation == "linear" and _opencv_computes_it())
+    ):
+        return None
+    components = tuple(kernels.Samples(0, c, channels) for c in range(channels))
+    return kernels.yuv_rows(kernels.YuvResize(components, None, size_wh, ((along, down),), True, (), channels))
+
+
+@lru_cache(maxsize=1)
+def _opencv_computes_it() -> bool:
+    """Return whether this OpenCV resizes noise by its reference arithmetic."""
+    import cv2
+
+    noise, out = np.random.default_rng(1).integers(0, 256, (37, 53, 3), np.uint8), np.empty((23, 71, 3), np.uint8)
+    axes = kernels.linear_axis(53, 71), kernels.linear_axis(37, 23, True)
+    components = tuple(kernels.Samples(0, c, 3) for c in range(3))
+    resize = kernels.YuvResize(components, None, (53, 37), (axes,), True, (), 3)
+    kernels.yuv_rows(resize, "numpy").write((noise,), out)
+    return bool((cv2.resize(noise, (71, 23)) == out).all())
+
+
 def _reading(frame: Frame, order: str) -> Reading | None:
     """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
     form = frame.format

@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from .fitting import AXES, PLANES, Pass, Run, Wanted, pass_of, resized_planes
+from .fitting import PLANES, Pass, Run, Wanted, pass_of, resized_planes, rows_of
 from .frame_source import Source
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
@@ -334,12 +334,9 @@ class Preprocessor:
         if part.shape == inner.shape:
             repack(part, "HWC", "HWC", out=inner)
             return
-        if self.interpolation.startswith("nearest"):  # OpenCV 4 rounds places in another way than OpenCV 5
-            axes = (
-                AXES[self.interpolation](n, m, i == 0) for i, (n, m) in enumerate(zip(part.shape[:2], (height, width)))
-            )
-            rows, columns = (axis.first for axis in axes if axis is not None)
-            inner[...] = part[rows[:, None], columns]
+        rows = rows_of(self.interpolation, inner.shape[2], (part.shape[1], part.shape[0]), (width, height))
+        if rows is not None:
+            rows.write((part,), inner)
             return
         resized = inner[..., 0] if inner.shape[2] == 1 else inner
         pixels = part[..., 0] if part.shape[2] == 1 else part

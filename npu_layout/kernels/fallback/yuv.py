@@ -128,6 +128,8 @@ def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray
         total: np.ndarray | int = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
         scale = np.float32(1) / np.float32(along.box * down.box)
         return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
+    if along.weights is None and down.weights is None:
+        return source(np.clip(down.first[rows], 0, down.size - 1), along.first)
     left, right, left_weight, right_weight = _taps(along, slice(None))
     above, below, above_weight, below_weight = _taps(down, rows)
 
