@@ -55,6 +55,8 @@ def _every(mean: np.ndarray, std: np.ndarray, color: str) -> Iterator[Mistake]:
         std * std / 255,
     )
     yield from _factors(mean, std)
+    if (mean > 0).all():
+        yield Mistake("mean_as_std", "the mean used as std, too", mean, mean)
     yield Mistake("reversed", "mean and std of the channels in the opposite order", mean[::-1], std[::-1])
     black, luma = _VIDEO
     yield Mistake("video_as_full", "pixels of 16 to 235 read as 0 to 255", (mean - black) / luma, std / luma)

@@ -268,17 +268,12 @@ def _is_bent(evidence: Evidence, c: Candidate) -> bool:
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
 
-    A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it.
+    A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it. A function of
+    chosen channels has to explain most.
     """
     best = strong[0]
-    plain = next(
-        (
-            c
-            for c in strong
-            if c.cause == "activation" and not evidence.trial(c).parameters and not evidence.trial(c).choices
-        ),
-        None,
-    )
+    functions = (c for c in strong if c.cause == "activation" and not evidence.trial(c).parameters)
+    plain = next((c for c in functions if c is best or not evidence.trial(c).choices), None)
     if (
         plain is None
         or plain.score < best.score - _HARDLY

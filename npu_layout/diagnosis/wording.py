@@ -248,14 +248,18 @@ def lost(parts: Sequence[Part], channel_axis: int | None) -> str:
     are, them = ("are", "them a scale of their own") if len(parts) > 1 else ("is", "it a scale of its own")
     return (
         f"{_which(parts, channel_axis)} {are} lost: the model's values vary by up to {span:.3g} there, "
-        f"less than half a quantisation step. Fix: give {them}, {_split(parts)}."
+        f"less than {_steps(parts)}. Fix: give {them}, {_split(parts)}."
     )
 
 
 def dead(parts: Sequence[Part], channel_axis: int | None) -> str:
     """Return which parts the device cannot show, beside another fault."""
     vary = "vary" if len(parts) > 1 else "varies"
-    return f"{_which(parts, channel_axis)} {vary} by less than half a quantisation step, which the device cannot show."
+    return f"{_which(parts, channel_axis)} {vary} by less than {_steps(parts)}, which the device cannot show."
+
+
+def _steps(parts: Sequence[Part]) -> str:
+    return "half a quantisation step" if max(p.steps for p in parts) < 0.5 else "a quantisation step"
 
 
 def _split(parts: Sequence[Part]) -> str:

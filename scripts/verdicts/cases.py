@@ -197,9 +197,9 @@ def _applicable(scene: _Scene, planted: str) -> list[int] | None:
     return order
 
 
-def build(case: Case) -> Planted:
-    """The recording of a case. NotApplicable where its fault cannot be planted in its model."""
-    fault = faults.BY_NAME[case.fault]
+def build(case: Case, fault: Fault | None = None) -> Planted:
+    """The recording of a case, with the fault of its name or another. NotApplicable where that cannot be planted."""
+    fault = faults.BY_NAME[case.fault] if fault is None else fault
     if case.dtype not in fault.dtypes:
         raise NotApplicable(f"not for {case.dtype}")
     scene = _Scene(case, fault)

@@ -127,7 +127,7 @@ def place(port: Port, layout: str, dtype: str, **more: Any) -> nl.TensorSpec:
     return port.spec(layout, dtype, **more)
 
 
-def _layouts(true: str, declared: str, rng: Rng, port: Port, dtype: str) -> Specs:
+def read_as(true: str, declared: str, rng: Rng, port: Port, dtype: str) -> Specs:
     rank = len(port.shape)
     if rank == 3:
         true, declared = (name.replace("H", "") for name in (true, declared))
@@ -444,7 +444,7 @@ _OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, anot
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (
-    *(Fault(name, "layout", readings=partial(_layouts, *pair)) for name, pair in _LAYOUTS.items()),
+    *(Fault(name, "layout", readings=partial(read_as, *pair)) for name, pair in _LAYOUTS.items()),
     *(
         Fault(name, "quantization", readings=partial(_scaled, factor), dtypes=QUANTISED)
         for name, factor in (("scale_x2", 2.0), ("scale_half", 0.5), ("scale_x1.3", 1.3))
@@ -517,13 +517,13 @@ FAULTS: tuple[Fault, ...] = (
         )
         for name, cause, readings in (
             ("scale_x2", "quantization", partial(_scaled, 2.0)),
-            ("nhwc_as_nchw", "layout", partial(_layouts, "NHWC", "NCHW")),
+            ("nhwc_as_nchw", "layout", partial(read_as, "NHWC", "NCHW")),
         )
     ),
     Fault(
         "constant_maps",
         "match",
-        readings=partial(_layouts, "NHWC", "NCHW"),
+        readings=partial(read_as, "NHWC", "NCHW"),
         models=("constant",),
         weight=4,
         accept=frozenset({"ambiguous"}),
@@ -532,7 +532,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "symmetric_maps",
         "ambiguous",
-        readings=partial(_layouts, "NHWC", "NCHW"),
+        readings=partial(read_as, "NHWC", "NCHW"),
         models=("symmetric",),
         weight=4,
         accept=frozenset({"layout"}),

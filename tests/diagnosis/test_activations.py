@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 import npu_layout as nl
 from npu_layout.reports import fixes
 from tests.support.boards import CHANNELS, Board, network, same, spec_as
+from tests.support.endings import ending, smooth, verdict
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,17 @@ def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Pat
     assert np.array_equal(names["tensor"], answers[0])
     nl.Report({"maps": output}, 8, "model.onnx", "", {}).to_html(tmp_path / "page.html")
     assert f".take(order, axis={output.channel_axis})" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("db", [40, 20])
+def test_a_sigmoid_in_one_channel_is_not_a_factor_for_each(db: float) -> None:
+    """A sigmoid of what one has returned is nearly a line, which fitted factors explain as well."""
+    shape = (1, 9, 12, 16)
+    inputs = [np.float32(1 / (1 + np.exp(-x))) for x in smooth(shape)]
+    one = (np.arange(9) == 4).reshape(1, 9, 1, 1)
+    output = verdict(ending(shape), inputs, lambda x, y: np.where(one, 1 / (1 + np.exp(-y)), y), db)
+    assert output.verdict == "activation" and "an extra sigmoid, in 1 of 9 channels (4)" in output.why, output.why
+    each = np.where(one, 0.24, 1.0)
+    output = verdict(ending(shape), inputs, lambda x, y: y * each, db)
+    assert "sigmoid" not in output.why.split(". With")[0] and output.verdict != "match", output.why
+    assert verdict(ending(shape), inputs, lambda x, y: y, db).verdict == "match"

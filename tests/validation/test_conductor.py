@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
-from tests.support.boards import CHANNELS, SHAPE, Board, spec_as
+from tests.support.boards import CHANNELS, SHAPE, Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +154,36 @@ def test_a_fix_in_the_place_of_a_spec(board: Board) -> None:
     assert found.verdict == "layout" and found.fix == right, str(found)
     recording.specs["maps"] = found.fix
     assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
+
+
+def _reductions(channels: int, noise: float) -> int:
+    """How many arrays `validate` adds up, or looks for the ends of, for an output of so many channels."""
+    rng = np.random.default_rng(0)
+    shape = (1, channels, 3200 // channels, 10)
+    q = nl.Quantization(0.03, 3)
+    spec = nl.TensorSpec(shape, "NHWC", "int8", quantization=q, name="y")
+    inputs = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    outputs = [spec.pack((x + noise * rng.standard_normal(shape)).astype(np.float32)) for x in inputs]
+    engine = nl.OnnxRuntimeEngine(same(shape))
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(inputs, outputs)])
+    count = 0
+
+    def counted(frame: Any, event: str, called: Any) -> None:
+        nonlocal count
+        count += event == "c_call" and called.__name__ == "reduce"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        report = nl.validate(recording, engine, progress=False)
+    finally:
+        sys.setprofile(before)
+    assert report.verdict == "match", str(report)
+    return count
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_no_channel_is_searched_by_itself(noise: float) -> None:
+    """Causes are looked for in all channels at once: 8 reductions a channel were counted, and 240 for one by one."""
+    few, many = _reductions(20, noise), _reductions(160, noise)
+    assert many - few < 20 * 140
