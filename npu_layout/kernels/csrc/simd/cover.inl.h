@@ -107,7 +107,8 @@ typedef struct {
  * that are written one after the other if rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
 /* What is fetched is needed after 100 to 500 other lines: the same columns of the next rows, if rows are so close that whole ones
- * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is short.
+ * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
+ * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
  * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
 enum { FETCHED = 1 << 17, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
 INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole) {
@@ -117,7 +118,7 @@ INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole)
     if (whole) f.read = 256;
     else if (w->by_destination) f.read = across <= CLOSE_ROWS ? w->strip * t->rows * m->sa : 256;
     else f.read = across <= CLOSE_ROWS && w->block < m->a ? w->block * m->sa : (SOON + m->a - 1) / m->a * 64;
-    if (!w->by_destination && strip <= SHORT_STRIP && -strip <= SHORT_STRIP) f.write = strip;
+    if (VB == 64 && !w->by_destination && strip <= SHORT_STRIP && -strip <= SHORT_STRIP) f.write = strip;
     return f;
 }
 INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
