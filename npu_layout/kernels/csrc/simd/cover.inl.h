@@ -112,7 +112,7 @@ enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
  * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
-enum { FETCHED = 1 << 17, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128, PAGE = 4096 };
+enum { FETCHED = 1 << 17, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
 INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole) {
     Fetch f = {0, 0};
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
