@@ -66,4 +66,5 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)
     for remade in situation.remade:
-        yield from other_inputs(evidence, *remade, len(situation.remade))
+        text, fix, answers, cause = remade
+        yield from other_inputs(evidence, text, fix, answers, len(situation.remade), cause)

@@ -21,6 +21,7 @@ from ..diagnosis import (
     diagnose,
     doubled,
     image_channels,
+    in_other_places,
     other_end,
     recorded_inputs,
     runtime_exchanges,
@@ -115,13 +116,13 @@ def validate(
     judgements, inputs = runtime_exchanges(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
     )
+    inputs = in_other_places(_in_other_places(examined), inputs, recording, _reran(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     note = (
         f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
     )
-    return Report(
-        reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
-    )
+    unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
+    return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked)
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:
@@ -210,6 +211,20 @@ def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
     return [
         e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined
     ]
+
+
+def _in_other_places(examined: Sequence[_Examined]) -> dict[str, tuple[Judgement, Mapping[str, str]]]:
+    """Return {output: judgement, and where each moved input was fed} of the outputs that show exchanged inputs."""
+    shown = {}
+    for e in examined:
+        if "input_order" in (e.judgement.verdict, *e.judgement.also):
+            best = next(c for c in e.ranking if c.cause == "input_order")
+            shown[e.output.name] = e.judgement, best.fix
+    return shown
+
+
+def _reran(examined: Sequence[_Examined], kept: Sequence[Kept]) -> list[int]:
+    return sorted({kept[row].number for e in examined for row in e.rows})
 
 
 def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import Remade, image_channels, variants
+from ..diagnosis import Remade, exchanges, image_channels, variants
 from ..engines import OnnxRuntimeEngine
-from ..recordings import Recording
+from ..errors import NpuLayoutError
+from ..recordings import Feeds, Frame, Recording
 from ..support import quoted, track
 from .comparing import Kept
 
@@ -41,7 +42,34 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
                 if answer[output].shape == reference.shape:
                     one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
                     one.answers[row] = answer[output]
+    _exchange(engine, recording, [(row, kept[row]) for row in rows], made)
     return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
+
+
+def _exchange(
+    engine: OnnxRuntimeEngine,
+    recording: Recording,
+    chosen: Sequence[tuple[int, Kept]],
+    made: Mapping[str, dict[Any, Remade]],
+) -> None:
+    """Add the model's answers to inputs that are exchanged, if they differ from those as recorded, and among each other.
+
+    Inputs that the model refuses in each other's place, such as indices beyond its table, are left out.
+    """
+    feeds = Feeds(engine, recording)
+    for row, k in chosen:
+        seen: dict[str, list[np.ndarray]] = {output: [reference] for output, reference in k.references.items()}
+        for places, text, inputs in exchanges(k.recorded, list(k.inputs)):
+            try:
+                answer = engine.infer(feeds(Frame(inputs, {}), k.number))
+            except NpuLayoutError:
+                continue
+            for output, others in seen.items():
+                if answer[output].shape != others[0].shape or any(np.array_equal(answer[output], y) for y in others):
+                    continue
+                others.append(answer[output])
+                one = made[output].setdefault(("order", text), Remade(text, dict(places), {}, "input_order"))
+                one.answers[row] = answer[output]
 
 
 def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
