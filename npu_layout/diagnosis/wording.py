@@ -40,7 +40,8 @@ RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
-    "input_order": "Record inputs that differ from each other, and outputs that no exchange of outputs explains as well.",
+    "input_order": "Record inputs that differ from each other. If exchanged outputs would be the same, check the names "
+    "in the code that calls the accelerator.",
     "activation": "Record inputs whose outputs use more of their range.",
     "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
     "wrong_input": "Record more frames, and frames that differ more from one to the next.",
@@ -84,9 +85,8 @@ def _move_the_picture(c: Candidate) -> str:
 
 
 def _feed_by_name(c: Candidate) -> str:
-    return (
-        "Fix: give each input to the accelerator by its name; if the recording has the names wrong, correct them there."
-    )
+    rename = "if the recording has the names wrong, correct them there"
+    return f"Fix: give each input to the accelerator by its name; {rename}."
 
 
 # What to do about a cause that is proven.

@@ -52,7 +52,7 @@ def _exchange(
     chosen: Sequence[tuple[int, Kept]],
     made: Mapping[str, dict[Any, Remade]],
 ) -> None:
-    """Add the model's answers to inputs that are exchanged, if they differ from those as recorded, and among each other.
+    """Add the model's answers to exchanged inputs, if they differ from those as recorded, and from each other.
 
     Inputs that the model refuses in each other's place, such as indices beyond its table, are left out.
     """
