@@ -129,10 +129,7 @@ class _Scene:
         if key not in self._kept:
             fed = feeding.fed(self.model, self.image(t), self.seconds[t + self.lead], done)
             if cut:  # as a quantised network does with its input
-                ends = [
-                    (end - np.asarray(self.declared["mean"])) / np.asarray(self.declared["std"]) for end in (0, 255)
-                ]
-                fed = {name: np.clip(x, np.min(ends), np.max(ends)).astype(np.float32) for name, x in fed.items()}
+                fed = {name: feeding.saturated(x, self.declared) for name, x in fed.items()}
             self._kept[key] = models.engine(path).infer(fed if self.model.pair else fed["image"])
         return self._kept[key]
 
