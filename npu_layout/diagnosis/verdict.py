@@ -73,6 +73,7 @@ def diagnose(
     """
     ranking = evidence.rank(every(evidence, situation))
     judgement = judge(evidence, ranking, met, comparison)
+    situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
     if pair is None:
         return ranking, judgement

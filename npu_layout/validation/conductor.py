@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite, flag, isolated
+from ..support import Steps, finite, flag, isolated, quoted, steps
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -40,6 +40,7 @@ from .tolerances import Tolerance
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _UNSURE = ("ambiguous", "mismatch")
 _UNCHECKED = "input: not checked, no camera frame recorded"
+_LOOKING = "looking for causes"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -67,7 +68,7 @@ def validate(
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
         keep the default. max_steps counts quantisation steps, which float outputs do not have.
     progress
-        Whether to show a progress bar on stderr; None: on a terminal.
+        Whether to show on stderr how far it is, and which causes are tried; None: on a terminal.
 
     Returns
     -------
@@ -106,12 +107,15 @@ def validate(
     evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
     settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
     remade = {} if settled else rerun(engine, recording, kept, progress)
-    examined = [
-        _examined(o, evidence[o.name], _situation(o, outputs, kept, remade), asked)
-        if o.name in evidence
-        else _Examined(o, Judgement("ambiguous", None, o.model.silent))
-        for o in outputs
-    ]
+    examined = []
+    with steps(len(outputs), _LOOKING, progress) as shown:
+        for o in outputs:
+            if o.name in evidence:
+                situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
+                examined.append(_examined(o, evidence[o.name], situation, asked))
+            else:
+                examined.append(_Examined(o, Judgement("ambiguous", None, o.model.silent)))
+            shown.done()
     examined = _exchanged(examined)
     judgements, inputs = runtime_exchanges(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
@@ -123,6 +127,11 @@ def validate(
     )
     unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
     return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked)
+
+
+def _saying(shown: Steps, output: str) -> Callable[[str], None]:
+    """Return what shows the causes that are tried for an output: "looking for causes: layouts of 'p4'"."""
+    return lambda words: shown.say(f"{_LOOKING}: {words} of {quoted(output)}")
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:

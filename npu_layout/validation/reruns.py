@@ -12,10 +12,11 @@ from ..diagnosis import Remade, exchanges, image_channels, variants
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
-from ..support import quoted, track
+from ..support import quoted, steps
 from .comparing import Kept
 
 _RERUN = 6  # frames whose inputs are made in other ways
+_TRIED = {"color": "colours", "scale": "mean and std", "layout": "layouts", "fit": "resizing"}  # by the id of a variant
 
 Answers = dict[str, list[Remade]]
 
@@ -31,18 +32,24 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
     limits = {name: _limits([k.inputs[name] for k in kept]) for name in images}
     made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
     todo = [(name, row) for name in images for row in rows]
-    for name, row in track(todo, len(todo), "looking for causes", progress):
-        k, spec = kept[row], recording.specs.get(name)
-        channels = None if spec is None else spec.channels
-        for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name], channels):
-            text = variant.text if len(images) == 1 else f"input {quoted(name)}: {variant.text}"
-            answer = engine.infer({**k.inputs, name: variant.x})
-            fix = _stored_as(spec, variant.fix)
-            for output, reference in k.references.items():
-                if answer[output].shape == reference.shape:
-                    one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
-                    one.answers[row] = answer[output]
-    _exchange(engine, recording, [(row, kept[row]) for row in rows], made)
+    with steps(len(todo), "looking for causes", progress) as shown:
+        for name, row in todo:
+            k, spec = kept[row], recording.specs.get(name)
+            channels = None if spec is None else spec.channels
+            which = "the input" if len(images) == 1 else f"input {quoted(name)}"
+            for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name], channels):
+                shown.say(f"looking for causes: {_TRIED[variant.id[0]]} of {which}")
+                text = variant.text if len(images) == 1 else f"input {quoted(name)}: {variant.text}"
+                answer = engine.infer({**k.inputs, name: variant.x})
+                fix = _stored_as(spec, variant.fix)
+                for output, reference in k.references.items():
+                    if answer[output].shape == reference.shape:
+                        one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
+                        one.answers[row] = answer[output]
+            shown.done()
+        if len(kept[0].inputs) > 1:
+            shown.say("looking for causes: order of the inputs")
+            _exchange(engine, recording, [(row, kept[row]) for row in rows], made)
     return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,3 +202,13 @@ def test_each_is_given_the_others_bytes() -> None:
     assert one.inputs["a"].tolist() == [[-8, -7, -6, -5], [-4, -3, -2, -1]] and one.inputs["a"].dtype == np.int8
     assert one.inputs["b"].tolist() == list(range(8)) and one.inputs["b"].dtype == np.uint8
     assert one.text == "'a' and 'b' were fed in each other's place"
+
+
+def test_progress_says_that_inputs_are_exchanged(
+    engine: nl.OnnxRuntimeEngine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    nl.validate(recording(engine, unlike()[:1], swapped), engine, progress=True)
+    err = capsys.readouterr().err
+    assert "looking for causes: colours of input 'left': 0 of 2" in err
+    assert "looking for causes: order of the inputs: 2 of 2" in err
