@@ -343,6 +343,17 @@ def runtimes(session: nox.Session) -> None:
 
 
 @nox.session
+def mutation(session: nox.Session) -> None:
+    """scripts/mutation.py with the arguments after `--`, in an environment with cosmic-ray."""
+    from _venv import prepare
+
+    home = ROOT / "build" / "mutation"
+    home.parent.mkdir(exist_ok=True)
+    prepare(home, {"test", "mutation"})
+    session.run(str(home / "bin" / "python"), str(ROOT / "scripts" / "mutation.py"), *session.posargs, external=True)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """scripts/docs with the arguments after `--`."""
     session.run(str(ROOT / "scripts" / "docs"), *session.posargs, external=True)

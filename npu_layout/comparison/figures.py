@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .labels import Labels
 from .parts import Parts
+from .sums import Sums, in_channels
 
 MOST_DB = 200.0  # dB of values that are equal to the last bit
+_ROUNDED = 1e-12  # of a square: more than its rounding
 
 
 class Figures(NamedTuple):
@@ -79,43 +82,80 @@ class Comparison:
         An element that is not finite on one side and different on the other counts as `non_finite`. Every other figure
         ignores elements that are not finite on either side.
         """
-        d, r = (np.asarray(x, np.float64) for x in (device, reference))
+        d, r = (_floats(x) for x in (device, reference))
         finite = np.isfinite(d) & np.isfinite(r)
         self.values += r.size
-        if not finite.all():
+        whole = bool(finite.all())
+        if not whole:
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
-            d, r = np.where(finite, d, 0.0), np.where(finite, r, 0.0)
-        self.parts.add(frame, d, r)
-        d, r, finite = (self._by_channel(x) for x in (d, r, finite))
-        self.saturated += int(((r < self._ends[0]) | (r > self._ends[1])).sum())
-        error = np.abs(d - r)
+            d, r = np.where(finite, d, d.dtype.type(0)), np.where(finite, r, r.dtype.type(0))
+        sums = self.parts.add(frame, d, r)
+        by_channel = sums.channels
         if self._sums is None:
-            self._start(len(d), reference.shape)
-        assert self._sums is not None and self.position_error is not None
-        self._sums += [finite.sum(1), (r * r).sum(1), (d * d).sum(1), (r * d).sum(1), (error * error).sum(1)]
-        worst = error.argmax(1)
-        largest = error[np.arange(len(error)), worst]
-        for c in np.flatnonzero(largest > self._largest):
-            self._largest[c], self._at[c] = largest[c], (frame, *self._place(int(c), int(worst[c]), reference.shape))
-        if self._varies and self._step is not None:
-            step = self._by_channel(np.broadcast_to(self._step, reference.shape))
-            np.maximum(self._most_steps, (error / step).max(1), out=self._most_steps)
-        for low, high, x in ((self._low, self._high, r), (self._device_low, self._device_high, d)):
-            np.minimum(low, np.where(finite, x, np.inf).min(1), out=low)
-            np.maximum(high, np.where(finite, x, -np.inf).max(1), out=high)
+            self._start(len(by_channel.values), reference.shape)
+        assert self._sums is not None
+        count = by_channel.values if whole else self._by_channel(finite).sum(1)
+        self._sums += [count, by_channel.squares, sums.device_squares, by_channel.products, by_channel.error]
+        self._add_largest(frame, d, r, sums.largest)
+        self._add_ends(d, r, by_channel, None if whole else self._by_channel(finite))
         if self.labels is not None:
-            self.labels.add(d, r)
+            self.labels.add(*(self._by_channel(x).astype(np.float64) for x in (d, r)))
             self._agreed, self._positions = self.labels.equal, self.labels.places
-        elif len(d) > 1:
-            most = d.max(0)
-            decided = (most > d.min(0)) | (r.max(0) == r.min(0))
-            self._agreed += int((decided & (d[r.argmax(0), np.arange(d.shape[1])] == most)).sum())
-            self._positions += d.shape[1]
-        rest = [n for i, n in enumerate(reference.shape) if i != self.channel_axis]
-        squares = (error * error).mean(0).reshape(rest or (1,))
+        elif len(count) > 1:
+            self._add_agreement(d, r, sums.places)
+        self._add_position_error(sums.places.error / len(count))
+        self.frames += 1
+
+    def _add_largest(self, frame: int, d: np.ndarray, r: np.ndarray, squares: np.ndarray) -> None:
+        """Note the largest errors so far. squares: of the largest one of each channel in this frame."""
+        (d3, r3), shape = (in_channels(x, self.channel_axis) for x in (d, r)), r.shape
+        known = np.where(self._largest < 0, 0.0, self._largest)
+        for c in np.flatnonzero(squares >= known * known * (1 - _ROUNDED)):
+            error = np.abs(d3[:, c].astype(np.float64) - r3[:, c]).ravel()
+            worst = int(error.argmax())
+            if error[worst] > self._largest[c]:
+                self._largest[c], self._at[c] = error[worst], (frame, *self._place(int(c), worst, shape))
+        if self._varies and self._step is not None:
+            step = self._by_channel(np.broadcast_to(self._step, shape))
+            error = np.abs(self._by_channel(d).astype(np.float64) - self._by_channel(r))
+            np.maximum(self._most_steps, (error / step).max(1), out=self._most_steps)
+
+    def _add_ends(self, d: np.ndarray, r: np.ndarray, sums: Sums, finite: np.ndarray | None) -> None:
+        """Count what the device cannot store, and note the ends of what is finite (None: all)."""
+        low, high = (np.broadcast_to(end[:, 0], sums.low.shape) for end in self._ends)
+        beyond = np.flatnonzero((sums.low < low) | (sums.high > high))
+        if beyond.size:
+            values = self._by_channel(r)[beyond]
+            self.saturated += int(((values < low[beyond, None]) | (values > high[beyond, None])).sum())
+        ends: Sequence[np.ndarray] = sums[6:]
+        if finite is not None:
+            ends = [
+                further.reduce(np.where(finite, self._by_channel(x), end), axis=1)
+                for x in (r, d)
+                for further, end in ((np.minimum, np.inf), (np.maximum, -np.inf))
+            ]
+        for into, found, further in zip(
+            (self._low, self._high, self._device_low, self._device_high), ends, 2 * (np.minimum, np.maximum)
+        ):
+            further(into, found, out=into)
+
+    def _add_agreement(self, d: np.ndarray, r: np.ndarray, sums: Sums) -> None:
+        """Count at how many places the model's first largest channel is one of the device's."""
+        d3, r3 = (in_channels(x, self.channel_axis) for x in (d, r))
+        before, _, after = r3.shape
+        low, high, device_low, device_high = (x.reshape(before, after) for x in sums[6:])
+        found = np.flatnonzero(r3 == high.astype(r3.dtype)[:, None])[::-1]  # the first channel is assigned last
+        place = found // r3[0].size, found % after
+        given = np.empty((before, after))
+        given[place] = d3.reshape(-1)[found]
+        decided = (device_high > device_low) | (high == low)
+        self._agreed += int((decided & (given == device_high)).sum())
+        self._positions += before * after
+
+    def _add_position_error(self, squares: np.ndarray) -> None:
+        assert self.position_error is not None
         kept = squares.reshape(-1, *self.position_error.shape).mean(0)
         self.position_error += (kept - self.position_error) / (self.frames + 1)
-        self.frames += 1
 
     def _by_channel(self, x: np.ndarray) -> np.ndarray:
         if self.channel_axis is None:
@@ -181,6 +221,11 @@ class Comparison:
     def dead(self) -> tuple[int, ...]:
         """Channels that vary in the reference by less than half a step, which the device cannot show."""
         return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
+
+
+def _floats(x: np.ndarray) -> np.ndarray:
+    """Return the array as floats of 32 or 64 bits."""
+    return x if x.dtype in (np.float32, np.float64) else np.asarray(x, np.float64)
 
 
 def _finite(x: Any) -> float:

@@ -8,10 +8,11 @@ the others'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .sums import FrameSums, Sums, sums_of
 
 _ALL = 0.8  # of the variance, as error: of a constant it is 1, of random values and another frame's it is more
 _OFF = 0.5  # distance from 1 of the slope of the device's values over the model's, if there is more than noise
@@ -41,79 +42,40 @@ class Part(NamedTuple):
     steps: float = 0.0
 
 
-class _Sums(NamedTuple):
-    """Sums over parts, an array each; `low` and `high` are the ends of the model's values."""
-
-    values: np.ndarray
-    model: np.ndarray
-    device: np.ndarray
-    squares: np.ndarray
-    products: np.ndarray
-    error: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    device_low: np.ndarray
-    device_high: np.ndarray
-
-    @classmethod
-    def of(cls, products: Sequence[np.ndarray], axis: int | None) -> _Sums:
-        """Return those of each index of `axis`; None: of everything as one part."""
-        model, device = products[:2]
-        along = tuple(i for i in range(model.ndim) if i != axis)
-        sums = [np.atleast_1d(x.sum(along)) for x in products]
-        ends = (model.min(along), model.max(along), device.min(along), device.max(along))
-        values = np.full(len(sums[0]), model.size / len(sums[0]))
-        return cls(values, *sums, *map(np.atleast_1d, ends))
-
-    def plus(self, other: _Sums) -> _Sums:
-        """Return the sums of both."""
-        merged = [a + b for a, b in zip(self[:6], other[:6])]
-        for a, b, further in zip(self[6:], other[6:], 2 * (np.minimum, np.maximum)):
-            merged.append(further(a, b))
-        return _Sums(*merged)
-
-    @property
-    def peak(self) -> np.ndarray:
-        """The model's largest absolute value in each part."""
-        return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
-
-    def part(self, axis: int | None, i: int) -> Part:
-        """Return the part at an index."""
-        constant = self.device_low[i] == self.device_high[i]
-        why = f"the device's values there are always {self.device_low[i]:g}" if constant else ""
-        return Part(axis, i, len(self.values), float(self.high[i] - self.low[i]), why)
-
-    def least(self, steps: Any) -> np.ndarray:
-        """Return the variance above which a part varies by more than rounding."""
-        return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * self.peak) ** 2))
-
-    def unexplained(self, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
-        """Return the indices of parts that nothing explains.
-
-        steps: of each part or of all; alike: whether all parts have the same noise, and not one by their largest value;
-        about: 0 if the mean counts too.
-        """
-        mean = about * self.model / self.values
-        power = self.squares / self.values - mean**2
-        error = self.error / self.values
-        rising = self.products / self.values - mean * self.device / self.values
-        least = self.least(steps)
-        good = (error < _ALL * power) & (power > least) & (self.peak > 0)
-        if not good.any():
-            return np.zeros(0, int)
-        noise, usual = np.median(error[good] / self.peak[good] ** 2) * self.peak**2, np.median(error[good])
-        if alike:
-            noise = np.maximum(noise, usual)
-        clear = power > np.maximum(least, noise * _most(self.values))
-        if not alike:
-            other = (error * _NEAR < usual) | (error > usual * _NEAR)
-            clear &= (self.values >= _ENOUGH) & ((power > usual) | (other & (self.high - self.low >= TELLING)))
-        return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
+def _part(sums: Sums, axis: int | None, i: int) -> Part:
+    """Return the part at an index."""
+    constant = sums.device_low[i] == sums.device_high[i]
+    why = f"the device's values there are always {sums.device_low[i]:g}" if constant else ""
+    return Part(axis, i, len(sums.values), float(sums.high[i] - sums.low[i]), why)
 
 
-def _products(device: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the arrays that _Sums adds up."""
-    return model, device, model * model, model * device, (device - model) ** 2
+def _least(sums: Sums, steps: Any) -> np.ndarray:
+    """Return the variance above which a part varies by more than rounding."""
+    return np.asarray(np.maximum(_STEP * np.square(steps), (_DIGITS * sums.peak) ** 2))
+
+
+def _unexplained(sums: Sums, steps: Any, alike: bool = False, about: float = 1.0) -> np.ndarray:
+    """Return the indices of parts that nothing explains.
+
+    steps: of each part or of all; alike: whether all parts have the same noise, and not one by their largest value;
+    about: 0 if the mean counts too.
+    """
+    mean = about * sums.model / sums.values
+    power = sums.squares / sums.values - mean**2
+    error = sums.error / sums.values
+    rising = sums.products / sums.values - mean * sums.device / sums.values
+    least = _least(sums, steps)
+    good = (error < _ALL * power) & (power > least) & (sums.peak > 0)
+    if not good.any():
+        return np.zeros(0, int)
+    noise, usual = np.median(error[good] / sums.peak[good] ** 2) * sums.peak**2, np.median(error[good])
+    if alike:
+        noise = np.maximum(noise, usual)
+    clear = power > np.maximum(least, noise * _most(sums.values))
+    if not alike:
+        other = (error * _NEAR < usual) | (error > usual * _NEAR)
+        clear &= (sums.values >= _ENOUGH) & ((power > usual) | (other & (sums.high - sums.low >= TELLING)))
+    return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
 
 
 def _most(values: np.ndarray) -> Any:
@@ -134,25 +96,28 @@ class Parts:
     def __init__(self, channel_axis: int | None, steps: Any) -> None:
         self._channel_axis, self._steps = channel_axis, steps
         self._step = float(np.sqrt(np.mean(np.square(steps))))
-        self._axes: dict[int, _Sums] = {}
+        self._axes: dict[int, Sums] = {}
         self._frames: list[tuple[int, np.ndarray, bool]] = []  # number, its sums and of what changed, whether again
         self._last_axis = -1
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
-    def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> None:
-        """Add a frame: finite float64 arrays of one shape, in the model's axes order."""
-        products = _products(device, model)
+    def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> FrameSums:
+        """Add a frame, finite floats of one shape in the model's axes order, and return its sums."""
+        values = np.array(device), np.array(model)  # a caller may reuse its arrays
+        before, basis = self._last or values
+        sums = sums_of(device, model, self._channel_axis, basis)
         self._last_axis = model.ndim - 1
         for axis, count in enumerate(model.shape):
             if count > 1 or axis == self._channel_axis:
-                sums = _Sums.of(products, axis)
-                self._axes[axis] = self._axes[axis].plus(sums) if axis in self._axes else sums
-        before, basis = self._last or (device, model)
-        itself, changed = (_Sums.of(p, None) for p in (products, _products(device - basis, model - basis)))
+                along = sums.along(axis)
+                self._axes[axis] = self._axes[axis].plus(along) if axis in self._axes else along
+        itself = sums.channels.over((0,))
+        squares, products = sums.change[:, None]
+        changed = itself._replace(squares=squares, products=products)  # the rest is of no change, and not read
         again = self._last is not None and np.array_equal(device, before)
-        both = np.concatenate([*itself, *changed._replace(low=itself.low, high=itself.high)])
-        self._frames.append((frame, both, again))
-        self._last = device, model
+        self._frames.append((frame, np.concatenate([*itself, *changed]), again))
+        self._last = values
+        return sums
 
     @property
     def frozen(self) -> bool:
@@ -160,13 +125,13 @@ class Parts:
         later = self._frames[1:]
         if not later or not all(again for *_, again in later):
             return False
-        changed = self._frame_sums(1)
-        return bool((changed.squares / changed.values > changed.least(self._step)).any())
+        sums = self._frame_sums(1)
+        return bool((sums.squares / sums.values > _least(sums, self._step)).any())
 
-    def _frame_sums(self, which: int) -> _Sums:
+    def _frame_sums(self, which: int) -> Sums:
         columns = np.stack([sums for _, sums, _ in self._frames], axis=1)
-        count = len(_Sums._fields)
-        return _Sums(*columns[which * count : (which + 1) * count])
+        count = len(Sums._fields)
+        return Sums(*columns[which * count : (which + 1) * count])
 
     def unexplained(self) -> list[Part]:
         """Return the parts that nothing explains: channels, then other axes, then frames by their number."""
@@ -175,13 +140,13 @@ class Parts:
             sums = self._axes[axis]
             steps = self._steps if axis == self._channel_axis else self._step
             channels = axis in (self._channel_axis, self._last_axis)
-            found += [sums.part(axis, int(i)) for i in sums.unexplained(steps, not channels)]
+            found += [_part(sums, axis, int(i)) for i in _unexplained(sums, steps, not channels)]
         if not self._frames:
             return found
-        itself, changed = self._frame_sums(0), self._frame_sums(1)
-        for k in sorted({*itself.unexplained(self._step, True), *changed.unexplained(self._step, True, about=0.0)}):
+        itself, later = self._frame_sums(0), self._frame_sums(1)
+        for k in sorted({*_unexplained(itself, self._step, True), *_unexplained(later, self._step, True, about=0.0)}):
             number, *_, again = self._frames[k]
-            part = itself.part(None, k)._replace(at=number)
+            part = _part(itself, None, k)._replace(at=number)
             found.append(part._replace(why=f"it repeats frame {self._frames[k - 1][0]}") if again else part)
         return found
 
@@ -197,12 +162,13 @@ class Parts:
             steps = self._steps if channels else np.where(sums.peak < self._step, self._step, 0.0)
             span = sums.high - sums.low
             lost = span < steps / 2
-            hardly = (span < steps) & (sums.squares / sums.values - (sums.model / sums.values) ** 2 < sums.least(steps))
+            variance = sums.squares / sums.values - (sums.model / sums.values) ** 2
+            hardly = (span < steps) & (variance < _least(sums, steps))
             if channels and np.ndim(steps) == 0 and self._beside_larger(span, hardly):
                 lost = hardly
             step = np.broadcast_to(steps, span.shape)
             lost = np.flatnonzero(lost & (span > 0))
-            found += [sums.part(axis, int(i))._replace(steps=float(span[i] / step[i])) for i in lost]
+            found += [_part(sums, axis, int(i))._replace(steps=float(span[i] / step[i])) for i in lost]
         return found
 
     @staticmethod
@@ -214,4 +180,4 @@ class Parts:
         """Return the frames whose error is far larger than the usual one."""
         itself = self._frame_sums(0)
         worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
-        return [itself.part(None, int(k))._replace(at=self._frames[k][0]) for k in worst]
+        return [_part(itself, None, int(k))._replace(at=self._frames[k][0]) for k in worst]

@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import naming
 from .buffer_scales import quantization
-from .fillings import Filling, features, fillings, weights
+from .fillings import Filling, features, weighted
 from .thresholds import ROUNDING
 
 COARSE = 192  # samples of all fillings
@@ -141,8 +141,7 @@ def _of_size(
 ) -> list[Hypothesis]:
     """Hypotheses of dtypes that are all of one size."""
     size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
-    orders = list(fillings(shape, letters, size))
-    moves = weights(orders, values.ndim)
+    orders, moves = weighted(shape, letters, size)
     index = sampled(values, COARSE, rng)
     offsets = (features(index, shape) @ moves).astype(np.int64)
     wanted = values[tuple(index.T)]

@@ -13,6 +13,8 @@ from ..support import finite
 from .evidence import Evidence, Trial
 
 _CLEAR = 0.25  # of the declared order's cost: a cycle of channels that costs more stays in its place
+_EVERY = 16  # places, of which the first may prove that no channel is moved
+_ROUNDING = 1e-9  # of the squares that a distance is the difference of
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
 
@@ -41,7 +43,9 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
     """
     real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
     channels = len(real)
-    cost = (real * real).sum(1)[:, None] - 2 * real @ wanted.T + (wanted * wanted).sum(1)
+    if _in_their_places(real, wanted):
+        return np.arange(channels)
+    cost = _costs(real, wanted)
     best = np.full(channels, -1)
     by_gain = np.sort(cost, 1)
     free = np.ones(channels, bool)
@@ -53,6 +57,24 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
         if cost[cycle, best[cycle]].sum() >= _CLEAR * own[cycle].sum():
             best[cycle] = cycle
     return best
+
+
+def _costs(real: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the squared distance of each stored channel from each of the model's."""
+    return np.asarray((real * real).sum(1)[:, None] - 2 * real @ wanted.T + (wanted * wanted).sum(1))
+
+
+def _in_their_places(real: np.ndarray, wanted: np.ndarray) -> bool:
+    """Whether some of the places prove that no cycle of channels costs so little that it is moved.
+
+    Distances at some places are no larger than those at all: if each channel is too far from every other one of the
+    model's already there, so is every cycle.
+    """
+    own = np.square(real - wanted).sum(1)
+    cost = _costs(real[:, ::_EVERY], wanted[:, ::_EVERY])
+    np.fill_diagonal(cost, np.inf)
+    rounding = _ROUNDING * ((real * real).sum(1) + (wanted * wanted).sum(1).max())
+    return bool((cost.min(1) >= _CLEAR * own + rounding).all())
 
 
 def _common_places(evidence: Evidence, axis: int) -> tuple[list[np.ndarray], list[np.ndarray]]:

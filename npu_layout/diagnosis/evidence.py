@@ -16,11 +16,12 @@ from ..buffers import TensorSpec
 from ..comparison import decibels
 from ..engines import shape_in_model
 from ..layouts import Layout
-from .samples import Matrix, Samples, arithmetic, ends, predicted, read, stored
+from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, stored
 from .thresholds import ENOUGH, LEAST, ROUNDING
 
 _EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
 _BINS = 16  # with equal numbers of values
+_RECENT = 16  # arrays whose mean squares are kept
 
 
 class Trial(NamedTuple):
@@ -131,8 +132,10 @@ class Evidence:
         self.steps = spec.element.unpacked.kind != "f"
         self.informative: np.ndarray | None = None
         self.trials: list[Trial] = []
+        self._of_rows: tuple[list[int], Trial] | None = None
+        self._measured: dict[tuple[int, int, bool], tuple[np.ndarray, np.ndarray]] = {}
         if self.fits:
-            self.codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+            self.codes = read_all(spec, self.elements, self.samples)
             self.left = self.codes - self.predicted(self.wanted)
 
     @property
@@ -168,8 +171,12 @@ class Evidence:
 
     def as_declared(self, rows: Sequence[int] | None = None) -> Trial:
         """Return the declared reading of these frames, or of all."""
-        chosen = slice(None) if rows is None else list(rows)
-        return Trial("match", "", None, self.codes[chosen], self.left[chosen], self.steps)
+        if rows is None:
+            return Trial("match", "", None, self.codes, self.left, self.steps)
+        chosen = list(rows)
+        if self._of_rows is None or self._of_rows[0] != chosen:
+            self._of_rows = chosen, Trial("match", "", None, self.codes[chosen], self.left[chosen], self.steps)
+        return self._of_rows[1]
 
     def predicted(self, wanted: Matrix) -> Matrix:
         """Return what the device stores for the values `wanted` under the declared quantization."""
@@ -177,7 +184,7 @@ class Evidence:
 
     def read_as(self, spec: TensorSpec, wanted: Matrix) -> tuple[Matrix, Matrix]:
         """Return what `spec`, of the same dtype and size, reads at the samples, and its difference from `wanted`."""
-        codes = np.stack([read(spec, e, self.samples) for e in self.elements])
+        codes = read_all(spec, self.elements, self.samples)
         return codes, codes - predicted(spec, self.samples, wanted)
 
     def by_channel(self, x: Matrix, places: int = 0) -> np.ndarray:
@@ -193,9 +200,14 @@ class Evidence:
         """
         return min(self._scores(trial, only))
 
-    def _scores(self, trial: Trial, only: np.ndarray | None = None) -> tuple[float, float]:
-        """Return the dB of all samples together, and of the channels with equal weights; equal if none is explained."""
-        power, error = self._powers(trial)
+    def _scores(
+        self, trial: Trial, only: np.ndarray | None = None, powers: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[float, float]:
+        """Return the dB of all samples together, and of the channels with equal weights; equal if none is explained.
+
+        powers: what `_powers` returns for the trial, if it is known.
+        """
+        power, error = powers or self._powers(trial)
         floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
         if only is not None:
             power, error, floors = power[only], error[only], floors[only]
@@ -208,20 +220,34 @@ class Evidence:
 
     def _powers(self, trial: Trial) -> tuple[np.ndarray, np.ndarray]:
         """Return the variance within each channel, and the mean square of the error."""
-        y, e = self.by_channel(trial.codes, trial.places), self.by_channel(trial.left, trial.places)
-        return ((y - y.mean(1, keepdims=True)) ** 2).mean(1), (e * e).mean(1)
+        return self._mean_squares(trial.codes, trial.places, True), self._mean_squares(trial.left, trial.places, False)
+
+    def _mean_squares(self, x: Matrix, places: int, centred: bool) -> np.ndarray:
+        """Return the mean square of each channel, about its mean if `centred`; a few recent ones are kept."""
+        key = id(x), places, centred
+        known = self._measured.pop(key, None)
+        if known is None or known[0] is not x:
+            y = self.by_channel(x, places)
+            y = y - y.mean(1, keepdims=True) if centred else y
+            known = x, (y * y).mean(1)
+        self._measured[key] = known
+        if len(self._measured) > _RECENT:
+            del self._measured[next(iter(self._measured))]
+        return known[1]
 
     def rank(self, trials: Iterable[Trial]) -> list[Candidate]:
         """Return the trials with their scores, best first, including the declared reading."""
         self.trials = list(trials)
         live = np.zeros(len(self.by_channel(self.wanted[:1])), bool)
-        for trial in self.trials:
-            power, error = self._powers(trial)
+        powers = [self._powers(trial) for trial in self.trials]
+        for trial, (power, error) in zip(self.trials, powers):
             if trial.places:  # of a tensor of another shape
                 continue
             live |= (power > (4 * ROUNDING if trial.steps else 0.0)) & (error * 10 ** (LEAST / 10) <= power)
         self.informative = live
-        candidates = (self._candidate(trial)._replace(trial=i) for i, trial in enumerate(self.trials))
+        candidates = (
+            self._candidate(trial, known)._replace(trial=i) for i, (trial, known) in enumerate(zip(self.trials, powers))
+        )
         return _distinct(sorted(candidates, key=lambda c: -c.score))
 
     def trial(self, candidate: Candidate) -> Trial:
@@ -271,8 +297,9 @@ class Evidence:
         difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
         return difference > max(noise, ROUNDING if self.steps else 0.0)
 
-    def _candidate(self, t: Trial) -> Candidate:
-        score = self.score(t)
+    def _candidate(self, t: Trial, powers: tuple[np.ndarray, np.ndarray]) -> Candidate:
+        together, equally = self._scores(t, powers=powers)
+        score = min(together, equally)
         if t.cause == "match":
             return Candidate(t.cause, t.text, score, 0.0, None, 0.0, True, t.spec)
         if not self.fits:
@@ -284,7 +311,7 @@ class Evidence:
         else:
             before = self._scores(declared)
             gain = score - min(before)
-            equals = self._scores(t)[1] - before[1]
+            equals = equally - before[1]
             if equals < 0:  # it gains in the loud channels at the cost of the others
                 gain = min(gain, equals)
         leans, decided = 1.0, True

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..comparison import listed
+from .channel_lines import lines
 from .evidence import Evidence, Trial
-from .scales import line, quantizations
+from .scales import quantizations
 from .thresholds import ENOUGH, MARGIN
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
@@ -39,17 +40,11 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
         yield one
 
 
-def _lines(evidence: Evidence) -> list[tuple[float, float]]:
-    """Return the slope and offset of each channel; slope 0 if there is none."""
-    channels = zip(evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes))
-    return [line(x, y, np.ones(x.shape, bool)) if len(x) >= ENOUGH and x.var() else (0.0, 0.0) for x, y in channels]
-
-
 def _for_each(evidence: Evidence) -> Trial | None:
     """Return a factor and offset for each channel; None if these hardly differ."""
-    lines = _lines(evidence)
-    rising = np.array([slope > 0 for slope, _ in lines])
-    slopes, offsets = (np.array([one[k] for one in lines]) for k in (0, 1))
+    wanted, codes = evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes)
+    found = lines(wanted, codes, np.ones(codes.shape, bool))
+    slopes, offsets, rising = found.slope, found.offset, (found.slope > 0) & (wanted.shape[1] >= ENOUGH)
     if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
         return None
     channel = evidence.samples.channel

@@ -98,6 +98,13 @@ def features(index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(columns, 1).astype(np.float64)
 
 
+@lru_cache(maxsize=4)
+def weighted(shape: tuple[int, ...], letters: str, size: int) -> tuple[tuple[Filling, ...], np.ndarray]:
+    """Return all fillings, and the stride in elements of each feature in each of them."""
+    orders = tuple(fillings(shape, letters, size))
+    return orders, weights(orders, len(shape))
+
+
 def weights(orders: Sequence[Filling], rank: int) -> np.ndarray:
     """Return the stride in elements of each feature in each filling."""
     moves = np.zeros((rank * _EACH, len(orders)))

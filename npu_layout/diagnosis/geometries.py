@@ -12,7 +12,7 @@ from ..engines import axes_in_model, shape_in_model
 from ..support import finite
 from .changed import Changed
 from .evidence import Evidence, Trial
-from .moves import MOVES, Axes, Move, fills, values_at, whole
+from .moves import MOVES, Axes, Move, fills, values_in, whole
 from .samples import Matrix, arithmetic, ends, predicted
 from .thresholds import MARGIN, ROUNDING
 
@@ -75,7 +75,7 @@ def _moves(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
     found: list[tuple[float, Move, str]] = []
     for move in _possible(evidence, axes):
         for fill in fills(move, evidence.references[0].shape, axes, index):
-            wanted = np.stack([values_at(evidence.references[k], index, axes, move, fill) for k in rows])
+            wanted = values_in([evidence.references[k] for k in rows], index, axes, move, fill)
             found.append((error(wanted), move, fill))
     found.sort(key=lambda one: one[0])
     tried: list[Move] = []
@@ -88,7 +88,7 @@ def _moves(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
 
 
 def _trial(evidence: Evidence, axes: Axes, move: Move, fill: str) -> Trial:
-    wanted = np.stack([values_at(r, evidence.samples.index, axes, move, fill) for r in evidence.references])
+    wanted = values_in(evidence.references, evidence.samples.index, axes, move, fill)
     left = evidence.codes - evidence.predicted(wanted)
     answers = Changed(evidence.references, partial(whole, axes=axes, move=move, fill=fill))
     text = f"the maps are {move.text}"

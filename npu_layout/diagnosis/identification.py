@@ -90,22 +90,40 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     ('NCHW16c', 4)
     """
     values, letters = _reference(reference, axes)
+    buffer, rng = Buffer(flat), np.random.default_rng(0)
+    fitting = _fitting(buffer, values)
+    if not _varies(values):
+        return Identification(
+            (),
+            None,
+            "The reference is constant or not finite, so every order looks the same. Fix: give one that varies.",
+        )
+    ranking = buffer.of_its_own(searched(buffer, fitting, values, letters, rng))
+    return _refined(_verdict(ranking, values.size), buffer, values, rng)
+
+
+def hypotheses(flat: bytes, reference: np.ndarray, axes: str) -> list[Hypothesis]:
+    """Return the ranking of `identify`, each with one scale for all channels."""
+    values, letters = _reference(reference, axes)
     buffer = Buffer(flat)
+    fitting = _fitting(buffer, values)
+    return searched(buffer, fitting, values, letters, np.random.default_rng(0)) if _varies(values) else []
+
+
+def _fitting(buffer: Buffer, values: np.ndarray) -> list[str]:
+    """Return the dtypes in which the buffer has elements enough; LayoutError if there is none."""
     fitting = buffer.fitting(values.size)
     if not fitting:
         raise LayoutError(
             f"buffer of {buffer.raw.nbytes} bytes is too small for a tensor of {values.shape} ({values.size} elements) "
             f"in {', '.join(buffer.dtypes)}"
         )
-    if not np.isfinite(values).all() or values.max() == values.min():
-        return Identification(
-            (),
-            None,
-            "The reference is constant or not finite, so every order looks the same. Fix: give one that varies.",
-        )
-    rng = np.random.default_rng(0)
-    ranking = buffer.of_its_own(searched(buffer, fitting, values, letters, rng))
-    return _refined(_verdict(ranking, values.size), buffer, values, rng)
+    return fitting
+
+
+def _varies(values: np.ndarray) -> bool:
+    low, high = values.min(), values.max()
+    return bool(np.isfinite(low) and np.isfinite(high) and low != high)
 
 
 def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:

@@ -112,9 +112,16 @@ def fills(move: Move, shape: tuple[int, ...], axes: Axes, index: Sequence[np.nda
 
 def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str) -> np.ndarray:
     """Return the model's values at the sources of the places `index`, as float64; between places, interpolated."""
-    down, across = axes
-    width, height = reference.shape[across], 1 if down is None else reference.shape[down]
-    y, x = _source(reference.shape, index, axes, move)
+    return np.asarray(values_in([reference], index, axes, move, fill)[0])
+
+
+def values_in(
+    references: Sequence[np.ndarray], index: Sequence[np.ndarray], axes: Axes, move: Move, fill: str
+) -> np.ndarray:
+    """Return what `values_at` does of each of several outputs of one shape, (outputs, places)."""
+    shape, (down, across) = references[0].shape, axes
+    width, height = shape[across], 1 if down is None else shape[down]
+    y, x = _source(shape, index, axes, move)
     if fill == "next row":  # one row behind the other in memory
         flat = np.clip(y * width + x, 0, height * width - 1)
         y, x = flat // width, flat % width
@@ -126,7 +133,8 @@ def values_at(reference: np.ndarray, index: Sequence[np.ndarray], axes: Axes, mo
         place[across] = ways[0](x, width)
         if down is not None:
             place[down] = ways[1](y, height)
-        return np.asarray(finite(reference[tuple(place)]).astype(np.float64))
+        flat = np.ravel_multi_index(tuple(place), shape)
+        return np.stack([finite(reference.reshape(-1)[flat]).astype(np.float64) for reference in references])
 
     values = _between(at, y, x) if "f" in (x.dtype.kind, y.dtype.kind) else at(y, x)
     return np.where(outside, 0.0, values) if fill == "zero" else values

@@ -11,8 +11,8 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..support import finite
 from .evidence import Evidence, Trial
-from .identification import identify
-from .samples import predicted, read, stored
+from .identification import hypotheses
+from .samples import predicted, read_all, stored
 from .scales import called, fitted, quantizations, requantised, words
 from .thresholds import MARGIN
 
@@ -74,7 +74,7 @@ def _identified(evidence: Evidence) -> list[_Located]:
     for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
-            ranking = identify(flat, evidence.references[i], axes=evidence.letters).ranking
+            ranking = hypotheses(flat, evidence.references[i], evidence.letters)
         except NpuLayoutError:
             continue
         for spec, _ in ranking[:_READINGS]:
@@ -100,7 +100,7 @@ def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | N
     elements = [
         stored(bare, np.ascontiguousarray(given.flat(b)).view(np.uint8).view(bare.stored)) for b in evidence.buffers
     ]
-    codes = np.stack([read(bare, e, evidence.samples) for e in elements])
+    codes = read_all(bare, elements, evidence.samples)
     steps = bare.element.unpacked.kind != "f"
     alike = bare.dtype == given.dtype
     options = []

@@ -47,7 +47,9 @@ class Samples:
         order = np.argsort(-far, 1, kind="stable")[:, : (count + 1) // 2]
         rows = []
         for chosen in order:
-            others = rng.permutation(np.setdiff1d(np.arange(len(pool)), chosen))[: count - len(chosen)]
+            others = np.ones(len(pool), bool)
+            others[chosen] = False
+            others = rng.permutation(np.flatnonzero(others))[: count - len(chosen)]
             rows.append(pool[np.concatenate([chosen, others])])
         places = np.stack(rows)
         self.count = places.shape[1]
@@ -57,14 +59,17 @@ class Samples:
         if channel_axis is not None:
             index.insert(channel_axis, self.channel)
         self.index = tuple(np.asarray(i) for i in index)
+        self._flat = np.ravel_multi_index(self.index, self.shape) if index else np.zeros((), int)
 
     def of(self, tensor: np.ndarray, order: np.ndarray | None = None) -> Matrix:
         """Return the values of a tensor, float64 (places,). `order`: which of its channels is read for each."""
-        index = list(self.index)
+        flat = self._flat
         if order is not None:
             assert self.channel_axis is not None
+            index = list(self.index)
             index[self.channel_axis] = order[self.channel]
-        return finite(tensor[tuple(index)]).astype(np.float64)
+            flat = np.ravel_multi_index(tuple(index), self.shape)
+        return np.asarray(finite(tensor.reshape(-1)[flat]), np.float64)
 
     def placed(self, spec: TensorSpec) -> list[Any]:
         """Return the index of the places along the axes of `spec`."""
@@ -91,7 +96,13 @@ def stored(spec: TensorSpec, buffer: Any) -> np.ndarray:
 
 def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
     """Return the stored values that `spec` reads at the samples, float64 (places,)."""
-    return finite(elements[spec.offset(*samples.placed(spec))]).astype(np.float64)
+    return np.asarray(read_all(spec, [elements], samples)[0])
+
+
+def read_all(spec: TensorSpec, frames: Sequence[np.ndarray], samples: Samples) -> Matrix:
+    """Return the stored values that `spec` reads in the elements of each frame, float64 (frames, places)."""
+    offsets = spec.offset(*samples.placed(spec))
+    return np.stack([finite(elements[offsets]).astype(np.float64) for elements in frames])
 
 
 def ends(spec: TensorSpec) -> tuple[float, float]:

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
+from .channel_lines import lines
 from .evidence import Evidence, Trial
 from .samples import Matrix, ends, predicted
-from .thresholds import ENOUGH, MARGIN, ROUNDING
+from .thresholds import ENOUGH, MARGIN
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _FARTHEST = 2.0**40  # steps of a zero point: what fits by such a one is no line
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
-_STEPS = 3  # between the ends of a channel: of fewer, a scale is a guess
 _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
@@ -60,7 +60,7 @@ def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
     """Return slope and offset of y over x; slope 0 if there is none."""
     if inner.sum() < 2:
         return 0.0, 0.0
-    x, y = x[inner], y[inner]
+    x, y = (x.ravel(), y.ravel()) if inner.all() else (x[inner], y[inner])
     mean_x, mean_y = x.mean(), y.mean()
     power = ((x - mean_x) ** 2).mean()
     slope = float(((x - mean_x) * (y - mean_y)).mean() / power) if power > 0 else 0.0
@@ -76,7 +76,7 @@ def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndar
         slope, offset = line(evidence.wanted, codes, inner)
         expected = slope * evidence.wanted + offset
         within = (expected > low + edge) & (expected < high - edge)
-        if slope <= 0 or within.sum() < ENOUGH:
+        if slope <= 0 or within.sum() < ENOUGH or np.array_equal(within, inner):
             break
         inner = within
     return inner
@@ -173,37 +173,23 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
     a network's rounding errors are biased.
     """
     evidence, declared = fit.evidence, fit.zero_points
-    if evidence.channel_axis is None or not evidence.enough:
+    if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
         return None
-    channels = list(zip(*(evidence.by_channel(a) for a in (evidence.wanted, fit.codes, fit.inner))))
-    if len(channels) == 1:
+    wanted, codes, inner = (evidence.by_channel(a) for a in (evidence.wanted, fit.codes, fit.inner))
+    found = lines(wanted, codes, inner, float(declared[0]))
+    if not found.clear.any():
         return None
-    lines = [line(*channel) for channel in channels]
-    clear = [_clear(slope, x[w], y[w]) for (slope, _), (x, y, w) in zip(lines, channels)]
-    if not any(clear):
+    usual = float(np.median(found.slope[found.clear]))  # where none is clear, through the channel's own mean
+    slopes = np.where(found.clear, found.slope, usual)
+    offsets = np.where(found.clear, found.offset, found.mean_y - usual * found.mean_x)
+    scales = 1 / slopes
+    if not (np.abs(offsets) < _FARTHEST).all():
         return None
-    usual = float(np.median([slope for (slope, _), good in zip(lines, clear) if good]))
-    scales, zero_points, through = [], [], []
-    for (slope, offset), (x, y, w), good in zip(lines, channels, clear):
-        if not good:  # the usual slope through its own mean
-            w = w if w.any() else np.ones_like(w)
-            slope, offset = usual, float(y[w].mean() - usual * x[w].mean())
-        scales.append(1 / slope)
-        zero_points.append(round(offset))
-        through.append((good and _through(x[w], y[w] - declared[0])) or 1 / slope)
-    if max(map(abs, zero_points)) >= _FARTHEST:
-        return None
+    through = np.where(found.clear & (found.through > 0), found.through, scales)
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    options = [fit.trial(np.asarray(scales, np.float32), zero_points, axis)]
+    options = [fit.trial(scales.astype(np.float32), np.rint(offsets).astype(np.int64), axis)]
     if len(declared) == 1:
         zero = [declared[0].item()] * len(through)
-        options.insert(0, fit.trial(np.asarray(through, np.float32), zero, axis))
-    spread = float(np.sqrt((np.log(np.asarray(scales) / whole) ** 2).mean()))
+        options.insert(0, fit.trial(through.astype(np.float32), zero, axis))
+    spread = float(np.sqrt((np.log(scales / whole) ** 2).mean()))
     return fit.simplest(options), spread
-
-
-def _clear(slope: float, x: np.ndarray, stored: np.ndarray) -> bool:
-    """Whether a channel has a slope: enough values that vary by more than rounding, and are stored in some steps."""
-    if x.size and np.ptp(stored) < _STEPS:
-        return False
-    return bool(slope > 0 and x.size >= ENOUGH // 2 and slope * slope * x.var() >= 4 * ROUNDING)

@@ -191,6 +191,8 @@ def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
 
 def finite(x: np.ndarray) -> np.ndarray:
     """Return `x` with 0 in place of NaN and infinity."""
+    if x.dtype.kind in "biu":
+        return x
     good = np.isfinite(x)
     return x if good.all() else np.where(good, x, x.dtype.type(0))
 

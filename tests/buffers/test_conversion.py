@@ -174,3 +174,18 @@ def test_an_out_whose_shape_says_another_order_is_refused() -> None:
         with pytest.raises(nl.LayoutError, match="buffer has shape"):
             convert(buffer.reshape(1, 4, 4, 3), good)
         np.testing.assert_array_equal(convert(buffer.reshape(3, 16), good[0]).reshape(-1), convert(buffer))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [(None, None, True), ("RGB", None, True), (None, "BGR", True), ("RGB", "RGB", True), ("BGR", "RGB", False)],
+)
+def test_colours_that_are_given_have_to_be_the_same(first: str | None, second: str | None, fits: bool) -> None:
+    source = nl.TensorSpec((1, 3, 2, 2), "NCHW", "uint8", channels=first)
+    target = nl.TensorSpec((1, 3, 2, 2), "NHWC", "uint8", channels=second)
+    if not fits:
+        with pytest.raises(nl.LayoutError, match="differ in their colours, which a plan does not reorder"):
+            nl.plan(source, target)
+        return
+    x = np.arange(12, dtype=np.uint8)
+    assert nl.plan(source, target)(x).tolist() == x.reshape(3, 4).T.reshape(-1).tolist()

@@ -64,3 +64,56 @@ def test_half_bytes_have_their_unpadded_size_only() -> None:
     assert size_words(storage, element("int4"), 2) == "; 2 are those without padding"
     assert size_words(storage, element("int4"), 4) == ""
     assert np.prod(storage.storage_shape) == 4
+
+
+def test_dimensions_of_one_have_no_say() -> None:
+    pitched = Storage.bind(Layout("NCHW"), (1, 2, 3, 4), None, (999, 12, 4, 1))
+    assert same_order(pitched, (2, 3, 2, 2)) and same_order(pitched, (1, 6, 4)) and not same_order(pitched, (4, 6))
+    assert same_order(pitched, (24, 1)) and order_words(pitched, (3, 1, 2, 4)) == "axes in the order NHCW"
+    mirrored = Storage.bind(Layout("NCHW"), (1, 2, 3, 4), None, (24, 12, -4, 1), 8)
+    assert same_order(mirrored, (2, 3, 2, 2)) and not same_order(mirrored, (4, 3, 2))
+
+
+UNPADDED = "those without padding"
+
+
+@pytest.mark.parametrize(
+    ("tag", "shape", "dtype", "nbytes", "words"),
+    [
+        ("NCHW8c", (1, 5, 2, 3), "int16", 5 * 6 * 2, [UNPADDED]),
+        ("NCHW", (1, 5, 2, 3), "int16", 5 * 6 * 2, [UNPADDED]),
+        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6, ["those of elements of 1 byte"]),
+        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6 * 4, ["those of elements of 4 bytes"]),
+        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6 * 2, ["those of elements of 2 bytes"]),
+        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6, ["those of elements of 1 byte"]),
+        ("NHWC", (1, 5, 1, 7), "float64", 5 * 7 * 4, ["those of elements of 4 bytes"]),
+        *[("NHWC", (1, 3, 1, 7), "uint8", 7 * n, [f"those with C padded from 3 to {n}"]) for n in (4, 32, 64)],
+        ("NHWC", (1, 3, 1, 7), "uint8", 7 * 16, ["those with C padded from 3 to 16"]),
+        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 16, ["those with W padded from 7 to 16"]),
+        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 8, ["those with W padded from 7 to 8"]),
+        ("NHWC", (1, 3, 1, 7), "uint8", 7 * 128, []),
+        ("NHWC", (1, 3, 1, 7), "int32", 7 * 8 * 4, ["those with C padded from 3 to 8"]),
+        ("NHWC", (1, 33, 1, 7), "uint8", 7 * 48, ["those with C padded from 33 to 48"]),
+        ("NCHW8c", (1, 5, 3, 3), "uint8", 8 * 3 * 16, [f"those with {a} padded from 3 to 16" for a in "HW"]),
+        ("NCHW8c", (1, 5, 3, 3), "uint8", 16 * 9, ["those of elements of 2 bytes"]),  # its blocks pad C already
+    ],
+)  # fmt: skip
+def test_the_readings_of_a_wrong_size(
+    tag: str, shape: tuple[int, ...], dtype: str, nbytes: int, words: list[str]
+) -> None:
+    got = size_words(Storage.bind(Layout(tag), shape), element(dtype), nbytes)
+    if not words:
+        assert got == ""
+        return
+    assert got.startswith(f"; {nbytes} are ")
+    found = got[len(f"; {nbytes} are ") :].split(" or ")
+    assert set(words) <= set(found) and len(found) == len(set(found)), got
+    assert not tag.endswith("8c") or "C padded" not in got
+    assert all("padded" in word or "elements" in word for word in set(found) - set(words) - {UNPADDED})
+
+
+def test_a_buffer_with_gaps_has_no_padded_reading() -> None:
+    gaps = Storage.bind(Layout("NHWC"), (1, 3, 1, 4), None, None, 0, 20)
+    assert size_words(gaps, element("uint8"), 12) == "; 12 are those without padding"
+    assert size_words(gaps, element("uint8"), 40) == "; 40 are those of elements of 2 bytes"
+    assert size_words(gaps, element("uint8"), 16) == ""

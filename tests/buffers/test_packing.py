@@ -58,3 +58,17 @@ def test_a_dtype_that_always_fits_is_not_searched() -> None:
 def test_refusals(values: np.ndarray, message: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=message):
         plan_packing(stored("int8"), values)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "int4", "uint4"])
+def test_floats_are_refused_by_whatever_stores_no_floats(dtype: str) -> None:
+    spec = stored(dtype)
+    with pytest.raises(nl.NpuLayoutError, match="stores integers and is not quantised"):
+        plan_packing(spec, np.zeros((1, 2), np.float32))
+    assert plan_packing(spec, np.array([[0, 1]])) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 2), (1,), (2,), (1, 2, 1), (0, 2)])
+def test_no_other_shape_fits(shape: tuple[int, ...]) -> None:
+    with pytest.raises(nl.LayoutError, match="tensor has shape"):
+        plan_packing(stored("int8"), np.zeros(shape, np.int8))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import numpy as np
 import onnxruntime as ort
 import pytest
@@ -165,3 +168,110 @@ def test_whole_zero_points_of_channels_are_added_exactly(layout: str, dtype: str
     np.testing.assert_array_equal(spec.unpack(packed, dtype=dtype), expected)
     np.testing.assert_array_equal(nl.plan(nl.TensorSpec(x.shape), spec)(x.reshape(-1)), packed)
     np.testing.assert_array_equal(nl.ops.quantize(nl.asformat(x, "NHWC"), q, dtype), expected)
+
+
+def test_zero_points_of_each_channel() -> None:
+    """One for all, or one for each scale; every code of each channel has its own."""
+    scales, zeros = [0.5, 0.25, 2.0], [1, -3, 7]
+    for axis, shape in ((0, (3, 2)), (1, (2, 3)), (-1, (2, 3)), (-2, (3, 2))):
+        q, codes = nl.Quantization(scales, zeros, axis), np.arange(-3, 3, dtype=np.int8).reshape(shape)
+        real = q.dequantize(codes)
+        assert real.dtype == np.float32
+        for index, code in np.ndenumerate(codes):
+            c = index[axis]
+            assert real[index] == (int(code) - zeros[c]) * scales[c]
+        assert q.quantize(real, "int8").tolist() == codes.tolist()
+        assert (q.count, q.axis, np.asarray(q.zero_point).tolist(), np.asarray(q.scale).tolist()) == (
+            3,
+            axis,
+            zeros,
+            scales,
+        )
+    one = nl.Quantization(scales, 5, 0)
+    assert np.asarray(one.zero_point).tolist() == [5, 5, 5] and one == nl.Quantization(scales, [5], 0)
+    assert one == nl.Quantization(scales, [5, 5, 5], 0) and one != nl.Quantization(scales, [5, 5, 4], 0)
+    assert nl.Quantization([0.5], 3, 0).dequantize(np.array([[4, 5]], np.int8)).tolist() == [[0.5, 1.0]]
+    for zero in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(nl.LayoutError, match=f"zero_point: expected 1 or 3 values, as scale has, got {len(zero)}"):
+            nl.Quantization(scales, zero, 0)
+    assert (
+        nl.Quantization(scales, [0, 0.5, 0], 0)._fractional and not nl.Quantization(scales, [0, 2.0, 0], 0)._fractional
+    )
+
+
+@pytest.mark.parametrize(
+    "q", [nl.Quantization(0.5, 3), nl.Quantization([0.5, 1.0], [3, -4], 1), nl.Quantization([2.0], 0, -1)]
+)
+def test_copies_are_equal(q: nl.Quantization) -> None:
+    for copy in (
+        pickle.loads(pickle.dumps(q)),
+        nl.Quantization(**q.to_dict()),
+        eval(repr(q), {"Quantization": nl.Quantization}),
+    ):
+        assert copy == q and hash(copy) == hash(q) and copy.to_dict() == q.to_dict()
+    others = [nl.Quantization(0.5, 4), nl.Quantization(0.25, 3), nl.Quantization([0.5, 1.0], [3, -4], 0)]
+    assert all(q != other for other in others) and q != 0.5
+    with pytest.raises(AttributeError, match="frozen; make another one instead of setting axis"):
+        q.axis = 0
+
+
+def test_vendors_conventions_by_channel() -> None:
+    codes = np.array([[-4, 8], [4, -8]], np.int8)
+    assert nl.Quantization.from_dfp([2, -1], 1).dequantize(codes).tolist() == [[-1, 16], [1, -16]]
+    assert nl.Quantization.from_offset([0.5, 2.0], [1, -3], 0).dequantize(codes).tolist() == [[-1.5, 4.5], [2, -22]]
+    assert nl.Quantization.from_multiplier([4, 0.5], 1).dequantize(codes).tolist() == [[-1, 16], [1, -16]]
+    assert nl.Quantization.from_dfp(3).to_dict() == {"scale": 0.125, "zero_point": 0, "axis": None}
+    assert nl.Quantization.from_offset([1.0], [4], 0).to_dict() == {"scale": [1.0], "zero_point": [-4], "axis": 0}
+    for make, bad in ((nl.Quantization.from_multiplier, [1, 0]), (nl.Quantization.from_dfp, [1, 150]),
+                      (nl.Quantization.from_dfp, [1, 0.5]), (nl.Quantization.from_dfp, [-128, 1])):  # fmt: skip
+        with pytest.raises(nl.LayoutError, match=r"quantization (m|fl): expected"):
+            make(bad, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((0.0,), "scale: expected positive numbers in the range of float32, got 0.0; a tensor without scale"),
+        ((-1.0,), "expected positive"),
+        ((1e-60,), "expected positive"),  # 0 as float32
+        ((1e39,), "expected positive"),
+        (([1.0, 0.0], 0, 0), "expected positive"),
+        (([1.0, 2.0],), r"scale: expected one number, got \[1.0, 2.0\]; give axis= for one value per channel"),
+        (([[1.0]],), r"scale: expected one number, got \[\[1.0\]\]$"),
+        (([[1.0]], 0, 0), "scale: expected a number or a 1-D array of numbers"),
+        (([], 0, 0), "scale: expected a number or a 1-D array"),
+        ((True,), "scale: expected one number, got True"),
+        ((1j,), "scale: expected one number"),
+        ((np.nan,), "scale: expected finite numbers"),
+        ((1.0, np.inf), "zero_point: expected finite numbers, got inf"),
+        ((1.0, [1, 2]), "zero_point: expected one number"),
+        ((1.0, 0, 1.5), "axis: expected an axis index or None, got 1.5"),
+    ],
+)
+def test_what_is_no_quantization(arguments: Any, says: str) -> None:
+    with pytest.raises(nl.LayoutError, match=says):
+        nl.Quantization(*arguments)
+
+
+def test_arrays_that_do_not_fit() -> None:
+    q = nl.Quantization([0.5, 1.0, 2.0], 0, 1)
+    for shape, axis in (((2, 4), 1), ((3,), 1), ((), 1), ((3, 2), -3), ((2, 2), -1)):
+        other = nl.Quantization([0.5, 1.0, 2.0], 0, axis)
+        with pytest.raises(nl.NpuLayoutError, match=f"has 3 scales along axis {axis}; got an array of shape"):
+            other.dequantize(np.zeros(shape, np.int8))
+    assert q.dequantize(np.zeros((0, 3), np.int8)).shape == (0, 3)
+    assert nl.Quantization(0.5).dequantize(np.int8(4)).shape == () and nl.Quantization(0.5).dequantize(np.int8(4)) == 2
+    assert nl.Quantization(0.5, 1).dequantize(np.ones((1,) * 26, np.int8)).shape == (1,) * 26
+    with pytest.raises(nl.NpuLayoutError, match="expected at most 26 axes, got 27"):
+        nl.Quantization(0.5).dequantize(np.ones((1,) * 27, np.int8))
+    with pytest.raises(nl.NpuLayoutError, match="quantize: dtype: expected an integer dtype, got 'float32'"):
+        nl.Quantization(0.5).quantize([1.0], "float32")
+    with pytest.raises(nl.NpuLayoutError, match="quantize: x: expected real numbers, got dtype complex128"):
+        nl.Quantization(0.5).quantize([1j], "int8")
+    with pytest.raises(nl.NpuLayoutError, match="dequantize: q: expected stored integers, got dtype float64"):
+        nl.Quantization(0.5).dequantize([1.0])
+    with pytest.raises(nl.NpuLayoutError, match="axis: expected a letter, got 1"):
+        q.affine(1, to_stored=True)  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match="to_stored"):
+        q.affine("C", to_stored="yes")  # type: ignore[arg-type]
+    assert q.affine("C", to_stored=np.True_) == q.affine("C", to_stored=True) != q.affine("C", to_stored=False)  # type: ignore[arg-type]

@@ -352,3 +352,69 @@ def test_copy_is_a_truth_value_numpys_too() -> None:
     for neither in (0, 1, "yes", [], np.array([True, False]), np.float32(1)):
         with pytest.raises(nl.NpuLayoutError, match="copy: expected None, True or False"):
             PLAIN.unpack(flat, copy=neither)
+
+
+def test_what_a_wrong_buffer_is_told() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"expects float32 \(raw bytes: give buffer.view\('float32'\)\)$"):
+        PLAIN.flat(np.zeros(240, np.uint8))
+    with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype float64; .* expects float32$"):
+        PLAIN.flat(np.zeros(60, np.float64))
+    with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype int16; .* expects uint8$"):
+        SPEC.flat(np.zeros(640, np.int16))
+    for empty in (b"", bytearray(), memoryview(b""), np.zeros(0, np.uint8)):
+        with pytest.raises(nl.BufferSizeError, match=r"^buffer has 0 bytes; .* needs 640"):
+            SPEC.flat(empty)
+    for none in ("", [], (), "abc", [1, 2], {1: 2}, object(), 5):
+        with pytest.raises(
+            nl.NpuLayoutError, match=f"expected bytes, a contiguous buffer .* got {type(none).__name__} "
+        ):
+            SPEC.flat(none)
+
+
+def test_why_a_copy_is_needed_is_said() -> None:
+    buffer, out = np.zeros(640, np.uint8), np.zeros(SPEC.shape, np.uint8)
+    with pytest.raises(ValueError, match=r"without a copy: out= is given$"):
+        SPEC.unpack(buffer, out=out, copy=False)
+    with pytest.raises(ValueError, match=r"without a copy: result NCHW of uint8 differs from storage$"):
+        SPEC.unpack(buffer, copy=False)
+    with pytest.raises(ValueError, match=r"result NCHW16c of float32 differs from storage$"):
+        SPEC.unpack(buffer, to="NCHW16c", dtype="float32", copy=False)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", ">i2", "bfloat16", "int4", "uint4_high"])
+@pytest.mark.parametrize("quantized", [False, True])
+def test_every_way_into_an_out_gives_the_same(dtype: str, quantized: bool) -> None:
+    """A new array, contiguous, with gaps, mirrored, and elements that no flat array describes; also from bytes."""
+    if dtype == "bfloat16" and quantized:
+        return
+    spec = nl.TensorSpec((1, 5, 3, 4), "NCHW4c", dtype, quantization=nl.Quantization(0.5, 3) if quantized else None)
+    whole = np.arange(60).reshape(spec.shape) % 7
+    buffer = spec.pack(whole.astype("float32" if dtype == "bfloat16" else "int8"))
+    expected = (whole - 3) * 0.5 if quantized else whole
+    plain = spec.unpack(buffer)
+    assert plain.tolist() == expected.tolist() and spec.unpack(buffer, copy=True).tolist() == expected.tolist()
+    kind = plain.dtype
+    field = np.zeros(spec.shape, [("a", kind), ("b", "u1")])["a"]
+    outs = [
+        np.zeros(spec.shape, kind),
+        np.zeros((1, 5, 3, 8), kind)[..., ::2],
+        np.zeros(spec.shape, kind)[:, ::-1],
+        field,
+    ]
+    for out in outs:
+        for given in (buffer, buffer.tobytes()):
+            out[...] = 0
+            assert spec.unpack(given, out=out) is out and out.tolist() == expected.tolist()
+
+
+def test_shapes_that_passed_are_of_that_spec_alone() -> None:
+    """A shape that was accepted is accepted again, and none that was refused."""
+    buffer = np.arange(60, dtype=np.float32)
+    for _ in range(2):
+        assert PLAIN.unpack(buffer.reshape(3, 20)).shape == PLAIN.shape
+        with pytest.raises(nl.LayoutError, match="axes in the order NHWC"):
+            PLAIN.unpack(buffer.reshape(1, 4, 5, 3))
+        out = np.zeros(PLAIN.shape, np.float32)
+        with pytest.raises(nl.LayoutError, match="axes in the order NHWC"):
+            PLAIN.unpack(buffer.reshape(1, 4, 5, 3), out=out)
+        assert not out.any()

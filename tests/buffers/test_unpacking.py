@@ -52,6 +52,7 @@ def test_shapes_and_what_may_share_memory(tag: str, to: str | None, shape: tuple
         ("uint4", None, None, "uint8"),
         (">i2", None, None, "int16"),
         ("uint8", None, "float64", "float64"),
+        ("int64", None, "float16", "float16"),
     ],
 )
 def test_dtypes(dtype: str, quantization: nl.Quantization | None, given: Any, wanted: str) -> None:
@@ -74,9 +75,68 @@ def test_no_view_of_values_that_are_computed() -> None:
         ("int8", "NCDHW", None, "has axes NCDHW, expected the letters NCHW"),
         ("int16", None, "int8", "cannot unpack to int8 without losing values; expected int16 or a float dtype"),
         ("float32", None, "int32", "without losing values"),
+        ("int8", None, "bool", "cannot unpack to bool without losing values"),
         ("float32", None, "bfloat16", "cannot unpack to 'bfloat16'; expected a numpy dtype"),
     ],
 )
 def test_refusals(dtype: str, to: str | None, given: Any, message: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=message):
         plan_unpacking(stored("NCHW", dtype), to, given)
+
+
+@pytest.mark.parametrize(
+    ("strides", "offset", "size", "shares"),
+    [
+        (None, 0, 24, True),
+        (None, 5, 40, True),  # one run, wherever it starts
+        ((24, 6, 3, 1), 0, 24, True),
+        ((48, 12, 6, 2), 0, 48, False),  # every other element
+        ((24, 6, 3, -1), 2, 24, False),
+        ((24, -6, -3, -1), 23, 24, False),  # one run, backwards
+        ((32, 8, 3, 1), 0, 32, False),  # a gap after each channel
+        ((24, 1, 12, 4), 0, 24, False),
+    ],
+)
+def test_a_run_of_the_buffer_may_be_shared(strides: Any, offset: int, size: int, shares: bool) -> None:
+    bound = Storage.bind(Layout("NCHW"), (1, 4, 2, 3), None, strides, offset, size)
+    move, shape, _, view = plan_unpacking(StoredTensor(bound, element("int8"), None, ""), None, None)
+    assert view is shares
+    memory, out = np.arange(size, dtype=np.int8), np.empty(24, np.int8)
+    move.run(memory, out)
+    expected = [memory[bound.offset(*index)] for index in np.ndindex(shape)]
+    assert out.tolist() == expected
+    consecutive = expected == list(range(expected[0], expected[0] + 24))
+    assert consecutive is shares
+    spec = nl.TensorSpec(
+        (1, 4, 2, 3), "NCHW", "int8", storage_strides=strides, storage_offset=offset, size=size, storage_shape=None
+    )
+    assert np.shares_memory(spec.unpack(memory, copy=None), memory) is shares
+    assert spec.unpack(memory, copy=None).reshape(-1).tolist() == expected
+
+
+def test_pads_of_the_result_are_never_shared() -> None:
+    """One run, but zeros beside it; and a buffer of just that layout, with its pads, is shared as it is."""
+    assert not plan_unpacking(stored("NCHW"), "NCHW8c", None)[3]
+    assert not plan_unpacking(stored("NHWC"), "NHWC8c", None)[3]
+    assert plan_unpacking(stored("NHWC"), "NHWC4c", None)[3]
+    one = StoredTensor(Storage.bind(Layout("NCHW"), (1, 1, 1, 1)), element("int8"), None, "")
+    assert plan_unpacking(one, None, None)[3] and not plan_unpacking(one, "NCHW4c", None)[3]
+
+
+def test_other_orders_of_the_axes_are_asked_for_by_their_letters() -> None:
+    """Axes of a Layout that is asked for are those of the tensor, whatever its own order is."""
+    _, shape, _, _ = plan_unpacking(stored("NCHW"), Layout("NHWC", "NHWC"), None)
+    assert shape == (1, 2, 3, 4)
+    with pytest.raises(nl.LayoutError, match="to: layout"):
+        plan_unpacking(stored("NCHW"), "nope", None)
+
+
+def test_values_stay_as_they_are_unless_floats_are_asked_for() -> None:
+    quantized = stored("NCHW", "int8", nl.Quantization(0.5, 2))
+    assert (
+        real_values(quantized, np.dtype("int16")) is None and real_values(stored("NCHW"), np.dtype("float32")) is None
+    )
+    move, _, wanted, _ = plan_unpacking(quantized, None, "float32")
+    memory, out = np.arange(24, dtype=np.int8), np.empty(24, wanted)
+    move.run(memory, out)
+    assert out.tolist() == [(n - 2) * 0.5 for n in range(24)]

@@ -51,3 +51,45 @@ def test_labels_of_any_size() -> None:
     assert labels.confused() == [] and labels.equal == 400
     labels.add(few, few + 2**40)
     assert labels.confused() == [] and labels.places == 2400
+
+
+def test_counts_and_shares() -> None:
+    """Against counting by hand: more than half of at least 16 places, whichever the labels are."""
+    labels = Labels()
+    labels.add(np.zeros(0), np.zeros(0))
+    assert (labels.equal, labels.places, labels.confused()) == (0, 0, [])
+    model = np.repeat([-1, 3, 5, 8, 1022], [16, 15, 20, 20, 40])
+    device = model.copy()
+    device[:9] = 7  # 9 of 16 of -1
+    device[16:31] = 4  # all of the 15: too few
+    device[31:41] = 6  # half of 20 and no more
+    device[51:71] = [9] * 12 + [8] * 8
+    device[71:101] = 5000  # no label that is counted
+    labels.add(device, model)
+    assert labels.places == 111 and labels.equal == int((device == model).sum())
+    assert labels.confused() == [(-1, 7, 9 / 16), (8, 9, 0.6)]
+    labels.add(device, model)
+    assert labels.confused()[0] == (-1, 7, 9 / 16) and (3, 4, 1.0) in labels.confused()
+
+
+def test_half_of_the_places_are_not_most_of_them() -> None:
+    for given, seen in (([3] * 10 + [5] * 10, False), ([3] * 11 + [5] * 9, True), ([6] * 9 + [4] * 6 + [5] * 5, False)):
+        labels = Labels()
+        labels.add(np.array(given), np.full(20, 5))
+        assert bool(labels.confused()) is seen, given
+
+
+def test_how_many_labels_are_labels() -> None:
+    """Up to 256 different ones, from -1 to 1022."""
+    for count, first, seen in ((256, 0, True), (257, 0, False), (20, -1, True), (20, -2, False), (20, 1003, True),
+                               (20, 1004, False)):  # fmt: skip
+        labels, model = Labels(), np.repeat(np.arange(first, first + count), 16)
+        labels.add(np.where(model == first + 5, first + 6, model), model)
+        assert bool(labels.confused()) is seen, (count, first)
+
+
+def test_labels_of_the_device_at_the_ends() -> None:
+    for given, seen in ((-1, True), (-2, False), (1022, True), (1023, False)):
+        labels = Labels()
+        labels.add(np.full(16, given), np.full(16, 7))
+        assert labels.confused() == ([(7, given, 1.0)] if seen else []), given

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -10,6 +12,127 @@ from onnx import helper, numpy_helper
 import npu_layout as nl
 from npu_layout.comparison.parts import Parts
 from tests.support.boards import CHANNELS, SHAPE, Board, network, spec_as
+
+
+def noisy(model: np.ndarray, seed: int = 1) -> np.ndarray:
+    return model + np.random.default_rng(seed).standard_normal(model.shape) * 0.02
+
+
+def maps(count: int = 4) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal((1, 5, 6, 7)) for _ in range(count)]
+
+
+def added(frames: list[tuple[np.ndarray, np.ndarray]], steps: Any = 0.0) -> Parts:
+    parts = Parts(1, steps)
+    for number, (device, model) in enumerate(frames):
+        parts.add(10 + number, device, model)
+    return parts
+
+
+def test_what_follows_the_model_is_explained_and_so_is_what_never_does() -> None:
+    models = maps()
+    assert added([(noisy(m), m) for m in models]).unexplained() == []
+    assert added([(m * 1.3, m) for m in models]).unexplained() == []
+    assert added([(np.zeros_like(m), m) for m in models]).unexplained() == []  # no part shows what is usual
+    assert added([]).unexplained() == Parts(1, 1.0).unexplained() == []
+
+
+@pytest.mark.parametrize("where", [(slice(None), 3), (slice(None), slice(None), 2), (..., 4)])
+def test_a_constant_part_is_found_with_its_value(where: Any) -> None:
+    frames = []
+    for model in maps():
+        device = noisy(model)
+        device[where] = 2.5
+        frames.append((device, model))
+    (part,) = added(frames).unexplained()
+    axis = len(where) - 1 if where[0] is not Ellipsis else 3
+    assert (part.axis, part.at, part.among) == (axis, {1: 3, 2: 2, 3: 4}[axis], (1, 5, 6, 7)[axis])
+    assert part.why == "the device's values there are always 2.5"
+    values = np.stack([model[where] for _, model in frames])
+    assert part.span == values.max() - values.min()
+
+
+def test_a_part_of_other_values_is_found_without_a_reason() -> None:
+    frames, rng = [], np.random.default_rng(7)
+    for model in maps():
+        device = noisy(model)
+        device[:, 0] = rng.standard_normal(device[:, 0].shape)
+        frames.append((device, model))
+    assert [(p.axis, p.at, p.among, p.why) for p in added(frames).unexplained()] == [(1, 0, 5, "")]
+
+
+def test_frames_are_found_by_their_number() -> None:
+    models = maps(6)
+    devices = [noisy(m) for m in models]
+    devices[2], devices[5] = devices[1], np.full_like(models[5], -1.0)
+    found = added([*zip(devices, models)]).unexplained()
+    assert [(p.axis, p.at, p.among) for p in found] == [(None, 12, 6), (None, 15, 6)]
+    assert [p.why for p in found] == ["it repeats frame 11", "the device's values there are always -1"]
+    assert found[0].span == models[2].max() - models[2].min()
+
+
+def test_one_answer_for_every_frame() -> None:
+    """Frozen: it never changes, and the model's answer changes by more than rounding, a third of a squared step."""
+    base = maps(1)[0]
+
+    def frozen(change: float, steps: Any = 0.0, scale: float = 1.0, again: bool = True) -> bool:
+        first, second = base * scale, base * scale + change
+        return added([(first, first), (first if again else second, second)], steps).frozen
+
+    assert frozen(0.6, 1.0) and not frozen(0.55, 1.0) and frozen(-0.6, 1.0) and not frozen(0.6, 1.0, again=False)
+    assert not frozen(0.0) and frozen(0.1) and frozen(1.2, 2.0) and not frozen(1.1, 2.0)
+    peak = float(np.abs(base).max())
+    assert frozen(0.12, scale=100 / peak) and not frozen(0.08, scale=100 / peak)  # a thousandth of the largest value
+    assert not added([(base, base)]).frozen and not Parts(1, 0.0).frozen
+    three = [(base, base), (base, base + 1), (base + 1, base + 2)]
+    assert not added(three).frozen and added([*three[:2], (base, base + 2)]).frozen
+    channels = np.array([0.1, 0.1, 0.1, 0.1, 2.0])  # their mean square decides: 0.8 squared
+    assert frozen(0.55, channels) and not frozen(0.5, channels)
+
+
+def test_parts_that_vary_by_less_than_half_a_step_are_lost() -> None:
+    low, high = np.zeros((1, 4, 3)), np.zeros((1, 4, 3))
+    high[0, :, 1] = 0.0, 0.4, 0.5, 3.0
+    assert [(p.axis, p.at, p.among, p.span) for p in added([(low, low), (high, high)], 1.0).lost()] == [(1, 1, 4, 0.4)]
+    by_channel = np.array([1.0, 0.5, 1.1, 7.0])
+    lost = added([(high, high), (low, low)], by_channel).lost()
+    assert [(p.axis, p.at) for p in lost if p.axis == 1] == [(1, 2), (1, 3)]
+    assert added([(low, low), (high, high)], 0.0).lost() == []
+    columns = np.zeros((1, 2, 3))
+    columns[0, :, 0], columns[0, :, 1], columns[0, :, 2] = (0.0, 0.3), (5.0, 5.3), (-0.9, -0.5)
+    lost = [(p.axis, p.at) for p in added([(columns, columns)], 1.0).lost() if p.axis == 2]
+    assert lost == [(2, 0), (2, 2)]  # column 1 is far from 0: its level is seen
+
+
+def test_the_worst_frames_have_eight_times_the_usual_error() -> None:
+    model = maps(1)[0]
+    errors = [1.0, 1.0, 8.1**0.5, 1.0, 7.9**0.5]
+    worst = added([(model + error, model) for error in errors]).worst_frames()
+    assert [(p.axis, p.at, p.among) for p in worst] == [(None, 12, 5)]
+    assert worst[0].span == model.max() - model.min()
+
+
+def test_faint_channels_need_more_than_their_noise_and_enough_values() -> None:
+    """Of channels as faint as the error of the others nothing can be said; of those with few values neither."""
+    rng, models = np.random.default_rng(3), maps(4)
+    for size, says in ((0.01, False), (0.5, True)):
+        frames = []
+        for model in models:
+            model = model.copy()
+            model[:, 2] *= size
+            device = model + rng.standard_normal(model.shape) * 0.02
+            device[:, 2] = rng.standard_normal(device[:, 2].shape) * 0.02
+            frames.append((device, model))
+        found = [(p.axis, p.at) for p in added(frames).unexplained()]
+        assert found == ([(1, 2)] if says else []), size
+    for rows, says in ((15, False), (16, True)):
+        model = rng.standard_normal((rows, 5))
+        device = model + rng.standard_normal(model.shape) * 0.02
+        device[:, 2] = 0.0
+        parts = Parts(1, 0.0)
+        parts.add(0, device, model)
+        assert bool([p for p in parts.unexplained() if p.axis == 1]) is says, rows
 
 
 @pytest.fixture(scope="module")

@@ -62,3 +62,19 @@ def test_what_comes_to_the_same_fix_is_named_once() -> None:
     one, strided, scaled = reading(9, 0.5), reading(8, 0.5, by=(32, 16, 8, 1)), reading(7, 0.25)
     none = Candidate("mismatch", "", 6, 6, None)
     assert _distinct([one, strided, scaled, none, none]) == [one, scaled, none, none]
+
+
+def test_what_is_measured_once_is_that_of_its_own_values() -> None:
+    """Arrays come and go at the same address in memory; the scores of those that are gone are not those of others."""
+    evidence, rng = floats(), np.random.default_rng(3)
+    for scale in (*rng.uniform(0.01, 2, 60), 0.5, 0.5):
+        left = evidence.left * scale
+        trial = Trial("layout", "", None, evidence.codes, left, False, evidence.spec)
+        y, e = evidence.by_channel(evidence.codes), evidence.by_channel(left)
+        expected = 10 * np.log10(y.var(1).mean() / (e * e).mean(1).mean())
+        assert evidence.score(trial) == evidence.score(trial) == pytest.approx(expected, rel=1e-12)
+        del trial, left, e
+    rows = evidence.as_declared([1, 3])
+    assert np.array_equal(rows.codes, evidence.codes[[1, 3]]) and evidence.as_declared([1, 3]).left is rows.left
+    assert np.array_equal(evidence.as_declared([0]).left, evidence.left[[0]])
+    assert evidence.as_declared().left is evidence.left

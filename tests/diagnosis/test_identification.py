@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis.identification import hypotheses
 from tests.buffers.test_recordings import FILES, described
 from tests.support.readings import blobs, same_reading
 
@@ -149,3 +150,20 @@ def test_recorded_buffers() -> None:
             assert same_reading(found.spec, spec), (path.stem, found)
             right += 1
     assert right >= 90, right
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("int8", None), ("uint8", 1400), ("float16", None)])
+def test_hypotheses_are_the_ranking_with_one_scale_for_all(dtype: str, size: int | None) -> None:
+    reference = blobs(SHAPE)
+    scales = nl.Quantization(np.linspace(0.005, 0.05, 17), np.full(17, 3), axis=1) if dtype != "float16" else None
+    flat = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=scales, size=size).pack(reference).tobytes()
+    found, ranking = hypotheses(flat, reference, "NCHW"), nl.identify(flat, reference).ranking
+    assert len(found) == len(ranking) > 3
+    for one, other in zip(found, ranking):
+        assert (
+            one.score == other.score and one.spec.storage == other.spec.storage and one.spec.dtype == other.spec.dtype
+        )
+        assert one.spec.quantization is None or one.spec.quantization.axis is None
+    assert hypotheses(flat, np.zeros(SHAPE), "NCHW") == []
+    with pytest.raises(nl.LayoutError, match="too small"):
+        hypotheses(b"", reference, "NCHW")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npu_layout.diagnosis.moves import MOVES, fills, values_at, whole
+from npu_layout.diagnosis.moves import MOVES, fills, values_at, values_in, whole
 
 X = np.arange(2 * 5 * 5, dtype=np.float32).reshape(1, 2, 5, 5)
 BY_TEXT = {move.text: move for move in MOVES}
@@ -53,3 +53,15 @@ def test_cropped_and_enlarged() -> None:
     ):
         expected = cv2.resize(np.ascontiguousarray(part), (5, 5))
         assert np.allclose(whole(X, (2, 3), BY_TEXT[text], "edge")[0, 0], expected, atol=1e-4), text
+
+
+def test_several_outputs_are_moved_as_one_is() -> None:
+    rng = np.random.default_rng(0)
+    outputs = [rng.standard_normal((1, 3, 7, 9)).astype(np.float32) for _ in range(3)]
+    index = tuple(rng.integers(0, n, 50) for n in outputs[0].shape)
+    for move in MOVES:
+        for fill in fills(move, outputs[0].shape, (2, 3), index) if not move.square else ():
+            moved = values_in(outputs, index, (2, 3), move, fill)
+            expected = [values_at(x, index, (2, 3), move, fill) for x in outputs]
+            np.testing.assert_array_equal(moved, expected)
+            np.testing.assert_allclose(moved[0], whole(outputs[0], (2, 3), move, fill)[index], rtol=1e-6, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis.samples import Samples, arithmetic, by_channel, ends, predicted, read, stored
+from npu_layout.diagnosis.samples import Samples, arithmetic, by_channel, ends, predicted, read, read_all, stored
 
 SHAPE = (2, 5, 12, 9)
 
@@ -54,3 +54,23 @@ def test_ends() -> None:
 def test_by_channel() -> None:
     x = np.arange(24).reshape(2, 3, 4)
     assert by_channel(x, None).shape == (1, 24) and by_channel(x, 2).tolist()[1] == x[..., 1].ravel().tolist()
+
+
+def test_read_all_reads_each_frame() -> None:
+    rng = np.random.default_rng(0)
+    spec = nl.TensorSpec(SHAPE, "NCHW4c", "float32")
+    buffers = [spec.pack(rng.standard_normal(SHAPE).astype(np.float32)) for _ in range(3)]
+    samples = Samples([spec.unpack(b) for b in buffers], 1)
+    codes = read_all(spec, [stored(spec, b) for b in buffers], samples)
+    assert codes.shape == (3, samples.channel.size) and codes.dtype == np.float64
+    for row, buffer in zip(codes, buffers):
+        np.testing.assert_array_equal(row, read(spec, stored(spec, buffer), samples))
+        np.testing.assert_array_equal(row, samples.of(spec.unpack(buffer)))
+
+
+def test_channels_are_read_in_another_order() -> None:
+    reference = np.random.default_rng(0).standard_normal(SHAPE)
+    samples, order = Samples([reference], 1), np.array([3, 0, 4, 1, 2])
+    np.testing.assert_array_equal(samples.of(reference, order), samples.of(reference[:, order]))
+    turned = np.asfortranarray(reference)
+    np.testing.assert_array_equal(samples.of(turned), samples.of(reference))

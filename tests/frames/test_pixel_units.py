@@ -62,3 +62,18 @@ def test_the_worst_channel_decides_and_the_usual_numbers_that_fit_are_named() ->
     check_range("here", quantization, np.dtype("int8"), (0.0,) * 3, (1.0, 255.0, 1.0), "RGB")
     with pytest.raises(nl.NpuLayoutError, match=r"; mean=127\.5, std=127\.5 would fit$"):
         check_range("here", Quantization(1 / 128), np.dtype("int8"), (0.0,) * 3, (1.0,) * 3, "RGB")
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "std"),
+    [
+        ("ImageNet's mean and std", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+        ("CLIP's mean and std", (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+        ("mean and std 127.5", (0.5,) * 3, (0.5,) * 3),
+        ("pixels divided by 255", (0.0,) * 3, (1.0,) * 3),
+        ("pixels as they are", (0.0,) * 3, (1 / 255,) * 3),
+    ],
+)
+def test_usual_numbers_are_those_that_are_published_for_0_to_1(name: str, mean: Any, std: Any) -> None:
+    got = usual("RGB", 3)[name]
+    np.testing.assert_allclose(got, np.multiply(255, (mean, std)), rtol=0, atol=6e-4)

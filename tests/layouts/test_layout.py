@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from npu_layout.layouts.layout import as_layout, logical_shape
 from tests.support import oracle
 
 
@@ -79,3 +80,119 @@ def test_plain_axes_are_letters_each_of_them_once() -> None:
     for axes in bad:
         with pytest.raises(nl.LayoutError, match="axes: expected upper-case letters, each of them once"):
             nl.Layout.plain(axes)
+
+
+@pytest.mark.parametrize(
+    ("tag", "axes"),
+    [("NHWC", "NCHW"), ("HWC", "CHW"), ("NDHWC", "NCDHW"), ("CN", "NC"), ("HWC4c", "CHW"), ("WHC", "CHW"),
+     ("OHWI", "OHWI"), ("WHNCX", "WHNCX"), ("WHDCNA", "WHDCNA"), ("AC", "AC")],
+)  # fmt: skip
+def test_axes_that_are_not_given(tag: str, axes: str) -> None:
+    """N C D H W whatever the tag's order, but only if there are no other letters."""
+    assert nl.Layout(tag).axes == axes
+    assert eval(repr(nl.Layout(tag)), {"Layout": nl.Layout}) == nl.Layout(tag)
+
+
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [
+        ((0, np.array([-1, 1]), 0, 0), r"index C is outside 0\.\.2 of shape \(1, 3, 4, 5\)"),
+        ((0, np.array([1, 3]), 0, 0), r"index C is outside 0\.\.2"),
+        ((0, 3, 0, 0), r"index C is outside 0\.\.2"),
+        ((0, 0, -1, 0), r"index H is outside 0\.\.3"),
+        ((1, 0, 0, 0), r"index N is outside 0\.\.0"),
+        ((0, 0, 0, True), "index W must be an integer, got True"),
+        ((0, 0, 0, np.True_), "index W must be an integer"),
+        ((0, 0, 0, 1.0), "index W must be integers, got float64"),
+        ((0, 0, 0, [[1], [1, 2]]), "index W must be integers, got object"),
+        ((0, 0, 0), r"expected 4 indices \(NCHW\), got 3"),
+    ],
+)
+def test_indices_that_do_not_fit(index: tuple[Any, ...], says: str) -> None:
+    with pytest.raises(IndexError, match=says):
+        nl.Layout("NHWC4c").offset((1, 3, 4, 5), *index)
+
+
+def test_arrays_of_indices() -> None:
+    layout, shape = nl.Layout("NCHW4c"), (1, 6, 2, 3)
+    c, w = np.arange(6, dtype=np.uint8)[:, None], np.arange(3, dtype=np.int8)
+    found = layout.offset(shape, 0, c, 1, w)
+    assert found.dtype == np.int64
+    expected = [
+        [oracle.place("NCHW4c", [1, 2, 2, 3, 4], dict(zip("NCHW", (0, i, 1, j)))) for j in range(3)] for i in range(6)
+    ]
+    assert found.tolist() == expected
+    assert layout.offset(shape, 0, np.zeros((0, 2), int), 1, 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("tag", "says"),
+    [
+        ("NCHW16", "cannot read '16'; expected"),
+        ("NC-HW", "cannot read '-HW'"),
+        ("nchw", r"cannot read 'nchw'.* Is it NCHW\?$"),
+        ("NC1HWC2", r"cannot read '1HWC2'.*It is a vendor's name: Layout.named\('NC1HWC2', block=16\)"),
+        ("N0c", "cannot read '0c'"),
+        ("4c", "expected at least one axis"),
+        ("NCC", "axis C appears twice"),
+        ("NHW4c", "block 4c has no axis; expected an upper-case C"),
+        ("WHCN", r"vendors list these axes fastest first; use Layout.named\('WHCN'\), which is NCHW memory"),
+        (5, "expected a tag such as"),
+    ],
+)
+def test_tags_that_are_none(tag: Any, says: str) -> None:
+    with pytest.raises(nl.LayoutError, match=says):
+        nl.Layout(tag)
+
+
+def test_shapes_that_do_not_fit() -> None:
+    layout = nl.Layout("NHWC4c")
+    with pytest.raises(
+        nl.LayoutError, match=r"has 4 axes \(NCHW\), got a shape with 3: .*expected one of 3 axes, such as"
+    ):
+        layout.check_shape((1, 2, 3))
+    with pytest.raises(nl.LayoutError, match=r"got a shape with 7: \(1, 1, 1, 1, 1, 1, 1\)$"):
+        layout.check_shape((1,) * 7)
+    with pytest.raises(nl.LayoutError, match="every extent must be 1 or more"):
+        layout.check_shape((1, 2, 0, 3))
+    with pytest.raises(nl.LayoutError, match="expected a sequence of integers"):
+        layout.check_shape((1, 2, 2.5, 3))
+    with pytest.raises(nl.LayoutError, match=r"axes must be an order of the letters 'NHWC', got 'NCH'"):
+        nl.Layout("NHWC", "NCH")
+
+
+def test_what_a_layout_says_of_itself() -> None:
+    blocked, plain = nl.Layout("NHWC4c2n"), nl.Layout("OIHW")
+    assert blocked.is_blocked and blocked.letters == "NHWC" and blocked.axes == "NCHW"
+    assert not plain.is_blocked and plain.letters == "OIHW"
+    assert repr(nl.Layout("NHWC")) == "Layout('NHWC')"
+    assert repr(nl.Layout("NHWC", "NHWC")) == "Layout('NHWC', axes='NHWC')"
+    assert repr(nl.Layout.plain("WHCN")) == "Layout('WHCN', axes='WHCN')"
+    assert pickle.loads(pickle.dumps(nl.Layout.plain("WHCN"))) == nl.Layout.plain("WHCN")
+    assert [nl.Layout.of_rank(rank).axes for rank in (0, 1, 2, 3, 4, 5, 6)] == [
+        "",
+        "N",
+        "NC",
+        "NCW",
+        "NCHW",
+        "NCDHW",
+        "ABCDEF",
+    ]
+
+
+def test_a_layout_from_a_tag_or_a_layout() -> None:
+    layout = nl.Layout("NHWC")
+    assert as_layout(layout) is layout and as_layout(layout, "NCHW") is layout
+    assert as_layout(layout, "NHWC") == as_layout("NHWC", "NHWC") != layout
+    assert as_layout("NHWC") == layout
+
+
+def test_the_logical_shape_that_fills_an_array() -> None:
+    assert logical_shape(nl.Layout("NHCW4w2c"), (1, 5, 3, 2, 4, 2)) == (1, 6, 5, 8)
+    with pytest.raises(nl.LayoutError, match=r"has 5 storage dimensions, got an array with 2: \(3, 4\)"):
+        logical_shape(nl.Layout("NCHW4c"), (3, 4))
+
+
+def test_a_layout_of_a_vendors_name() -> None:
+    assert nl.Layout.named("NC1HWC2", block=16) == nl.Layout("NCHW16c") and nl.Layout.named("WHCN") == nl.Layout("NCHW")
+    assert nl.Layout("NHWC").named("NC4HW4").axes == "NCHW"

@@ -64,3 +64,18 @@ def test_elements_that_overlap() -> None:
     assert check_distinct(x[::-1, ::2], what).shape == (3, 2)
     with pytest.raises(nl.NpuLayoutError, match=r"elements overlap, shape \(2, 3, 4\) and strides \(0, 16, 4\)"):
         check_distinct(np.broadcast_to(x, (2, 3, 4)), what)
+
+
+def test_what_is_too_costly_to_find_out_counts_as_overlap() -> None:
+    """numpy's own example of a problem that takes minutes."""
+    memory = np.empty(192_163_377, np.int8)  # never touched
+    strided = np.lib.stride_tricks.as_strided
+    first = strided(memory, (1049, 1049, 1049), (36674, 61119, 85569))
+    second = strided(memory[64_023_025:], (1049, 1049, 1), (12223, 12224, 1))
+    assert overlap(first, second) and near(first, [second])
+
+
+def test_an_out_of_its_own_is_returned_as_it_is() -> None:
+    out, x = np.zeros((2, 3)), np.zeros((2, 3))
+    assert check_out(out, (2, 3), out.dtype, x, what) is out and check_out(out, (2, 3), out.dtype, None, what) is out
+    assert check_distinct(out, what) is out

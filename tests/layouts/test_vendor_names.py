@@ -203,3 +203,25 @@ def test_help_says_how_each_name_lies_in_memory() -> None:
 @pytest.mark.parametrize("name", ["nc1hwc2", "NC1-HWC2", " nc1 hwc2 "])
 def test_names_as_people_spell_them(name: str) -> None:
     assert nl.Layout.named(name, 8) == nl.Layout("NCHW8c")
+
+
+def test_blocks_that_are_given_and_those_that_are_not() -> None:
+    for name in ("NC4HW4", "C4NHW4"):
+        assert nl.Layout.named(name) == nl.Layout("CNHW4c", "NCHW") == nl.Layout.named(name, 4)
+        assert nl.Layout.named(name, 8) == nl.Layout("CNHW8c", "NCHW")
+    assert nl.Layout.named("NC1HWC2", 1) == nl.Layout("NCHW1c") and nl.Layout.named("nChw16c", 16) == nl.Layout(
+        "NCHW16c"
+    )
+    for name, block, says in (
+        ("NC1HWC2", 0, "block must be 1 or more, got 0"),
+        ("NC1HWC2", -4, "block must be 1 or more, got -4"),
+        ("NC4HW4", 0, "block must be 1 or more"),
+        ("NC1HWC2", 1.0, "block must be a whole number"),
+        ("NC1HWC2", None, "needs block=, the channels of one block"),
+        ("nChw16c", 8, "block must be left out .the name itself means NCHW16c., got 8"),
+        ("nChw16c", 1, "block must be left out"),
+        ("nope", None, "unknown layout name 'nope'; known: "),
+        (5, None, "expected a string, got 5"),
+    ):
+        with pytest.raises(nl.LayoutError, match=says):
+            nl.Layout.named(name, block)  # type: ignore[arg-type]

@@ -88,3 +88,33 @@ def test_tflite_ranks(shape: tuple[int, ...]) -> None:
 def test_tflite_refusals(change: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.specs.from_tflite(coral(**change))
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_axes_of_each_rank(rank: int) -> None:
+    """The channels are last where TFLite has them; other ranks have letters without a meaning."""
+    shape = tuple(range(2, 2 + rank))
+    spec = nl.specs.from_tflite(coral(shape=shape, dtype=np.float32))
+    assert spec.axes == {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(rank, "ABCDEFGH"[:rank])
+    assert (spec.shape, str(spec.layout)) == (shape, spec.axes)
+
+
+def test_zero_points_that_are_not_given_are_0() -> None:
+    one = {"scales": [0.5], "zero_points": [], "quantized_dimension": 0}
+    assert nl.specs.from_tflite(coral(quantization_parameters=one)).quantization == nl.Quantization(0.5, 0)
+    many = {"scales": np.arange(1.0, 18), "quantized_dimension": 3}
+    quantization = nl.specs.from_tflite(coral(quantization_parameters=many)).quantization
+    assert quantization == nl.Quantization(np.arange(1.0, 18), 0, 3)
+    last = nl.specs.from_tflite(coral(quantization_parameters={"scales": np.arange(1.0, 18)})).quantization
+    assert last == quantization  # the last axis, if none is given
+    signed = {"scales": np.full(17, 0.5), "zero_points": np.arange(17) - 8, "quantized_dimension": 3}
+    spec = nl.specs.from_tflite(coral(dtype=np.int8, quantization_parameters=signed))
+    assert spec.quantization == nl.Quantization([0.5] * 17, list(range(-8, 9)), 3)
+
+
+def test_details_without_a_quantization() -> None:
+    bare = {"shape": [2, 3], "dtype": np.int8}
+    assert nl.specs.from_tflite(bare) == nl.TensorSpec((2, 3), "AB", "int8")
+    halves = {"scales": [0.0, 0.5], "zero_points": [1, 2], "quantized_dimension": 0}
+    with pytest.raises(nl.NpuLayoutError, match="expected positive"):
+        nl.specs.from_tflite({**bare, "quantization_parameters": halves})

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
-from tests.support.boards import CHANNELS, SHAPE, Board, spec_as
+from tests.support.boards import CHANNELS, SHAPE, Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +177,36 @@ def test_progress_describes_what_is_tried(
     words += [f"{what} of 'maps'" for what in (*of_outputs, "pairs of causes")]
     assert list(dict.fromkeys(filter(None, tried))) == words
     assert nl.validate(board.recording(), board.engine, progress=False) and capsys.readouterr() == ("", "")
+
+
+def _reductions(channels: int, noise: float) -> int:
+    """How many arrays `validate` adds up, or looks for the ends of, for an output of so many channels."""
+    rng = np.random.default_rng(0)
+    shape = (1, channels, 3200 // channels, 10)
+    q = nl.Quantization(0.03, 3)
+    spec = nl.TensorSpec(shape, "NHWC", "int8", quantization=q, name="y")
+    inputs = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    outputs = [spec.pack((x + noise * rng.standard_normal(shape)).astype(np.float32)) for x in inputs]
+    engine = nl.OnnxRuntimeEngine(same(shape))
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(inputs, outputs)])
+    count = 0
+
+    def counted(frame: Any, event: str, called: Any) -> None:
+        nonlocal count
+        count += event == "c_call" and called.__name__ == "reduce"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        report = nl.validate(recording, engine, progress=False)
+    finally:
+        sys.setprofile(before)
+    assert report.verdict == "match", str(report)
+    return count
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_no_channel_is_searched_by_itself(noise: float) -> None:
+    """Causes are looked for in all channels at once: 8 reductions a channel were counted, and 240 for one by one."""
+    few, many = _reductions(20, noise), _reductions(160, noise)
+    assert many - few < 20 * 140

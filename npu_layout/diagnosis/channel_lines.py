@@ -1,0 +1,77 @@
+"""Fit a straight line to the values of each channel, all channels at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .thresholds import ENOUGH, ROUNDING
+
+_STEPS = 3  # between the ends of a channel: of fewer, a scale is a guess
+
+
+class Lines(NamedTuple):
+    """The lines y = slope * x + offset of the channels, an array each.
+
+    Attributes
+    ----------
+    slope, offset
+        0 if a channel has no line.
+    clear
+        Whether a channel has a slope: enough values that vary by more than rounding, and are stored in some steps.
+    mean_x, mean_y
+        The means of the values, or of all, if none is used.
+    through
+        x over y, of the line through 0; NaN if there is none.
+    """
+
+    slope: np.ndarray
+    offset: np.ndarray
+    clear: np.ndarray
+    mean_x: np.ndarray
+    mean_y: np.ndarray
+    through: np.ndarray
+
+
+def lines(x: np.ndarray, y: np.ndarray, inner: np.ndarray, zero: float = 0.0) -> Lines:
+    """Return the lines through (channels, values), of which those that are `inner` count.
+
+    zero: of y, through which `through` goes.
+    """
+    found = Lines(*(np.zeros(len(x), dtype) for dtype in (float, float, bool, float, float, float)))
+    for rows, xs, ys in _of_one_length(x, y, inner):
+        for values, of_rows in zip(found, _lines(xs, ys, zero)):
+            values[rows] = of_rows
+    empty = ~inner.any(1)
+    found.mean_x[empty], found.mean_y[empty] = x[empty].mean(1), y[empty].mean(1)
+    return found
+
+
+def _of_one_length(
+    x: np.ndarray, y: np.ndarray, inner: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the channels that have equal numbers of inner values, and these values."""
+    counts = inner.sum(1)
+    if inner.all():
+        yield np.arange(len(x)), x, y
+        return
+    for count in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == count)
+        kept = inner[rows]
+        yield rows, x[rows][kept].reshape(len(rows), count), y[rows][kept].reshape(len(rows), count)
+
+
+def _lines(x: np.ndarray, y: np.ndarray, zero: float) -> Lines:
+    """Return the lines through (channels, values), of which all count."""
+    count, mean_x, mean_y = x.shape[1], x.mean(1), y.mean(1)
+    dx, dy = x - mean_x[:, None], y - mean_y[:, None]
+    power = (dx * dx).mean(1)
+    good = (power > 0) & (count > 1)
+    slope = np.divide((dx * dy).mean(1), power, out=np.zeros(len(x)), where=good)
+    offset = np.where(count > 1, mean_y - slope * mean_x, 0.0)
+    clear = (slope > 0) & (count >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (np.ptp(y, 1) >= _STEPS)
+    along = (x * (y - zero)).sum(1)
+    through = np.divide((x * x).sum(1), along, out=np.full(len(x), np.nan), where=along > 0)
+    return Lines(slope, offset, clear, mean_x, mean_y, through)
