@@ -31,7 +31,8 @@ def line(verdict: str, fix: Any) -> str:
     "outputs' frame minus inputs' frame is -1"
     """
     if verdict in ("output_order", "input_order"):
-        return f"rename {{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
+        what = "inputs " if verdict == "input_order" else ""
+        return f"rename {what}{{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
     return _LINE.get(verdict, "{!r}").format(fix)
 
 

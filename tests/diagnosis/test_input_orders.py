@@ -13,7 +13,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_orders import exchanges
-from tests.support.two_inputs import SHAPE, matcher, pictures, recording, siamese
+from tests.support.two_inputs import SHAPE, embedding, matcher, pictures, recording, siamese
 
 COUNT = 6
 NAMES = ("left", "right")
@@ -48,7 +48,7 @@ def test_two_inputs_exchanged(engine: nl.OnnxRuntimeEngine, noise_db: float) -> 
         assert "Fix: give each input to the accelerator by its name" in found.why
     told = json.loads(report.to_json())
     assert told["inputs"]["left"]["verdict"] == "input_order" and told["outputs"]["maps"]["fix"] == EXCHANGED
-    assert "fix: rename {'left': 'right', 'right': 'left'}" in str(report.outputs["maps"])
+    assert "fix: rename inputs {'left': 'right', 'right': 'left'}" in str(report.outputs["maps"])
 
 
 def test_the_fix_is_right(engine: nl.OnnxRuntimeEngine) -> None:
@@ -172,6 +172,25 @@ def test_what_can_be_told_is(engine: nl.OnnxRuntimeEngine, what: str) -> None:
     report = nl.validate(recording(engine, inputs, swapped, 40), engine)
     assert report.outputs["maps"].verdict == "input_order", str(report)
     assert report.inputs["left"].verdict == report.inputs["right"].verdict == "input_order"
+
+
+def test_inputs_that_the_model_refuses_in_each_others_place() -> None:
+    """Words are beyond the table of kinds: nothing is named, and nothing raised; of equal tables, it can be tried."""
+    rng = np.random.default_rng(0)
+    for kinds, verdict in ((2, "mismatch"), (50, "input_order")):
+        engine = nl.OnnxRuntimeEngine(embedding(50, kinds), threads=1)
+        inputs = [
+            {"words": rng.integers(kinds - 1, 50, (1, 32)), "kinds": rng.integers(0, kinds, (1, 32))} for _ in "abc"
+        ]
+        turned = {"words": "kinds", "kinds": "words"}
+
+        def fed(x: dict[str, np.ndarray], turned: Any = turned, kinds: int = kinds) -> dict[str, np.ndarray]:
+            return {k: x[of] % kinds for k, of in turned.items()}
+
+        report = nl.validate(recording(engine, inputs, fed), engine)
+        assert report.outputs["tokens"].verdict == verdict, str(report)
+        assert list(report.inputs) == (["words", "kinds"] if verdict == "input_order" else [])
+        assert nl.validate(recording(engine, inputs), engine)
 
 
 def test_another_models_outputs_are_no_exchange(engine: nl.OnnxRuntimeEngine) -> None:

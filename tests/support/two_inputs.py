@@ -84,8 +84,25 @@ def recording(
     stored = {}
     for name in answers[0]:
         quantization = nl.engines.calibrate([a[name] for a in answers], "int8")
-        stored[name] = nl.TensorSpec(answers[0][name].shape, "NCHW16c", "int8", quantization=quantization)
+        layout = "NCHW16c" if answers[0][name].ndim == 4 else "NCW"
+        stored[name] = nl.TensorSpec(answers[0][name].shape, layout, "int8", quantization=quantization)
     pairs = [
         (recorded(given), {k: stored[k].pack(y) for k, y in answer.items()}) for given, answer in zip(inputs, answers)
     ]
     return nl.Recording({**stored, **(specs or {})}, pairs, meta)
+
+
+def embedding(words: int = 50, kinds: int = 2) -> bytes:
+    """Two inputs of indices, as language models have them: an index beyond its table is refused."""
+    rng = np.random.default_rng(0)
+    tables = {"words": words, "kinds": kinds}
+    weights = [
+        numpy_helper.from_array(rng.standard_normal((n, 16)).astype(np.float32), f"{k}_w") for k, n in tables.items()
+    ]
+    nodes = [helper.make_node("Gather", [f"{k}_w", k], [f"{k}_v"]) for k in tables]
+    nodes.append(helper.make_node("Add", [f"{k}_v" for k in tables], ["tokens"]))
+    ports = [helper.make_tensor_value_info(k, TensorProto.INT64, (1, 32)) for k in tables]
+    out = helper.make_tensor_value_info("tokens", TensorProto.FLOAT, (1, 32, 16))
+    graph = helper.make_graph(nodes, "indices", ports, [out], weights)
+    opset = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
