@@ -178,6 +178,13 @@ def test_frames_flipped_read_only_and_over_out() -> None:
             preprocess(near, big[start : start + spec.nbytes].reshape(1, 16, 16, 3))
         assert (big == before).all()
     np.testing.assert_array_equal(preprocess(near, big[frame.size :].reshape(1, 16, 16, 3))[0], expected)
+    inside = np.zeros(2 * spec.nbytes, np.uint8)  # frames that begin behind the first byte of out, and end in it or behind
+    for height in (4, 60):
+        behind = np.lib.stride_tricks.as_strided(inside[1:], (height, 6, 3), (18, 3, 1))
+        preprocess(behind.copy())
+        with pytest.raises(nl.NpuLayoutError, match="shares memory"):
+            preprocess(behind, inside[: spec.nbytes].reshape(1, 16, 16, 3))
+        assert not inside.any()
     read_only = np.zeros((1, 16, 16, 3), np.uint8)
     read_only.flags.writeable = False
     with pytest.raises(nl.NpuLayoutError, match="read-only"):
