@@ -25,7 +25,6 @@ AXES: dict[str, Axes] = {
 }
 PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
 Reading = tuple[tuple[kernels.Samples, ...], Optional[kernels.Color], tuple[int, ...]]
-_SIDE = 1 << 16  # pixels of a side, at most, in the compiled kernels
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
 
@@ -87,7 +86,7 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
     if not _within(frame.size_wh, geometry.input_wh):
         raise NpuLayoutError(
-            f"frame: yuv='planes' resizes up to {_SIDE} pixels a side, got {max(*frame.size_wh, *geometry.input_wh)}"
+            f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {max(*frame.size_wh, *geometry.input_wh)}"
         )
     frame, reading = untiled(frame), _reading(frame, order)
     resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
@@ -136,7 +135,7 @@ def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, in
 
 def _within(*sizes: tuple[int, int]) -> bool:
     """Return whether the compiled kernels have sizes like these; OpenCV resizes larger ones."""
-    return max(map(max, sizes)) <= _SIDE
+    return max(map(max, sizes)) <= kernels.SIDE
 
 
 @lru_cache(maxsize=64)
