@@ -85,9 +85,8 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
 def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
     if not _within(frame.size_wh, geometry.input_wh):
-        raise NpuLayoutError(
-            f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {max(*frame.size_wh, *geometry.input_wh)}"
-        )
+        side = max(*frame.size_wh, *geometry.input_wh)
+        raise NpuLayoutError(f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {side}")
     frame, reading = untiled(frame), _reading(frame, order)
     resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
     if resize is None:
