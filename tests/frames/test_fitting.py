@@ -187,7 +187,7 @@ def test_frames_flipped_read_only_and_over_out() -> None:
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
 def test_a_signal_before_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a handler raises leaves the buffer as it was, for a form of frames that is new, and for one that is known."""
+    """What a handler raises leaves the buffer as it was, for a form of frames that is new and for a known one."""
     spec = nl.TensorSpec((1, 3, 1600, 1600), "NCHW", "float32")
     preprocess, frame = nl.Preprocessor(spec), np.zeros((1600, 1600, 3), np.uint8)
     out = np.full(spec.storage_shape, 77, np.float32)
