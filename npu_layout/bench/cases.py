@@ -259,7 +259,7 @@ class Case:
         strides: tuple[int, ...] | None = None,
         kept: Any = (),
     ) -> None:
-        self.row = (key, kind, shape, source, target, view, order, strides, kept)
+        self.row: tuple[Any, ...] = (key, kind, shape, source, target, view, order, strides, kept)
         axes, *numbers = shape.split()
         extents = dict(zip(axes, map(int, numbers)))
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,10 +19,16 @@ _LESS_128 = Quantization(1.0, -128)
 BORDER = 114  # of the letterbox, in every channel
 
 
+@lru_cache(maxsize=8)
+def _noise(count: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, count, np.uint8)
+
+
 class FrameCase(Case):
     """One row: a frame of noise, letterboxed into the input of a network that reads RGB.
 
-    float32 is normalised by `mean` and `std`; int8 is the pixel less 128. The frame's memory is made when it is used.
+    float32 is normalised by `mean` and `std`; int8 is the pixel less 128. Cases of one size share a
+    frame until they are made again.
 
     Attributes
     ----------
@@ -33,7 +39,6 @@ class FrameCase(Case):
     """
 
     def __init__(self, format: str, frame_wh: tuple[int, int], target: str, side: int, name: str = "") -> None:
-        self.row = (format, frame_wh, target, side, name)
         self.kind, self.key, self.format = "frame", _KEYS[format], format
         width, height = frame_wh
         self.title = f"{name or f'{width}x{height}'} {format} -> {target} {side}x{side}"
@@ -46,21 +51,11 @@ class FrameCase(Case):
         self.target = TensorSpec((1, 3, side, side), layout, dtype, quantization=quantization)
         self.geometry = MODES["letterbox"](frame_wh, (side, side))
         self.outputs = None
+        self._use(_noise(int(np.prod(self.frame_shape))))
 
-    @cached_property
-    def memory(self) -> np.ndarray:
-        """The frame's bytes, 1-D."""
-        return np.random.default_rng(0).integers(0, 256, int(np.prod(self.frame_shape)), np.uint8)
-
-    @cached_property
-    def flat(self) -> np.ndarray:
-        """The frame's bytes, 1-D."""
-        return self.memory
-
-    @cached_property
-    def x(self) -> np.ndarray:
-        """The frame, a view."""
-        return self.memory.reshape(self.frame_shape)
+    def again(self) -> Case:
+        """Return the same case in other memory."""
+        return self.elsewhere()
 
     def _use(self, memory: np.ndarray) -> None:
         self.memory = self.flat = memory
@@ -68,7 +63,7 @@ class FrameCase(Case):
 
     @property
     def is_exact(self) -> bool:
-        """Pixels are equal or they are not."""
+        """Whether results are pixels, which are equal or are not."""
         return self.target.stored.kind in "iu"
 
     def out(self) -> np.ndarray:

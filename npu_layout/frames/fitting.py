@@ -64,7 +64,7 @@ class Pass(NamedTuple):
 
 
 def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | None = None) -> Pass | None:
-    """Return the pass for frames like this one; None if kernels have none for it. backend: other than the active one."""
+    """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     planes = frame.format.kind == "yuv" and not wanted.exact
     same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh

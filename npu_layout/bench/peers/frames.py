@@ -7,6 +7,7 @@ resized, and NV12 becomes RGB at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -191,7 +192,8 @@ def _letterboxed(case: FrameCase, canvas: np.ndarray) -> Call:
     return run
 
 
-def _blob(case: FrameCase) -> "cv2.dnn.Image2BlobParams":  # noqa: F821, UP037
+def _blob(case: FrameCase) -> Any:
+    """Return the parameters that exchange red and blue if need be, and normalise."""
     import cv2
 
     parameters = cv2.dnn.Image2BlobParams()
