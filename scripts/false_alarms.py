@@ -126,7 +126,7 @@ def draw(seed: int) -> tuple[str, str]:
     for one in home.remade[output]:
         answers = {row - start: answer for row, answer in one.answers.items() if row in rows}
         if 2 * len(answers) >= count:
-            remade.append(Remade(one.text, one.fix, answers))
+            remade.append(one._replace(answers=answers))
     evidence = Evidence(spec, buffers, kept, alike, channel_axis(kept[0]))
     everything = {o: [r[o] for r in references] for o in references[0]}
     situation = Situation(output, list(rows), everything, {output: spec}, remade)

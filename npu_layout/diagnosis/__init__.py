@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .channel_ends import other_end
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
+    from .input_orders import exchanges, in_other_places
     from .input_variants import image_channels, variants
     from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
@@ -39,8 +40,10 @@ __all__ = [
     "diagnose",
     "doubled",
     "ends",
+    "exchanges",
     "identify",
     "image_channels",
+    "in_other_places",
     "other_end",
     "recorded_inputs",
     "runtime_exchanges",
@@ -61,7 +64,9 @@ __getattr__, __dir__ = late(
         "diagnose": "verdict",
         "doubled": "wording",
         "ends": "samples",
+        "exchanges": "input_orders",
         "image_channels": "input_variants",
+        "in_other_places": "input_orders",
         "other_end": "channel_ends",
         "recorded_inputs": "input_check",
         "runtime_exchanges": "runtime_colors",

@@ -23,12 +23,14 @@ _FEWEST = 3  # frames that are needed to find exchanged ones
 class Remade(NamedTuple):
     """One output of the model for inputs made in another way.
 
-    The way in words and as the Preprocessor's arguments, and {row of the kept frames: tensor}.
+    The way in words and as a fix (the Preprocessor's arguments, or the places of exchanged inputs), {row of the kept
+    frames: tensor}, and the verdict that it leads to.
     """
 
     text: str
     fix: dict[str, Any]
     answers: dict[int, np.ndarray]
+    cause: str = "preprocessing"
 
 
 def other_outputs(
@@ -112,7 +114,12 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
 
 
 def other_inputs(
-    evidence: Evidence, text: str, fix: dict[str, Any], answers: Mapping[int, np.ndarray], choices: int
+    evidence: Evidence,
+    text: str,
+    fix: dict[str, Any],
+    answers: Mapping[int, np.ndarray],
+    choices: int,
+    cause: str = "preprocessing",
 ) -> Iterator[Trial]:
     """Yield the model's output for inputs made in another way (see Remade), one of so many `choices`."""
     if not evidence.fits:
@@ -121,7 +128,7 @@ def other_inputs(
     codes = evidence.codes[rows]
     left = codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
     if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
-        yield Trial("preprocessing", text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers)
+        yield Trial(cause, text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers)
 
 
 def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:

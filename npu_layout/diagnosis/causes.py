@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ class Situation(NamedTuple):
         The model's answers to inputs made in other ways.
     sides
         Heights and widths of the images that are the model's inputs.
+    say
+        Called with what is tried next, in words.
     """
 
     output: str
@@ -48,22 +50,32 @@ class Situation(NamedTuple):
     specs: Mapping[str, TensorSpec]
     remade: Sequence[Remade]
     sides: Sequence[int] = ()
+    say: Callable[[str], object] = str  # which says nothing
 
 
 def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     """Yield a trial of each cause."""
+    say = situation.say
     yield from declared(evidence)
+    say("scales")
     yield from factors(evidence, situation.sides)
     yield from scale_axes(evidence)
+    say("layouts")
     yield from readings(evidence)
+    say("activations")
     yield from activations(evidence)
     yield from endings(evidence)
+    say("orders of channels and rows")
     yield from channel_orders(evidence)
     yield from row_orders(evidence)
+    say("geometry")
     yield from geometries(evidence)
     yield from resizes(evidence)
+    say("exchanges")
     yield from other_outputs(evidence, situation.output, situation.references, situation.specs)
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)
+    say("inputs")
     for remade in situation.remade:
-        yield from other_inputs(evidence, *remade, len(situation.remade))
+        text, fix, answers, cause = remade
+        yield from other_inputs(evidence, text, fix, answers, len(situation.remade), cause)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..frames import INTERPOLATIONS, MODES, said
+from ..layouts import CHANNEL_ORDERS
 from .input_pairs import Made, Pair
 from .input_variants import FLIPPED, PADS, How
 from .usual_mistakes import mistakes
@@ -105,15 +106,21 @@ def _jpeg(frame: np.ndarray, quality: int) -> np.ndarray:
 
 
 def _made_of(pair: Pair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> Made:
-    """Return the input of a changed frame; alpha, which no Preprocessor reads, is left out of the change."""
-    return pair.made(pair.pixels(how, _with_alpha(pair.frame, change)), how)
+    """Return the input of a changed frame.
+
+    The change is made to blue, green and red, wherever the frame has them; alpha, which no Preprocessor reads, is 0.
+    """
+    return pair.made(pair.pixels(how, _changed(pair.frame, how.get("source", "BGR"), change)), how)
 
 
-def _with_alpha(frame: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    if frame.ndim < 3 or frame.shape[2] != 4:
+def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    if frame.ndim < 3 or frame.shape[2] < 3:
         return change(frame)
-    colours = change(np.ascontiguousarray(frame[..., :3]))
-    return np.dstack([colours, np.zeros(colours.shape[:2], frame.dtype)])
+    places = list(CHANNEL_ORDERS[source].bgr)
+    colours = change(np.ascontiguousarray(frame[..., places]))
+    made = np.zeros((*colours.shape[:2], frame.shape[2]), frame.dtype)
+    made[..., places] = colours
+    return made
 
 
 _GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (

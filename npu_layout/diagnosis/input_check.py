@@ -54,7 +54,8 @@ class InputReport:
     verdict
         "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
         same picture mirrored, rotated, cropped or shifted); "input_layout" (its bytes in another order, with another
-        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input).
+        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input). Of any input, whether made
+        again or not: "input_order" (inputs were fed in each other's place, as the outputs show).
     fix
         The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why

@@ -18,7 +18,7 @@ from .scales import line
 from .thresholds import BENT, LEAST, MARGIN
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
-_COMPUTES = ("preprocessing", "output_order", "wrong_input", "geometry", "activation")
+_COMPUTES = ("preprocessing", "input_order", "output_order", "wrong_input", "geometry", "activation")
 _WHOLE = 15.0  # dB: one cause that explains so much is the only one
 _SOUND = 2 * LEAST  # dB that two causes have to explain
 _BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
@@ -98,7 +98,8 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     alike = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)[:_EACH]
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
     usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
-    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH]]))
+    inputs = [k for k in others if evidence.trials[k].cause == "input_order"]
+    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH]]))
 
 
 def _off_line(evidence: Evidence, t: Trial) -> float:

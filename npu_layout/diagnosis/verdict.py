@@ -24,7 +24,7 @@ _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
 # Causes that do not matter to somebody who reads the output, unless the data are on their side.
-_OF_INPUT = ("preprocessing", "wrong_input")
+_OF_INPUT = ("preprocessing", "input_order", "wrong_input")
 
 
 class Judgement(NamedTuple):
@@ -73,6 +73,7 @@ def diagnose(
     """
     ranking = evidence.rank(every(evidence, situation))
     judgement = judge(evidence, ranking, met, comparison)
+    situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
     if pair is None:
         return ranking, judgement

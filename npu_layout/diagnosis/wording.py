@@ -27,6 +27,7 @@ WRONG: Mapping[str, str] = {
     "channel_order": "the channels are in another order",
     "preprocessing": "the input was made in another way than declared",
     "output_order": "this is another output",
+    "input_order": "inputs were exchanged",
     "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
     "geometry": "the output is the model's, but its picture was moved or resized",
@@ -39,6 +40,8 @@ RECORD = {
     "channel_order": "Record inputs whose channels differ more.",
     "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
     "output_order": "Record inputs whose outputs differ from each other.",
+    "input_order": "Record inputs that differ from each other. If exchanged outputs would be the same, check the names "
+    "in the code that calls the accelerator.",
     "activation": "Record inputs whose outputs use more of their range.",
     "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
     "wrong_input": "Record more frames, and frames that differ more from one to the next.",
@@ -81,6 +84,11 @@ def _move_the_picture(c: Candidate) -> str:
     return f"No TensorSpec can describe that. Fix: {how}."
 
 
+def _feed_by_name(c: Candidate) -> str:
+    rename = "if the recording has the names wrong, correct them there"
+    return f"Fix: give each input to the accelerator by its name; {rename}."
+
+
 # What to do about a cause that is proven.
 ADVICE: Mapping[str, Callable[[Candidate], str]] = {
     "layout": _by_the_fix("declare the corrected spec"),
@@ -88,6 +96,7 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
     "channel_order": _by_the_fix("reorder the channels by the indices of the fix"),
     "preprocessing": _make_the_input,
     "output_order": _by_the_fix("rename the outputs as the fix maps them"),
+    "input_order": _feed_by_name,
     "activation": _convert_the_values,
     "wrong_input": _pair_the_frames,
     "geometry": _move_the_picture,

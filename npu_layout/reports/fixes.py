@@ -30,8 +30,9 @@ def line(verdict: str, fix: Any) -> str:
     >>> line("wrong_input", -1)
     "outputs' frame minus inputs' frame is -1"
     """
-    if verdict == "output_order":
-        return f"rename {{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
+    if verdict in ("output_order", "input_order"):
+        what = "inputs " if verdict == "input_order" else ""
+        return f"rename {what}{{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
     return _LINE.get(verdict, "{!r}").format(fix)
 
 
@@ -71,6 +72,10 @@ def _output_order(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | 
     return f"names = {{\n{lines}}}\noutputs = {{names.get(name, name): value for name, value in outputs.items()}}"
 
 
+def _input_order(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | None) -> str:
+    return _output_order(fix, spec, channel_axis).replace("outputs", "inputs")
+
+
 def _wrong_input(fix: int, spec: TensorSpec, channel_axis: int | None) -> str:
     pairs = "(inputs[k + shift], outputs[k]) for k in range(len(outputs)) if 0 <= k + shift < len(inputs)"
     return f"shift = {int(fix)}\npairs = [{pairs}]"
@@ -82,5 +87,6 @@ _CODE: Mapping[str, Callable[..., str]] = {
     "channel_order": _channel_order,
     "preprocessing": _preprocessing,
     "output_order": _output_order,
+    "input_order": _input_order,
     "wrong_input": _wrong_input,
 }

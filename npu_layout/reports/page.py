@@ -29,6 +29,7 @@ WORDS = {
     "channel_order": ("bad", "\u2717", "The channels are in another order than the model's."),
     "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
     "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
+    "input_order": ("bad", "\u2717", "Inputs are exchanged: the accelerator was fed one in the place of another."),
     "geometry": ("bad", "\u2717", "The picture is mirrored, rotated, cropped, shifted or resized in another way."),
     "activation": ("bad", "\u2717", "The device's model ends in another way than the ONNX model."),
     "input_layout": ("bad", "\u2717", "The input's bytes are in another order, or mean other values, than declared."),

@@ -26,6 +26,7 @@ VERDICTS = (
     "channel_order",
     "preprocessing",
     "output_order",
+    "input_order",
     "wrong_input",
     "geometry",
     "activation",
@@ -68,14 +69,14 @@ class OutputReport:
     name, against
         The recording's name of the output, and the model's of what it was compared with.
     verdict
-        "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "wrong_input",
-        "geometry", "activation", "ambiguous" or "mismatch".
+        "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "input_order",
+        "wrong_input", "geometry", "activation", "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
         Preprocessor's arguments that describe what was really done to the frame; output_order: {recorded name: model's
-        name} of all outputs that were exchanged; wrong_input: the outputs' frame minus the inputs' frame, or None. Else
-        None.
+        name} of all outputs that were exchanged; input_order: {recorded input: the model's input in whose place it was
+        fed}; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
     why
         The evidence, in two sentences.
     spec

@@ -28,12 +28,13 @@ from .arguments import (
 from .files import PathLike, whole, whole_folder, write_text
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
-from .progress import track
+from .progress import Steps, steps, track
 from .text_direction import isolated, quoted
 from .version import __version__
 
 __all__ = [
     "PathLike",
+    "Steps",
     "__version__",
     "array_of",
     "check_fields",
@@ -57,6 +58,7 @@ __all__ = [
     "real_number",
     "real_numbers",
     "shown",
+    "steps",
     "text_of",
     "track",
     "wanted_copy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ _RUN = 4  # of them in a row, so that a shift can be seen
 class Kept(NamedTuple):
     """A frame of the recording in which causes are looked for.
 
-    Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, and the
-    model's outputs by the model's.
+    Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, the model's
+    outputs by the model's, and, if the model has several inputs, these as they were recorded.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Kept(NamedTuple):
     frame: np.ndarray | None
     outputs: dict[str, np.ndarray]
     references: dict[str, np.ndarray]
+    recorded: Mapping[str, np.ndarray] = {}
 
 
 def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[Kept]]:
@@ -54,7 +56,8 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
                 add(output, i, buffers[output.name], references[output.model.name])
         if i in wanted:
             copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
-            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references))
+            recorded = frame.inputs if len(inputs) > 1 else {}
+            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references, recorded))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ..diagnosis import (
     diagnose,
     doubled,
     image_channels,
+    in_other_places,
     other_end,
     recorded_inputs,
     runtime_exchanges,
@@ -29,7 +30,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import finite, flag, isolated
+from ..support import Steps, finite, flag, isolated, quoted, steps
 from . import tolerances
 from .comparing import Kept, compare
 from .pairing import Output
@@ -39,6 +40,7 @@ from .tolerances import Tolerance
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _UNSURE = ("ambiguous", "mismatch")
 _UNCHECKED = "input: not checked, no camera frame recorded"
+_LOOKING = "looking for causes"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -66,7 +68,7 @@ def validate(
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
         keep the default. max_steps counts quantisation steps, which float outputs do not have.
     progress
-        Whether to show a progress bar on stderr; None: on a terminal.
+        Whether to show on stderr how far it is, and which causes are tried; None: on a terminal.
 
     Returns
     -------
@@ -105,23 +107,31 @@ def validate(
     evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
     settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
     remade = {} if settled else rerun(engine, recording, kept, progress)
-    examined = [
-        _examined(o, evidence[o.name], _situation(o, outputs, kept, remade), asked)
-        if o.name in evidence
-        else _Examined(o, Judgement("ambiguous", None, o.model.silent))
-        for o in outputs
-    ]
+    examined = []
+    with steps(len(outputs), _LOOKING, progress) as shown:
+        for o in outputs:
+            if o.name in evidence:
+                situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
+                examined.append(_examined(o, evidence[o.name], situation, asked))
+            else:
+                examined.append(_Examined(o, Judgement("ambiguous", None, o.model.silent)))
+            shown.done()
     examined = _exchanged(examined)
     judgements, inputs = runtime_exchanges(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
     )
+    inputs = in_other_places(_in_other_places(examined), inputs, recording, _reran(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     note = (
         f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
     )
-    return Report(
-        reports, count, engine.model, note, recording.meta, inputs, _UNCHECKED if kept[0].frame is None else ""
-    )
+    unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
+    return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked)
+
+
+def _saying(shown: Steps, output: str) -> Callable[[str], None]:
+    """Return what shows the causes that are tried for an output: "looking for causes: layouts of 'p4'"."""
+    return lambda words: shown.say(f"{_LOOKING}: {words} of {quoted(output)}")
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:
@@ -210,6 +220,20 @@ def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
     return [
         e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined
     ]
+
+
+def _in_other_places(examined: Sequence[_Examined]) -> dict[str, tuple[Judgement, Mapping[str, str]]]:
+    """Return {output: judgement, and where each moved input was fed} of the outputs that show exchanged inputs."""
+    shown = {}
+    for e in examined:
+        if "input_order" in (e.judgement.verdict, *e.judgement.also):
+            best = next(c for c in e.ranking if c.cause == "input_order")
+            shown[e.output.name] = e.judgement, best.fix
+    return shown
+
+
+def _reran(examined: Sequence[_Examined], kept: Sequence[Kept]) -> list[int]:
+    return sorted({kept[row].number for e in examined for row in e.rows})
 
 
 def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:

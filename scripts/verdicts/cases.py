@@ -11,7 +11,7 @@ import numpy as np
 
 import npu_layout as nl
 
-from . import faults, models, pictures
+from . import faults, feeding, models, pictures, second_input
 from .faults import Fault, NotApplicable, Port
 from .feeding import feed
 from .models import Model
@@ -107,6 +107,8 @@ class _Scene:
             self.images = [self.images[0]] * length
         if fault.brightness != 1:
             self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
+        pair = np.random.default_rng([zlib.crc32(str(case).encode()), case.seed, 2])
+        self.seconds = second_input.stream(pair, self.images) if self.model.pair else self.images
         self.records_frame = fault.odd_frames or self.rng.random() < 0.25
         self._kept: dict[Any, Arrays] = {}
 
@@ -125,13 +127,10 @@ class _Scene:
         """What a network says about frame t when it is preprocessed so, and `cut` to the declared range."""
         key = path, str(sorted(done.items())), t, cut
         if key not in self._kept:
-            fed = feed(self.model, self.image(t), done)
+            fed = feeding.fed(self.model, self.image(t), self.seconds[t + self.lead], done)
             if cut:  # as a quantised network does with its input
-                ends = [
-                    (end - np.asarray(self.declared["mean"])) / np.asarray(self.declared["std"]) for end in (0, 255)
-                ]
-                fed = np.clip(fed, np.min(ends), np.max(ends)).astype(np.float32)
-            self._kept[key] = models.engine(path).infer(fed)
+                fed = {name: feeding.saturated(x, self.declared) for name, x in fed.items()}
+            self._kept[key] = models.engine(path).infer(fed if self.model.pair else fed["image"])
         return self._kept[key]
 
 
@@ -180,8 +179,13 @@ def _applicable(scene: _Scene, planted: str) -> list[int] | None:
         raise NotApplicable("a model for what cannot be told")
     if fault.models is not None and model.name not in fault.models:
         raise NotApplicable("not for this model")
-    if fault.done is not None and all(
-        np.allclose(*(feed(model, scene.image(t), d) for d in (scene.done, scene.declared)), atol=1e-4) for t in (0, 1)
+    if (
+        fault.done is not None
+        and not scene.done.get("exchanged")
+        and all(
+            np.allclose(*(feed(model, scene.image(t), d) for d in (scene.done, scene.declared)), atol=1e-4)
+            for t in (0, 1)
+        )
     ):
         raise NotApplicable("the input is the same")
     if fault.name == "divided_after" and not any(scene.declared["mean"]):
@@ -259,6 +263,8 @@ def _unrelated(scene: _Scene) -> list[Arrays]:
 
 def _inputs(scene: _Scene, t: int) -> Arrays:
     """The recorded inputs of a frame."""
+    if scene.model.pair:
+        return feeding.fed(scene.model, scene.image(t), scene.seconds[t + scene.lead], scene.declared)
     return {"image": _recorded_input(scene, t), **({"frame": scene.image(t)} if scene.records_frame else {})}
 
 

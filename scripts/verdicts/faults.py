@@ -66,7 +66,8 @@ class Fault(NamedTuple):
     channels
         Of one output: channel k of the device is channel result[k] of the model.
     done
-        From the declared preprocessing, what was done in truth ("target": the layout that the bytes were given in).
+        From the declared preprocessing, what was done in truth ("target": the layout that the bytes were given in;
+        "exchanged": of two inputs, each was fed in the other's place).
     declared
         The preprocessing to declare, where it is not the model's.
     names
@@ -393,6 +394,10 @@ def _sigmoid(rng: Rng, values: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-values)), np.float32)
 
 
+def _inputs_exchanged(declared: dict[str, Any]) -> dict[str, Any]:
+    return {**declared, "exchanged": True}
+
+
 def _widest(values: np.ndarray, axis: int) -> int:
     if values.shape[axis] < 2:
         raise NotApplicable("one channel")
@@ -419,6 +424,7 @@ HARD = (
     FAULTLESS._replace(name="faultless_short", frames=(1, 3), accept=REFUSALS),
     FAULTLESS._replace(name="faultless_dim_short", brightness=0.12, frames=(2, 4), accept=REFUSALS),
     FAULTLESS._replace(name="faultless_box", models=("box",), accept=REFUSALS),
+    FAULTLESS._replace(name="faultless_pair", models=("pair",), accept=REFUSALS),
 )
 _LAYOUTS = {
     "nhwc_as_nchw": ("NHWC", "NCHW"),
@@ -478,6 +484,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("exchanged_equal", "output_order", names=partial(_exchanged, True), weight=8),
     Fault("exchanged_unequal", "output_order", names=partial(_exchanged, False), weight=4),
+    Fault("inputs_exchanged", "input_order", done=_inputs_exchanged, models=("pair",), weight=12),
     Fault("rotated", "output_order", names=_rotated, weight=4),
     *(Fault(name, "wrong_input", times=partial(_shifted, by), shift=by, frames=(6, 24)) for name, by in _TIMES.items()),
     Fault("frames_shuffled", "wrong_input", times=_mixed, accept=frozenset({"ambiguous"}), frames=(6, 24)),

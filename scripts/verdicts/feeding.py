@@ -9,15 +9,16 @@ import numpy as np
 import npu_layout as nl
 
 from .models import Model
+from .second_input import EXCHANGED
 
 
 def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
     """The float tensor that the device's network sees when a frame is preprocessed as `done` says.
 
     "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
-    normalises inside the device, after the bytes were read.
+    normalises inside the device, after the bytes were read. "exchanged": of two inputs, which `fed` looks at.
     """
-    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std")}
+    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std", "exchanged")}
     arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
     declared = model.input_spec
     layout = done.get("target", declared.layout)
@@ -33,6 +34,14 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
     if model.folded:
         seen = ((seen - mean) / std).astype(np.float32)
     return np.ascontiguousarray(seen, np.float32)
+
+
+def fed(model: Model, image: np.ndarray, second: np.ndarray, done: dict[str, Any]) -> dict[str, np.ndarray]:
+    """All inputs of the device's network, {name: tensor}; the second, if there is one, is made of another picture."""
+    given = {"image": feed(model, image, done)}
+    if model.pair:
+        given["second"] = feed(model, second, done)
+    return {EXCHANGED[name]: x for name, x in given.items()} if done.get("exchanged") else given
 
 
 def saturated(fed: np.ndarray, declared: dict[str, Any]) -> np.ndarray:

@@ -13,6 +13,7 @@ from npu_layout.reports import VERDICTS
 from .cases import Planted, Truth
 from .faults import REFUSALS
 from .feeding import feed, saturated
+from .second_input import EXCHANGED
 
 FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 
@@ -81,7 +82,11 @@ def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
         return _order_error(truth, fix)
     if verdict == "preprocessing":
         return _input_error(planted, fix)
-    expected: Any = {"output_order": planted.names, "wrong_input": planted.fault.shift}.get(verdict)
+    expected: Any = {
+        "output_order": planted.names,
+        "input_order": EXCHANGED,
+        "wrong_input": planted.fault.shift,
+    }.get(verdict)
     return "" if fix == expected and type(fix) is type(expected) else f"fix {fix!r}, expected {expected!r}"
 
 

@@ -22,7 +22,7 @@ import onnxruntime as ort
 
 import npu_layout as nl
 
-from . import pictures, runtimes
+from . import pictures, runtimes, second_input
 from .networks import Network, run
 
 IMAGENET = {"color": "RGB", "mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
     """How a model is built: input shape, preprocessing, and the function that builds the graph behind the input.
 
     `wide`: 8 bits are too few for its activations. `apart`: nodes that are not quantised, so that what they join keeps
-    its own scales. `special`: for what cannot be told.
+    its own scales. `special`: for the faults that name it. `pair`: it has a second input like the first.
     """
 
     shape: tuple[int, int, int, int]
@@ -47,6 +47,7 @@ class Kind(NamedTuple):
     wide: bool = False
     apart: tuple[str, ...] = ()
     special: bool = False
+    pair: bool = False
 
 
 class Model(NamedTuple):
@@ -69,6 +70,7 @@ class Model(NamedTuple):
     ranges: dict[str, tuple[np.ndarray, np.ndarray]]
     fed: nl.TensorSpec | None = None
     codes: dict[str, str] | None = None
+    pair: bool = False
 
     @property
     def input_spec(self) -> nl.TensorSpec:
@@ -176,6 +178,12 @@ def _embedding(net: Network) -> None:
     net.output(net.conv(_stem(net, (12, 16, 24, 32)), 128, 1, act="", name="embedding"))
 
 
+def _pair(net: Network) -> None:
+    x = _stem(net)
+    net.output(net.conv(net.conv(x, 24), 12, 1, act="Sigmoid", mean=-1.0, std=2.0, name="match"))
+    net.output(net.conv(net.conv(x, 24), 2, 1, act="", std=2.0, name="flow"))
+
+
 def _symmetric(net: Network) -> None:
     x = net.conv(_stem(net), 16, 1, act="")
     net.output(net.node("Add", [x, net.node("Transpose", [x], perm=[0, 1, 3, 2])], "maps"))
@@ -203,13 +211,14 @@ KINDS = {
     "constant": Kind((1, 3, 128, 128), HALF, _constant, special=True),
     "yolo5": Kind((1, 3, 128, 128), UNIT, _yolo5, apart=("joined", "output0")),
     "box": Kind((1, 3, 128, 128), UNIT, _box, special=True),
+    "pair": Kind((1, 3, 96, 128), IMAGENET, _pair, special=True, pair=True),
 }
 NAMES = tuple(name for name, kind in KINDS.items() if not kind.special)
 
 
 def _cache() -> Path:
     key = hashlib.sha256()
-    for module in ("networks.py", "models.py", "pictures.py"):
+    for module in ("networks.py", "models.py", "pictures.py", "second_input.py"):
         key.update(Path(__file__).with_name(module).read_bytes())
     key.update(f"{np.__version__} {ort.__version__}".encode())
     parent = Path(os.environ.get("VERDICTS_CACHE") or Path(tempfile.gettempdir()) / "npu-layout-verdicts")
@@ -226,7 +235,8 @@ def _calibration(name: str) -> list[np.ndarray]:
     kind, rng = KINDS[name], np.random.default_rng(1)
     size_wh = (kind.shape[3], kind.shape[2])
     frames = pictures.stream(rng, "mixed", CALIBRATION, size_wh) + pictures.stream(rng, "clip", 4, size_wh)
-    return [prepare(name, frame, kind.preprocess) for frame in frames]
+    first = [prepare(name, frame, kind.preprocess) for frame in frames]
+    return [np.concatenate(both, 1) for both in zip(first, first[::-1])] if kind.pair else first
 
 
 def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
@@ -236,7 +246,8 @@ def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
         if name == "pose" and k == 0:
             yield (pictures.ROOT / "samples" / "models" / "pose.onnx").read_bytes()
             continue
-        net = Network(100 * list(KINDS).index(name) + k, kind.shape)
+        n, channels, *size = kind.shape
+        net = Network(100 * list(KINDS).index(name) + k, (n, channels * (1 + kind.pair), *size))
         if name == "pose":
             heads = net.conv(_stem(net, (8, 12, 16)), 57, act="Sigmoid", mean=-1.5)
             net.output(net.apply("Identity", heads, name="pose"))
@@ -296,6 +307,8 @@ def _build(name: str, folder: Path) -> None:
             flat = by_channel(values)
             about[output] = {"shape": values[0].shape, "low": flat.min(1).tolist(), "high": flat.max(1).tolist()}
         (partial / "about.json").write_text(json.dumps(about))
+        for file in ("model", "other", "quantised") if KINDS[name].pair else ():
+            second_input.join(partial / f"{file}.onnx")
         with contextlib.suppress(OSError):
             partial.rename(folder / name)
 
@@ -325,6 +338,7 @@ def load(name: str) -> Model:
         kind.folded,
         {output: tuple(a["shape"]) for output, a in about.items()},
         {output: (np.array(a["low"]), np.array(a["high"])) for output, a in about.items()},
+        pair=kind.pair,
     )
 
 

@@ -24,7 +24,8 @@ def test_every_verdict_of_a_cause_has_a_trial() -> None:
     buffers = [spec.pack(np.ascontiguousarray(r[:, ::-1])) for r in references]
     evidence = Evidence(spec, buffers, references, others, 1)
     remade = Remade("in another way", {"color": "BGR"}, dict(enumerate(others)))
-    situation = Situation("y", range(6), {"y": references, "z": others}, {"y": spec, "z": spec}, [remade])
+    exchanged = remade._replace(fix={"a": "b", "b": "a"}, cause="input_order")
+    situation = Situation("y", range(6), {"y": references, "z": others}, {"y": spec, "z": spec}, [remade, exchanged])
     tried = list(causes.every(evidence, situation))
     mirrored = Evidence(
         spec, [spec.pack(np.ascontiguousarray(r[..., ::-1])) for r in references], references, others, 1
@@ -32,7 +33,7 @@ def test_every_verdict_of_a_cause_has_a_trial() -> None:
     tried += causes.every(mirrored, situation)
     assert {t.cause for t in tried} == set(VERDICTS) - {"ambiguous", "mismatch"}
     assert all(t.codes.shape == t.left.shape and t.text for t in tried)
-    of_inputs = {"preprocessing", "output_order", "wrong_input"}
+    of_inputs = {"preprocessing", "output_order", "input_order", "wrong_input"}
     assert {t.cause for t in tried if t.answers} == of_inputs | {"geometry", "activation"}
 
 

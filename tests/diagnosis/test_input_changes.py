@@ -48,15 +48,22 @@ def _quantization(mean: Any, std: Any, dtype: str) -> nl.Quantization | None:
     return nl.Quantization(scale, round(info.min - low / scale))
 
 
+def in_order(frame: np.ndarray, source: str) -> np.ndarray:
+    """A BGR frame as a camera of another order has it; alpha is noise, which nothing may read."""
+    channels = [frame[..., "BGR".index(letter)] for letter in source if letter != "A"]
+    alpha = np.random.default_rng(0).integers(0, 256, frame.shape[:2], np.uint8)
+    return np.ascontiguousarray(np.stack([*channels, alpha][: len(source)], 2))
+
+
 class Bench:
     """An input of one arithmetic and dtype; it makes, by hand, what a Preprocessor refuses."""
 
-    def __init__(self, arithmetic: str, dtype: str, frames: str) -> None:
+    def __init__(self, arithmetic: str, dtype: str, frames: str, source: str = "BGR") -> None:
         mean, std = ARITHMETIC[arithmetic]
         layout = "NHWC" if dtype in ("uint8", "int8") else "NCHW"
         self.spec = nl.TensorSpec((1, 3, SIDE, SIDE), layout, dtype, quantization=_quantization(mean, std, dtype))
-        self.how = {"color": "RGB", "mean": mean, "std": std, "resize": "letterbox"}
-        self.frames = FRAMES[frames]
+        self.how = {"color": "RGB", "mean": mean, "std": std, "resize": "letterbox", "source": source}
+        self.frames = [in_order(frame, source) for frame in FRAMES[frames]]
         self.is_pixels = dtype == "uint8" and self.spec.quantization is None
 
     def pixels(self, frame: np.ndarray, **how: Any) -> np.ndarray:
@@ -211,3 +218,44 @@ def test_other_colours(what: str) -> None:
     for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
         found = Bench(arithmetic, dtype, "texture").of_frames(COLOURS[what])
         assert (found.verdict, found.fix) == ("preprocessing", None) and what in found.why, str(found)
+
+
+SOURCES = ("RGB", "RGBA", "BGRA")
+
+
+def in_bgr(change: Callable[[np.ndarray], np.ndarray], source: str) -> Callable[[np.ndarray], np.ndarray]:
+    """A change of BGR frames, of frames in another order."""
+    return lambda x: in_order(change(np.stack([x[..., source.index(k)] for k in "BGR"], 2)), source)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("what", COLOURS)
+def test_other_colours_of_frames_in_other_orders(what: str, source: str) -> None:
+    for arithmetic, dtype in (BYTES[0], ("imagenet", "float32")):
+        found = Bench(arithmetic, dtype, "texture", source).of_frames(in_bgr(COLOURS[what], source))
+        assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+        assert "it is what the frame " in found.why and what in found.why and "red weighed" not in found.why, str(found)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_red_weighed_as_blue_is_not_gray(source: str) -> None:
+    """Which of two grays it is depends on where the frame has its red."""
+    exchanged = in_bgr(lambda x: COLOURS["in gray"](np.ascontiguousarray(x[..., ::-1])), source)
+    found = Bench("imagenet", "float32", "texture", source).of_frames(exchanged)
+    assert "the frame in gray, red weighed as blue" in found.why, str(found)
+
+
+@pytest.mark.parametrize("frames", FRAMES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_frames_in_other_orders_without_a_fault(source: str, frames: str) -> None:
+    """As declared, under noise, of JPEG files, and of gray scenes: no colours are accused."""
+    for arithmetic, dtype in (BYTES[0], ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, frames, source)
+        assert bench.of_frames(lambda x: x).verdict == "match"
+        loss = bench.of_frames(in_bgr(jpeg(70), source))
+        assert loss.verdict == "match", str(loss)
+        noise = np.random.default_rng(1).normal(0, 12, bench.frames[0].shape)
+        noisy = bench.of_frames(lambda x, noise=noise: np.clip(x + noise, 0, 255).astype(np.uint8))
+        assert noisy.fix is None and "U and V" not in noisy.why and "gray" not in noisy.why, str(noisy)
+        bench.frames = [in_bgr(COLOURS["in gray"], source)(frame) for frame in bench.frames]
+        assert bench.of_frames(lambda x: x).verdict == "match"

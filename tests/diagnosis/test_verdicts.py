@@ -111,6 +111,9 @@ def test_the_judge(matrix: Any) -> None:
 
     names = first(matrix, "rotated", "twins")
     assert outcomes(matrix, names, "output_order", dict(names.names)) == {"right"}
+    inputs = first(matrix, "inputs_exchanged", "pair")
+    assert outcomes(matrix, inputs, "input_order", {"image": "second", "second": "image"}) == {"right"}
+    assert outcomes(matrix, inputs, "input_order") == {"wrong fix"}
     constant = first(matrix, "constant_maps")
     assert outcomes(matrix, constant, "ambiguous") == {"allowed"} and outcomes(matrix, constant, "match") == {"right"}
     assert outcomes(matrix, constant, "layout", constant.truths["maps"].spec) == {"accused"}
@@ -131,6 +134,7 @@ SOME = (
     "top_left",
     "border_black",
     "exchanged_equal",
+    "inputs_exchanged",
     "late_one",
     "other_weights",
     "constant_maps",
@@ -140,7 +144,7 @@ SOME = (
 
 @pytest.mark.parametrize("fault", SOME)
 def test_verdicts(matrix: Any, fault: str) -> None:
-    found = matrix.run(first(matrix, fault, "maps", "twins", "constant").case)
+    found = matrix.run(first(matrix, fault, "maps", "twins", "constant", "pair").case)
     assert found and not failures(matrix, found), failures(matrix, found)
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from npu_layout.support import track
+from npu_layout.support import Steps, steps, track
 
 
 def test_nothing_is_written_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,3 +36,51 @@ def test_with_rich(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert [*track(range(3), 3, "numbers", show=True)] == [0, 1, 2]
     assert capsys.readouterr().out == ""  # stdout is for results
+
+
+def test_words_change_with_what_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with steps(2, "looking", show=True) as shown:
+        shown.say("looking: layouts")
+        shown.say("looking: layouts")  # which is shown already
+        shown.done()
+        shown.say("looking")
+        shown.done()
+    lines = capsys.readouterr().err.split("\r")[1:]
+    assert lines == [
+        "looking: 0 of 2",
+        "looking: layouts: 0 of 2",
+        "looking: layouts: 1 of 2",
+        "looking: 1 of 2" + 9 * " ",  # which covers what was longer
+        "looking: 2 of 2\n",
+    ]
+
+
+def test_an_error_leaves_the_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with pytest.raises(ValueError, match="why"), steps(2, "looking", show=True):
+        raise ValueError("why")
+    assert capsys.readouterr().err == "\rlooking: 0 of 2\n"
+
+
+def test_words_for_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    for show in (None, False):
+        with steps(2, "looking", show) as shown:
+            assert type(shown) is Steps
+            shown.say("layouts")
+            shown.done()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_words_in_richs_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name in brackets is no markup; nothing is left of the bar."""
+    import rich.progress
+
+    described = []
+    update = rich.progress.Progress.update
+    monkeypatch.setattr(
+        rich.progress.Progress, "update", lambda self, task, **new: described.append(new) or update(self, task, **new)
+    )
+    with steps(2, "looking", show=True) as shown:
+        shown.say("layouts of '[red]p4'")
+    assert described == [{"description": "layouts of '\\[red]p4'"}] and capsys.readouterr().out == ""

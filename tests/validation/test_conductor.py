@@ -156,6 +156,29 @@ def test_a_fix_in_the_place_of_a_spec(board: Board) -> None:
     assert nl.validate(recording, board.engine), str(nl.validate(recording, board.engine))
 
 
+def test_progress_describes_what_is_tried(
+    board: Board, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal, or if it is asked for; quiet elsewhere, and the report is the same."""
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    wrong = board.recording(None, board.changed(lambda y: y[:, ::-1]))
+    quiet = nl.validate(wrong, board.engine)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = nl.validate(wrong, board.engine)
+    out, err = capsys.readouterr()
+    lines = [line.strip() for line in re.split("[\\r\\n]", err)]
+    assert out == "" and str(told) == str(quiet)
+    assert lines[1] == "comparing: 0 of 8" and lines[-2] == "looking for causes: pairs of causes of 'maps': 1 of 1"
+    tried = [line.partition("looking for causes: ")[2].rpartition(": ")[0] for line in lines]
+    of_inputs = ["colours", "mean and std", "layouts", "resizing"]
+    of_outputs = ["scales", "layouts", "activations", "orders of channels and rows", "geometry", "exchanges", "inputs"]
+    words = [f"{what} of the input" for what in of_inputs]
+    words += [f"{what} of 'maps'" for what in (*of_outputs, "pairs of causes")]
+    assert list(dict.fromkeys(filter(None, tried))) == words
+    assert nl.validate(board.recording(), board.engine, progress=False) and capsys.readouterr() == ("", "")
+
+
 def _reductions(channels: int, noise: float) -> int:
     """How many arrays `validate` adds up, or looks for the ends of, for an output of so many channels."""
     rng = np.random.default_rng(0)
