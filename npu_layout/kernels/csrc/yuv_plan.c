@@ -286,7 +286,7 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     plan->samples = plan->n;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
-    for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
+    for (int k = 0; made && k < (spec->packed || spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
     const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
     const int64_t needed = 2 * spec->x[0].to * pixel;

@@ -195,8 +195,10 @@ static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t
         if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
             fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
                    places_fit((const YuvObject *)self->rows, &frame, args[3], call.planes);
-            call.out = (uint8_t *)out.buf + offset;
-            if (fits) run_unlocked(fit_part, &call, self->moved);
+            if (fits) {
+                call.out = (uint8_t *)out.buf + offset;
+                run_unlocked(fit_part, &call, self->moved);
+            }
             PyBuffer_Release(&frame);
         }
         PyBuffer_Release(&out);
