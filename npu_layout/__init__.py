@@ -20,7 +20,7 @@ from .buffers import Conversion, Quantization, TensorSpec, plan
 from .diagnosis import Hypothesis, Identification, identify
 from .engines import OnnxRuntimeEngine, SimulatedNpu
 from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
-from .frames import Geometry, Preprocessor, to_gray
+from .frames import FrameSpec, Geometry, Preprocessor, to_gray
 from .kernels import set_num_threads
 from .layouts import Layout, repack
 from .support import __version__ as __version__
@@ -38,6 +38,7 @@ __all__ = [
     "BufferSizeError",
     "Conversion",
     "Explanation",
+    "FrameSpec",
     "Geometry",
     "Hypothesis",
     "Identification",

@@ -38,6 +38,7 @@ HERE = Path(__file__).resolve().parent
 CLIP = HERE / "data" / "walk.mp4"
 MODEL = HERE / "models" / "pose.onnx"
 IMAGES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+FORMATS = ("BGR", "NV12", "NV21", "I420", "YV12")
 DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "float32")
 CALIBRATION_FRAMES = 16
 GRID = (1, 57, pose.GRID, pose.GRID)
@@ -223,6 +224,19 @@ class Stopwatch:
         return "\n".join(lines)
 
 
+def as_camera(frame: np.ndarray, name: str) -> np.ndarray:
+    """The frame in a camera's format; those of 4:2:0 leave an odd last row or column out."""
+    if name == "BGR":
+        return frame
+    height, width = (n // 2 * 2 for n in frame.shape[:2])
+    order = "YV12" if name in ("YV12", "NV21") else "I420"
+    planar = cv2.cvtColor(frame[:height, :width], getattr(cv2, f"COLOR_BGR2YUV_{order}"))
+    if name == order:
+        return planar
+    pairs = planar[height:].reshape(2, -1).T.reshape(-1, width)
+    return np.concatenate([planar[:height], pairs])
+
+
 class Pipeline:
     """A frame's way: preprocess, infer, unpack, decode, draw."""
 
@@ -234,10 +248,12 @@ class Pipeline:
         timed: Stopwatch,
     ) -> None:
         (target,), (real,) = self._ports(args.model, engine)
-        self.preprocess = nl.Preprocessor(target, **pose.PREPROCESS)
+        self.source = args.source_format
+        self.preprocess = nl.Preprocessor(target, **{**pose.PREPROCESS, "source": self.source})
         self.buffer: np.ndarray | None = None
         layout = output_layout(args.output_layout, real.axes)
-        seen = [engine.infer(self.preprocess(frame)[0])[real.name] for frame in first_frames]
+        first = [self.preprocess(as_camera(frame, self.source))[0] for frame in first_frames]
+        seen = [engine.infer(buffer)[real.name] for buffer in first]
         quantization = calibrate(seen, args.output_dtype)
         self.spec = nl.TensorSpec(real.shape, layout, args.output_dtype, quantization=quantization, name=real.name)
         self.reader = self.spec
@@ -260,7 +276,8 @@ class Pipeline:
         self, number: int, frame: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, nl.Geometry, list[np.ndarray], Agreement]:
         """The frame with skeletons, the maps (1,57,H,W), the geometry, the people in frame pixels, the agreement."""
-        self.buffer, geometry = self.timed("preprocess", self.preprocess, frame, self.buffer)
+        taken = as_camera(frame, self.source)
+        self.buffer, geometry = self.timed("preprocess", self.preprocess, taken, self.buffer)
         flat = self.timed("infer + pack", self.npu.infer, self.buffer)[self.spec.name]
         maps = self.timed("unpack", self.reader.unpack, flat)
         people = self.timed("decode", decode, maps, geometry)
@@ -385,6 +402,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--output", type=Path, default=Path("demo-output"), help="folder for the results (default: demo-output)")
     add("--show", action="store_true", help="show the frames in a window too (q or Esc ends)")
     add("--model", default=MODEL, help="an ONNX model with OpenPose's output, 1x57x46x46")
+    add("--source-format", default="BGR", choices=FORMATS, help="frames in the format that a camera has (default: BGR)")
     add("--output-layout", default="NC1HWC2", help="how the accelerator stores its output: a tag, or a name[:block]")
     add("--output-dtype", default="int8", choices=DTYPES, help="and in which dtype (default: int8)")
     add("--read-as", metavar="LAYOUT", help="unpack as if it were stored so: what a wrong layout looks like")

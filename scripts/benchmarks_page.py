@@ -12,10 +12,16 @@ from __future__ import annotations
 import argparse
 import html
 import json
+import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from npu_layout.bench.tables import cold, unequal  # noqa: E402
+
 DATA, TEMPLATE = ROOT / "docs" / "benchmarks.json", ROOT / "scripts" / "benchmarks_page.md"
 PAGE, CHART = ROOT / "BENCHMARKS.md", ROOT / "docs" / "pictures" / "speed.svg"
 
@@ -42,7 +48,16 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 
 def conversions(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """Return the table of conversions as `npu-layout bench --markdown` writes it."""
-    columns = ["case", "memcpy", "ours", " / ".join(data["levels"]), "best peer", "faster"]
+    states = data.get("cold", [])
+    columns = [
+        "case",
+        "memcpy",
+        "ours",
+        " / ".join(data["levels"]),
+        "best peer",
+        "faster",
+        *(f"{s} cold" for s in states),
+    ]
     return table(
         columns,
         [
@@ -53,6 +68,7 @@ def conversions(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
                 " / ".join(row["levels"]),
                 f"{row['peer']} {row['peer_name']}",
                 f"{row['faster']}x",
+                *(row[state] for state in states),
             ]
             for row in rows
         ],
@@ -69,6 +85,7 @@ def page(data: dict[str, Any]) -> str:
         "@LOST@": str(len(lost)),
         "@ROWS@": str(len(made["rows"])),
         "@LOSSES@": conversions(made, lost),
+        "@AHEAD@": "; ".join(f"{state} {text}" for state, text in made.get("ahead", {}).items()) or "not measured yet",
         "@CONVERSIONS@": conversions(made, made["rows"]),
         "@FORMATS_RUN@": formats["run"],
         "@OPERATORS@": table(**formats["operators"]),
@@ -133,15 +150,25 @@ def take_over(data: dict[str, Any], run: dict[str, Any]) -> None:
                 "spread_percent": round(50 * times[OURS]["spread"]),
                 "levels": [f"{times[name]['ratio']:.2f}" for name in levels if name in times],
                 "peer": f"{times[best]['ratio']:.2f}",
-                "peer_name": best.split(":")[0],
+                "peer_name": best.split(":")[0] + unequal(row),
                 "faster": f"{times[best]['us'] / times[OURS]['us']:.1f}",
+                **{state: cold(figures) for state, figures in row["cold"].items()},
             }
         )
     data["conversions"] = {
         "run": f"{run['date']}, {run['processor']}, {run['threads']} thread(s), kernels {run['kernels']}; {versions}.",
         "levels": [name.replace("native (", "").rstrip(")") for name in levels],
+        "cold": list(run["rows"][0]["cold"]),
+        "ahead": {state: ahead(run["rows"], state) for state in ("warm", *run["rows"][0]["cold"])},
         "rows": rows,
     }
+
+
+def ahead(rows: list[dict[str, Any]], state: str) -> str:
+    """Return in how many rows ours is ahead of the best peer, and the geometric mean of the ratios of both times."""
+    figures = [row if state == "warm" else row["cold"][state] for row in rows]
+    ratios = [each["times"][OURS]["us"] / each["times"][each["best_peer"]]["us"] for each in figures]
+    return f"{sum(ratio < 1 for ratio in ratios)} of {len(ratios)}, {statistics.geometric_mean(ratios):.2f}"
 
 
 def main() -> None:

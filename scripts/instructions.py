@@ -23,7 +23,7 @@ CSRC, NATIVE, TABLE = (
     ROOT / "tests" / "native",
     ROOT / "docs" / "instructions.md",
 )
-SIZES = (98304, 196608)
+SIZES = (393216, 786432)  # large enough for loops to prefetch
 LIMIT = 1.5
 MACHINES = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
 TOOLS = {"gcc": "gcc", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "qemu-x86_64": "qemu-user"}

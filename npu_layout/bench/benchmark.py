@@ -11,14 +11,20 @@ from ..support import counted, write_text
 from . import peers
 from .cases import cases
 from .contenders import OURS
+from .frame_cases import frame_cases
 from .measuring import machine, measure
 from .tables import columns, headings, markdown, plot
+
+CAPTION = (
+    "ours, kernels and peers: time relative to memcpy of the output, on arrays that calls use again and again; "
+    "source cold, both cold: memcpy, ours and the best peer where the source, or source and output, are in no cache"
+)
 
 
 def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the benchmark's options to a parser, and return it."""
     options.add_argument("cases", nargs="*", help="letters of cases, such as b or e'; default: all")
-    options.add_argument("--quick", action="store_true", help="half a minute for all cases")
+    options.add_argument("--quick", action="store_true", help="a few minutes for all cases")
     options.add_argument("--threads", type=int, default=1, help="of this library and of the others (default: 1)")
     options.add_argument("--no-peers", action="store_true", help="compare with numpy only")
     options.add_argument("--json", metavar="FILE", help="write every figure to FILE")
@@ -42,10 +48,12 @@ def run(options: argparse.Namespace) -> int:
         return 2
     console = Console()
     if not console.is_terminal:  # wide enough for whole rows
-        console = Console(width=170)
-    todo = [case for case in cases() if not options.cases or case.key in options.cases]
+        console = Console(width=230)
+    todo = [case for case in (*cases(), *frame_cases()) if not options.cases or case.key in options.cases]
     if not todo:
-        console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
+        console.print(
+            f"no case {options.cases}; there are {', '.join(sorted({case.key for case in (*cases(), *frame_cases())}))}"
+        )
         return 2
     restricted = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)
@@ -59,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         )
     seconds, rounds = (0.05, 1) if options.quick else (3.0, 5)
     rows = [measure(case, seconds, not options.no_peers, rounds) for case in track(todo, "measuring", console=console)]
-    table = Table(*headings(), caption="ours, kernels and peers: time relative to memcpy of the output")
+    table = Table(*headings(), caption=CAPTION)
     for row in rows:
         table.add_row(*columns(row))
         for name, why in row["wrong"].items():

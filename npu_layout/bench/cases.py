@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,29 @@ from ..frames import IMAGENET
 MEAN, STD = IMAGENET
 REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")
 TOP = 5  # values that top_k finds
+
+
+class Outputs:
+    """Memory for what one contender writes, for a case and for the same case with other sources.
+
+    Scratch buffers are the same for all of them, and results too if they are `shared`: as in a loop over frames.
+    """
+
+    def __init__(self, shared: bool = False) -> None:
+        self.shared, self.at = shared, 0
+        self.arrays: list[np.ndarray] = []
+
+    def zeros(self, shape: Any, dtype: Any, scratch: bool) -> np.ndarray:
+        """Return the next array of the contender that is being made."""
+        at, self.at = self.at, self.at + 1
+        if at < len(self.arrays) and (self.shared or scratch):
+            return self.arrays[at]
+        made = np.zeros(shape, dtype)
+        if at == len(self.arrays):
+            self.arrays.append(made)
+        return made
+
+
 _OUTPUT, _INPUT, _NEXT = Quantization(0.05, 3), Quantization(0.02, -3), Quantization(0.033, -3)
 _EACH = Quantization(np.linspace(0.03, 0.07, 64), 0, axis=1)
 _QUANTISED = {
@@ -235,7 +259,7 @@ class Case:
         strides: tuple[int, ...] | None = None,
         kept: Any = (),
     ) -> None:
-        self.row = (key, kind, shape, source, target, view, order, strides, kept)
+        self.row: tuple[Any, ...] = (key, kind, shape, source, target, view, order, strides, kept)
         axes, *numbers = shape.split()
         extents = dict(zip(axes, map(int, numbers)))
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
@@ -263,12 +287,28 @@ class Case:
             memory = rng.standard_normal(size).astype(stored)
         else:
             memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
+        self.outputs: Outputs | None = None
+        self._use(memory)
+
+    def _use(self, memory: np.ndarray) -> None:
+        view, kept = self.row[5], self.row[8]
         self.flat = memory[: self.source.size]
         self.x: np.ndarray = memory.reshape(view)[kept]
+        self.memory = memory
 
     def again(self) -> Case:
         """Return the same case in other memory."""
-        return Case(*self.row)
+        return type(self)(*self.row)
+
+    def elsewhere(self) -> Case:
+        """Return the same case with a copy of its source."""
+        other = copy.copy(self)
+        other._use(self.memory.copy())
+        return other
+
+    def zeros(self, shape: Any, dtype: Any, scratch: bool = False) -> np.ndarray:
+        """Return zeros for a contender's result, or for a buffer that it only needs in between."""
+        return np.zeros(shape, dtype) if self.outputs is None else self.outputs.zeros(shape, dtype, scratch)
 
     @property
     def scale(self) -> tuple[np.ndarray, np.ndarray]:
@@ -292,6 +332,11 @@ class Case:
         """The bytes that a copy moves for comparison: those of the result; for gray: half of those read and written."""
         return (self.flat.nbytes + self.target.nbytes) // 2 if self.kind == "gray" else self.target.nbytes
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether elements are only moved, so that every result has the same bits."""
+        return self.kind in ("move", "pad")
+
     def cropped(self, result: np.ndarray) -> np.ndarray:
         """Return what the target stores of a result with whole blocks of channels: 1-D; all of it for peaks."""
         if self.kind == "peaks":
@@ -309,7 +354,7 @@ class Case:
         shape = [self.x.shape[i] for i in self.order]
         if self.kind in ("pad", "input"):
             shape[-1] = self.target.storage_shape[-1]
-        return np.zeros(shape, self.target.stored)
+        return self.zeros(shape, self.target.stored)
 
 
 def cases() -> Iterator[Case]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from .. import kernels, ops
 from ..buffers import plan
-from ..frames import Preprocessor, gray_views, to_gray
+from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
-from .cases import REDUCTIONS, TOP, Case
+from .cases import REDUCTIONS, TOP, Case, Outputs
+from .frame_cases import FrameCase
 from .peers import Call
+from .peers.calls import writes
 
 OURS = "npu_layout"  # the public function, with the active kernels
 
@@ -21,10 +24,12 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     The calls are the public function, and the kernels of each backend without it, on one thread.
     """
-    out = np.zeros(case.target.storage_shape, case.target.stored)
+    out = case.zeros(case.target.storage_shape, case.target.stored)
     names = kernels.backends()
     if case.kind in REDUCTIONS:
         return reductions(case)
+    if isinstance(case, FrameCase):
+        return frames(case), []
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -49,7 +54,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     made = {name: move.program(name) for name in names}
 
     def directly(program: Any) -> Call:
-        other = np.zeros(out.size, out.dtype)
+        other = case.zeros(out.size, out.dtype)
 
         def run() -> np.ndarray:
             program.run(case.flat, other)
@@ -59,6 +64,18 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     found.update((name, directly(program)) for name, program in made.items())
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def frames(case: FrameCase) -> dict[str, Call]:
+    """Return the calls for a frame: the Preprocessor, and its pass as each instruction set has it."""
+    out, frame = case.out(), case.x
+    preprocess = Preprocessor(case.target, source=case.format, mean=case.mean, std=case.std)
+    found: dict[str, Call] = {OURS: lambda: preprocess(frame, out)[0]}
+    for name in kernels.backends():
+        run, other = compiled_pass(preprocess, frame, name), case.out()
+        if run is not None:
+            found[name] = writes(other, run, other, frame)
+    return found
 
 
 def paths_of(kernel: str, *arguments: Any) -> list[str]:
@@ -76,12 +93,12 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     The calls are the operator, and the kernels of each backend as the operator calls them: with the channel last, and
     on as many threads.
     """
-    x, out = case.logical, np.zeros(case.target.storage_shape, case.target.stored)
+    x, out = case.logical, case.zeros(case.target.storage_shape, case.target.stored)
     target = case.target.view(out)
     last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
 
     indices, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
-    values = np.empty_like(target, x.dtype)
+    values = case.zeros(target.shape, x.dtype)
 
     def top(x: np.ndarray, out: np.ndarray) -> Any:
         return ops.top_k(x, TOP, out=(values, out))
@@ -127,11 +144,10 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
     names = [name for name in calls if name == OURS or name in ours]
     first = np.array(calls[OURS]()).reshape(-1)
-    exact = case.kind in ("move", "pad")
     tolerance = 1 if expected.dtype.kind in "iu" else 1e-4
 
     def right(got: np.ndarray) -> bool:
-        if exact or got.shape != expected.shape:
+        if case.is_exact or got.shape != expected.shape:
             return np.array_equal(got, expected)
         return np.allclose(got.astype(np.float64), expected, rtol=1e-3, atol=tolerance)
 
@@ -140,9 +156,29 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
         got = case.cropped(np.asarray(call()))
         good = ours_are_right and np.array_equal(got, case.cropped(first)) if name in names else right(got)
         if not good:
-            wrong[name] = f"differs: {got[:4]} ..., expected {expected[:4]} ..."
+            wrong[name] = difference(got, expected)
             del calls[name]
     return wrong
+
+
+def difference(got: np.ndarray, expected: np.ndarray) -> str:
+    """Describe in what a result is not equal to the one that is expected."""
+    if got.shape != expected.shape:
+        return f"not equal: {got.size} values, expected {expected.size}"
+    places = np.flatnonzero(got != expected)
+    some = places[:4]
+    return f"not equal: {len(places)} of {got.size} values differ: {got[some]} ..., expected {expected[some]} ..."
+
+
+def memcpy(case: Case, result: np.ndarray) -> Call:
+    """Return a copy of as many bytes as the case moves, onto `result` if it has as many.
+
+    For arrays larger than the caches a copy's time depends on its pages, so it writes to those of our own result.
+    """
+    copied = np.ones(case.nbytes, np.uint8)  # ones, because all zeros that nobody wrote are one page
+    same = result.nbytes == case.nbytes and result.flags.c_contiguous
+    own = result.reshape(-1).view(np.uint8) if same else case.zeros(case.nbytes, np.uint8)
+    return lambda: np.copyto(own, copied)
 
 
 def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str], dict[str, str]]:
@@ -159,8 +195,31 @@ def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str
             if call is not None:
                 calls[f"{library}: {spelling}"] = call
     wrong = check(case, calls)
-    copied = np.zeros(case.nbytes, np.uint8)
-    # For arrays larger than the caches a copy's time depends on its pages: it writes to those of our own result.
-    result = np.asarray(calls[OURS]()) if OURS in calls else copied
-    own = result.reshape(-1).view(np.uint8) if result.nbytes == case.nbytes else np.zeros_like(copied)
-    return {"memcpy": lambda: np.copyto(own, copied), **calls}, paths, wrong
+    result = np.asarray(calls[OURS]()) if OURS in calls else np.zeros(0)
+    return {"memcpy": memcpy(case, result), **calls}, paths, wrong
+
+
+def rotating(case: Case, names: Collection[str], count: int, shared: bool) -> dict[str, list[Call]]:
+    """Return the calls of these contenders for `count` sources with results of their own, or with `shared` ones."""
+    spare = [case, *(case.elsewhere() for _ in range(count - 1))]
+    calls: dict[str, list[Call]] = {name: [] for name in names}
+
+    def collect(make: Callable[[Case], dict[str, Call]]) -> None:
+        outputs = Outputs(shared)
+        for each in spare:
+            each.outputs, outputs.at = outputs, 0
+            for name, call in make(each).items():
+                if name in calls:
+                    calls[name].append(call)
+
+    collect(lambda case: ours(case)[0])
+    outputs = Outputs(shared)
+    for i, each in enumerate(spare):
+        each.outputs, outputs.at = outputs, 0
+        calls["memcpy"].append(memcpy(each, np.asarray(calls[OURS][i]()) if calls.get(OURS) else np.zeros(0)))
+    for library, spelling, make in peers.PEERS[case.kind]:
+        name = f"{library}: {spelling}"
+        if name in calls:
+            collect(lambda case, make=make, name=name: {name: make(case)})  # type: ignore[misc]
+    case.outputs = None
+    return {name: every for name, every in calls.items() if every}

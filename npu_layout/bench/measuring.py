@@ -1,4 +1,4 @@
-"""Time the calls that do a case, in turns and in random order, and compute their medians."""
+"""Time the calls that do a case, on buffers in the caches and in none, by turns in random order: their medians."""
 
 from __future__ import annotations
 
@@ -6,21 +6,28 @@ import datetime
 import platform
 import random
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..kernels.caches import caches
 from . import peers
 from .cases import Case
-from .contenders import competitors
+from .contenders import competitors, rotating
 from .peers import Call
 
 WARM_UP = 5  # calls of each before the first that is timed
 MANY_TURNS = 20  # if so many calls take longer than there is time, a turn is one call that is not timed and one that is
 LEAST = 3  # turns of each, however slow they are
 TURN = 3  # else a turn is so many calls that are not timed, and at least as many that are
+COLD = {"source": True, "both": False}  # what is in no cache before a call -> whether results share memory
+CACHES = 3  # so many times the bytes of the last cache are read and written before a turn on cold buffers
+BUFFERS = (4, 17)  # sources of a turn, at least and at most; the first call is not timed
+TURN_BYTES = 16 << 20  # that the calls of such a turn read and write, about
+COLD_TURNS = 2  # of each call, at least
 
 
 def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, list[float]]:
@@ -58,6 +65,38 @@ def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str,
     return durations
 
 
+def sweep(memory: np.ndarray) -> None:
+    """Read and write memory, so that the caches contain nothing else."""
+    np.add(memory, 1, out=memory)
+
+
+def clock_cold(calls: dict[str, list[Call]], seconds: float) -> dict[str, list[float]]:
+    """Return the seconds that each call took on buffers in no cache, by turns in random order, for about `seconds`.
+
+    Before each turn other memory is read and written. The first call of a turn is not timed, so that code is in the
+    caches; then each call, which has a source of its own.
+    """
+    memory = np.zeros(CACHES * caches().last // 8, np.int64)
+    for every in calls.values():
+        for call in every:
+            call()
+    durations: dict[str, list[float]] = {name: [] for name in calls}
+    order, end, turns = list(calls), time.perf_counter() + seconds, 0
+    shuffled = random.Random(0)
+    while time.perf_counter() < end or turns < COLD_TURNS:
+        turns += 1
+        shuffled.shuffle(order)
+        for name in order:
+            first, *rest = calls[name]
+            sweep(memory)
+            first()
+            for call in rest:
+                start = time.perf_counter()
+                call()
+                durations[name].append(time.perf_counter() - start)
+    return durations
+
+
 def medians(durations: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
     """Return the median and the interquartile range of each list of seconds that `clock` returns."""
     quartiles = {name: np.percentile(seconds, (25, 50, 75)) for name, seconds in durations.items()}
@@ -67,10 +106,13 @@ def medians(durations: dict[str, list[float]]) -> dict[str, tuple[float, float]]
 def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1) -> dict[str, Any]:
     """Return one row: microseconds, spread and ratio to memcpy of every call that does the case correctly.
 
+    "times" are those of calls that repeat with the same arrays, which are then in the caches as far as they fit;
+    "cold" has the same of sources in no cache, and of sources and results in none ("source", "both").
+
     Each round has memory of its own, since the time of a call varies by a fifth and more with the pages that its arrays
     happen to get.
     """
-    durations: dict[str, list[float]] = {}
+    durations: dict[str, dict[str, list[float]]] = {state: {} for state in ("warm", *COLD)}
     wrong: dict[str, str] = {}
     paths: list[str] = []
     for _ in range(rounds):
@@ -78,19 +120,33 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
         calls, paths, mistaken = competitors(case, with_peers)
         wrong.update(mistaken)
         pause = 0.003 if kernels.get_num_threads() > 1 else 0
+        names = list(calls)
         for name, every in clock(calls, seconds / rounds, pause).items():
-            durations.setdefault(name, []).extend(every)
+            durations["warm"].setdefault(name, []).extend(every)
         del calls
-    times = medians({name: durations[name] for name in durations.keys() - wrong.keys()})
-    memcpy = times["memcpy"][0]
-    rivals = [name for name in times if ": " in name]
+        touched = case.flat.nbytes + case.target.nbytes
+        count = min(max(TURN_BYTES // touched, BUFFERS[0]), BUFFERS[1])
+        for state, shared in COLD.items():
+            for name, every in clock_cold(rotating(case, names, count, shared), seconds / rounds).items():
+                durations[state].setdefault(name, []).extend(every)
+    found = {state: compared(case, every, wrong) for state, every in durations.items()}
     return {
         "key": case.key,
         "title": case.title,
         "bytes": case.nbytes,
         "paths": paths,
         "wrong": wrong,
-        "best_peer": min(rivals, key=lambda name: times[name][0]),
+        **found.pop("warm"),
+        "cold": found,
+    }
+
+
+def compared(case: Case, durations: dict[str, list[float]], wrong: Collection[str]) -> dict[str, Any]:
+    """Return the figures of one state of the caches, and which peer was the fastest in it."""
+    times = medians({name: durations[name] for name in durations.keys() - set(wrong)})
+    memcpy = times["memcpy"][0]
+    return {
+        "best_peer": min((name for name in times if ": " in name), key=lambda name: times[name][0]),
         "times": {
             name: {"us": t * 1e6, "spread": q / t, "ratio": t / memcpy, "gb_s": case.nbytes / t / 1e9}
             for name, (t, q) in times.items()

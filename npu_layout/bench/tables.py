@@ -9,30 +9,51 @@ import numpy as np
 
 from .. import kernels
 from .contenders import OURS
+from .measuring import COLD
 
 
 def columns(row: dict[str, Any]) -> list[str]:
-    """Format a row: case, memcpy, ours, each kind of kernels, the best peer, how much faster ours is."""
+    """Format a row: case, memcpy, ours, each kind of kernels, the best peer, how much faster ours is.
+
+    Then the same of buffers in no cache, in two columns: memcpy, ours, the best peer, how much faster ours is.
+    """
     times = row["times"]
     best = row["best_peer"]
     mine = times.get(OURS)
     if mine is None:
-        return [f"{row['key']} {row['title']}", "", "WRONG: " + row["wrong"][OURS], "", "", ""]
+        return [f"{row['key']} {row['title']}", "", "WRONG: " + row["wrong"][OURS], *[""] * 5]
     others = " / ".join(f"{times[name]['ratio']:.2f}" for name in kernels.backends() if name in times)
     return [
         f"{row['key']} {row['title']}",
         f"{times['memcpy']['us']:.0f} us, {times['memcpy']['gb_s']:.0f} GB/s",
         f"{mine['ratio']:.2f} ±{50 * mine['spread']:.0f} %",
         others,
-        f"{times[best]['ratio']:.2f} {best.split(':')[0]}",
+        f"{times[best]['ratio']:.2f} {best.split(':')[0]}{unequal(row)}",
         f"{times[best]['us'] / mine['us']:.1f}x",
+        *(cold(row["cold"][state]) for state in COLD),
     ]
+
+
+def unequal(row: dict[str, Any]) -> str:
+    """Name the peers that are not compared since their result is another."""
+    names = sorted({name.split(":")[0] for name in row["wrong"] if ": " in name})
+    return f" (not equal: {', '.join(names)})" if names else ""
+
+
+def cold(figures: dict[str, Any]) -> str:
+    """Format the figures of buffers in no cache as one cell."""
+    times, best = figures["times"], figures["best_peer"]
+    mine, peer = times[OURS], times[best]
+    return (
+        f"{times['memcpy']['us']:.0f} us: {mine['ratio']:.2f}, {peer['ratio']:.2f} {best.split(':')[0]}, "
+        f"{peer['us'] / mine['us']:.1f}x"
+    )
 
 
 def headings() -> list[str]:
     """Return the titles of what `columns` returns; the fourth names the kinds of kernels."""
     backends = " / ".join(name.replace("native (", "").rstrip(")") for name in kernels.backends())
-    return ["case", "memcpy", "ours", backends, "best peer", "faster"]
+    return ["case", "memcpy", "ours", backends, "best peer", "faster", *(f"{state} cold" for state in COLD)]
 
 
 def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:

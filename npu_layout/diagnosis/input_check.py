@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec, in_model_order, spec_in_model_order
 from ..errors import NpuLayoutError
-from ..frames import ARGUMENTS, Preprocessor, usual
+from ..frames import ARGUMENTS, Preprocessor, as_channels, usual
 from ..layouts import Layout
 from ..recordings import FRAME, Recording
 from ..support import check_fields, isolated
@@ -115,12 +115,14 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
     try:
         stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
         recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
-        found = _found(_Seen(spec_in_model_order(spec, color), _Frames(recording), recorded), _stated(declared))
+        frames, how = _Frames(recording, declared), as_channels(seen[0][FRAME], _stated(declared))[1]
+        found = _found(_Seen(spec_in_model_order(spec, color), frames, recorded), how)
     except NpuLayoutError:
         return {}
     if found is None:
         return {}
-    fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix)}
+    own = {"source": declared["source"]} if "source" in declared else {}  # its frames were made into channels
+    fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
 
 
@@ -150,11 +152,11 @@ def _stated(declared: Mapping[str, Any]) -> How:
 
 
 class _Frames(Mapping[int, np.ndarray]):
-    """{number: the camera's frame} of a recording, read when it is asked for."""
+    """{number: the camera's frame} of a recording, in channels, read when it is asked for."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, how: Mapping[str, Any]) -> None:
         self._count = len(recording.frames)
-        self._read = lru_cache(maxsize=16)(lambda number: recording.frames[number].inputs[FRAME])
+        self._read = lru_cache(maxsize=16)(lambda number: as_channels(recording.frames[number].inputs[FRAME], how)[0])
 
     def __getitem__(self, number: int) -> np.ndarray:
         if number not in self:

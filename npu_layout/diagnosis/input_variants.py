@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import MODES, Preprocessor, usual
+from ..frames import MODES, Preprocessor, as_channels, usual
 from ..layouts import Layout
 from ..recordings import FRAME, normalisation
 from .usual_mistakes import mistakes
@@ -53,20 +53,28 @@ def variants(
     """Yield every other way to make `x`, an image as the model reads it: no two nearly alike, none like `x`.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
-    uint8 (height, width, channels of "source"), or None; limits: lowest and highest value of all recorded inputs;
+    as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
     channels: the order of the buffer's, if its spec states it.
     Yields nothing for inputs that are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
         return
+    own = meta.get("preprocess") or {}
+    if frame is not None:
+        try:
+            frame, how = as_channels(frame, own)
+        except NpuLayoutError as error:
+            raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
+        meta = {**meta, "preprocess": how} if own else meta
+    source = {"source": own["source"]} if "source" in own else {}
     image = _Image(x, axis, meta, channels)
     seen = [_Input.of(image.x)]
     for variant in _every(image, frame, limits):
         made = _Input.of(variant.x)
         if not _alike(made, seen[0], _AS_GIVEN) and not any(_alike(made, other, _AS_ANOTHER) for other in seen):
             seen.append(made)
-            yield variant._replace(x=variant.x.astype(x.dtype))
+            yield variant._replace(x=variant.x.astype(x.dtype), fix={**variant.fix, **source})
 
 
 class _Input(NamedTuple):

@@ -1,10 +1,11 @@
 """Explain a layout in numbers, as a picture and in the terminal.
 
-Imports buffers, layouts and support.
+Imports buffers, frames, layouts and support.
 """
 
 from .explanation import Explanation, explain
+from .frame_memory import FrameExplanation
 from .reads import CACHE_LINE
 from .terminal import colour_depth
 
-__all__ = ["CACHE_LINE", "Explanation", "colour_depth", "explain"]
+__all__ = ["CACHE_LINE", "Explanation", "FrameExplanation", "colour_depth", "explain"]

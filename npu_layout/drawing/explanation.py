@@ -6,18 +6,20 @@ import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Union
+from typing import Any, Union, overload
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
+from ..frames import FrameSpec
 from ..layouts import Layout, Shape
-from ..support import check_fields, counted, flag, items_of, naming, path_of, real_number, whole, whole_number
+from ..support import check_fields, counted, flag, items_of, naming, real_number, whole_number
 from . import reads
 from .figure import View, digit
+from .frame_memory import FrameExplanation
 from .memory_lines import Part, choose_part
 from .picture import draw
 from .reads import CACHE_LINE, Reads
+from .saving import write_picture
 from .scene import Scene
 from .terminal import render
 
@@ -164,13 +166,7 @@ class Explanation:
 
         NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
         """
-        target = Path(path_of("path", path))
-        writers = {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)}
-        if target.suffix.lower() not in writers:
-            raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in .svg or .png")
-        content = writers[target.suffix.lower()]()
-        with whole(target) as file:
-            file.write(content)
+        write_picture(path, {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)})
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
@@ -219,8 +215,28 @@ def _captions(e: Explanation) -> list[str]:
     return lines
 
 
+@overload
+def explain(layout: FrameSpec) -> FrameExplanation: ...
+
+
+@overload
 def explain(
     layout: Described,
+    shape: Sequence[int] | None = ...,
+    dtype: Any = ...,
+    *,
+    axes: str | None = ...,
+    at: Sequence[int] | None = ...,
+    window: Sequence[int] | None = ...,
+    gray: bool = ...,
+    compare: Described | Sequence[Described] = ...,
+    part: Sequence[int] | None = ...,
+    cache_line: int = ...,
+) -> Explanation: ...
+
+
+def explain(
+    layout: Described | FrameSpec,
     shape: Sequence[int] | None = None,
     dtype: Any = None,
     *,
@@ -231,13 +247,14 @@ def explain(
     compare: Described | Sequence[Described] = (),
     part: Sequence[int] | None = None,
     cache_line: int = CACHE_LINE,
-) -> Explanation:
+) -> Explanation | FrameExplanation:
     """Explain where a layout stores each element of a tensor, in numbers and as a picture.
 
     Parameters
     ----------
     layout
-        A tag, a Layout, or a TensorSpec, whose shape, dtype, pitches and gaps are then explained.
+        A tag, a Layout, or a TensorSpec, whose shape, dtype, pitches and gaps are then explained; or a FrameSpec alone:
+        the result then has the first bytes of each plane as text (``str``) and as a picture (``save``, ``to_svg``).
     shape, axes
         The logical shape and its axes, as for TensorSpec.
     dtype
@@ -275,6 +292,8 @@ def explain(
     >>> len(both.reads[0].runs), len(both.compared[0].reads[0].runs)
     (3, 9)
     """
+    if isinstance(layout, FrameSpec):
+        return _of_frame(layout, (shape, dtype, axes, at, window, part, gray or None, compare or None))
     try:
         line = operator.index(cache_line)
     except TypeError:
@@ -302,6 +321,12 @@ def explain(
     shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
     made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
     return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _of_frame(spec: FrameSpec, others: Sequence[Any]) -> FrameExplanation:
+    if any(value is not None for value in others):
+        raise NpuLayoutError(f"layout: {spec.describe()} is explained alone; leave the other arguments out")
+    return FrameExplanation(spec)
 
 
 def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:

@@ -3,19 +3,29 @@
 Imports buffers, layouts, kernels and support.
 """
 
+from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
+from .pixel_formats import Plane, pixel_format
 from .pixel_units import IMAGENET, said, usual
-from .preprocessor import ARGUMENTS, INTERPOLATIONS, Preprocessor
+from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
+from .preprocessor import Preprocessor, compiled_pass
+from .recorded_frames import as_channels, frame_array
 
 __all__ = [
     "ARGUMENTS",
     "IMAGENET",
     "INTERPOLATIONS",
     "MODES",
+    "FrameSpec",
     "Geometry",
+    "Plane",
     "Preprocessor",
+    "as_channels",
+    "compiled_pass",
+    "frame_array",
     "gray_views",
+    "pixel_format",
     "said",
     "to_gray",
     "usual",

@@ -20,6 +20,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
+_FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
 _NEAR = 0.25  # share of a target's range by which a usual range may differ from it
 
 Values = tuple[float, ...]
@@ -40,13 +41,23 @@ def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
 
 
 def check_units(mean: Values, std: Values) -> None:
-    """Raise NpuLayoutError if mean and std are those of pixels from 0 to 1."""
-    if any(mean) and all(abs(v) < 1 for v in (*mean, *std)):
-        meant = " and ".join(f"{k}={said([v * 255 for v in of])}" for k, of in (("mean", mean), ("std", std)))
-        raise NpuLayoutError(
-            f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: for a model that "
-            f"divides by 255 first, give {meant}"
-        )
+    """Raise NpuLayoutError, with the values meant, if mean or std belong to pixels from 0 to 1.
+
+    Those have a std below 1 in some channel, or a mean that is not 0 and below 1 in every channel.
+    """
+    of_mean = any(mean) and all(abs(v) < 1 for v in mean)
+    if not of_mean and all(abs(v) >= 1 for v in std):
+        return
+    if not of_mean and all(abs(v) < _FACTOR for v in std):  # pixels are divided by std; 1 / 255 multiplies them
+        meant = f"std divides: for a model whose pixels are multiplied by {said(std)}, give "
+        meant += f"std={said([1 / v for v in std])}"
+    else:
+        unit = [v * 255 if abs(v) <= 1 else v for v in std]
+        first = [v * 255 for v in mean] if of_mean else mean
+        meant = f"for a model that divides by 255 first, give mean={said(first)} and std={said(unit)}"
+    raise NpuLayoutError(
+        f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: {meant}"
+    )
 
 
 def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values, std: Values, color: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -11,24 +12,25 @@ import numpy as np
 
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
-from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from ..support import one_of, per_channel, plain_array
-from .geometry import MODES, Geometry
+from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
+from .fitting import PLANES, Pass, Run, Wanted, pass_of, resized_planes, rows_of
+from .frame_source import Source
+from .frame_spec import FrameSpec
+from .geometry import MODES, Geometry, Pair, Quad
+from .pictures import Frame, picture
 from .pixel_units import check_range, check_units
+from .preprocess_arguments import (
+    ARGUMENTS,
+    INTERPOLATIONS,
+    check_choices,
+    check_numbers,
+    check_unquantised,
+    checked_roi,
+    checked_target,
+    numbers_of,
+)
 
-ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value")
-INTERPOLATIONS = {
-    "nearest": "INTER_NEAREST_EXACT",
-    "linear": "INTER_LINEAR",
-    "cubic": "INTER_CUBIC",
-    "area": "INTER_AREA",
-}
-_CHOICES = {
-    "resize": tuple(MODES),
-    "interpolation": tuple(INTERPOLATIONS),
-    "source": tuple(CHANNEL_ORDERS),
-    "color": (*COLOR_ORDERS, "GRAY"),
-}
+_PASSES = 64  # that are kept
 
 
 class Preprocessor:
@@ -37,21 +39,29 @@ class Preprocessor:
     Parameters
     ----------
     target
-        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1 or 3 channels. Its
+        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1, 3 or 4 channels. Its
         `channels` is the order that is written, if the runtime makes the model's of it.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
         YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
         input's aspect, in whole frame pixels).
     interpolation
-        "linear", "cubic", "area" or "nearest": cv2.resize's, on the uint8 pixels. "nearest" is INTER_NEAREST_EXACT, the
-        pixel in the middle, as in PIL; cv2.INTER_NEAREST reads the one at its top left.
+        "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
+        OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for
+        shrinking, fast by whole factors. "nearest" is INTER_NEAREST_EXACT of OpenCV 5, the pixel in the middle, as in
+        PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
     source
-        Channel order of the frames: BGR, RGB, BGRA, RGBA or GRAY; alpha is dropped.
+        What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
+        size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
+    yuv
+        How pictures of Y, U and V are resized, which differs where chroma is subsampled. "exact": pixels are converted,
+        each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
+        are resized, each as an image of one channel, then converted: for "linear" and the two nearest interpolations.
     color
-        Channel order that the model reads: RGB, BGR or GRAY (cv2.cvtColor's). It is also written, unless
-        ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C of
-        the target's quantization are in the buffer's.
+        Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255),
+        or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
+        unless ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C
+        of the target's quantization are in the buffer's.
     mean, std
         In pixel units (0..255), one number, or one for each channel of the model in its order:
         ``(x - mean) * (1 / std)`` in float32.
@@ -63,8 +73,8 @@ class Preprocessor:
     NpuLayoutError
         If the arguments do not fit each other. An integer target that is not quantised stores pixels as they are:
         dtype uint8, mean 0, std 1. The range of a quantised one contains more than half of what mean and std make of
-        the pixels 0..255 in each channel. A mean and std that are all below 1 belong to pixels from 0 to 1; they are
-        refused.
+        the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1 in every channel, belong
+        to pixels from 0 to 1; they are refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
@@ -79,7 +89,8 @@ class Preprocessor:
     target: TensorSpec
     resize: str
     interpolation: str
-    source: str
+    source: str | FrameSpec
+    yuv: str
     color: str
 
     def __init__(
@@ -88,51 +99,54 @@ class Preprocessor:
         *,
         resize: str = "letterbox",
         interpolation: str = "linear",
-        source: str = "BGR",
+        source: str | FrameSpec | Mapping[str, Any] = "BGR",
+        yuv: str = "exact",
         color: str = "RGB",
         mean: Any = 0,
         std: Any = 1,
         pad_value: Any = 114,
     ) -> None:
-        if not isinstance(target, TensorSpec):
-            raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
-        _check_choices(resize=resize, interpolation=interpolation, source=source, color=color)
-        extents = _checked_target(target, color)
+        check_choices(resize=resize, interpolation=interpolation, yuv=yuv, color=color)
+        if yuv == "planes" and interpolation not in PLANES:
+            raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
+        self._source = Source.of(source)
+        extents = checked_target(target, color)
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
-        self.source, self.color = source, color
+        self.source, self.yuv, self.color = self._source.given, yuv, color
         self._step = 1 if target.channels in (None, color) else -1  # through the model's channels, as they are written
-        self._mean = _numbers("mean", mean, channels)
-        self._std = _numbers("std", std, channels)
-        self._pad = _numbers("pad_value", pad_value, channels)
-        with np.errstate(all="ignore"):
-            if not np.isfinite(np.asarray(self._mean, np.float32)).all():
-                raise NpuLayoutError(f"mean: expected numbers in the range of float32, got {mean!r}")
-            if not np.isfinite(np.float32(1) / np.asarray(self._std, np.float32)).all():
-                raise NpuLayoutError(f"std: expected numbers other than 0 in float32, got {std!r}")
+        self._mean = numbers_of("mean", mean, channels)
+        self._std = numbers_of("std", std, channels)
+        self._pad = numbers_of("pad_value", pad_value, channels)
+        check_numbers(self._mean, self._std, self._pad)
         check_units(self._mean, self._std)
-        if any(not 0 <= p <= 255 for p in self._pad):
-            raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad_value!r}")
         plain = not any(self._mean) and all(s == 1 for s in self._std)
-        _check_unquantised(target, plain, mean, std)
+        check_unquantised(target, plain, mean, std)
         self._affine = self._arithmetic(plain)
+        self._picture_order, self._canvas_order = _orders(self._source.format.order, color)
+        self._needs_no_colors = self._source.format.kind == "channels" and self._picture_order == self._canvas_order
+        self._canvas_channels = CHANNEL_ORDERS[self._canvas_order].channels
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
         self._local = threading.local()
+        self._passes: dict[Any, Pass | None] = {}
+        self._known: dict[Any, tuple[Run, Geometry]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_local", "plan")}
+        made = ("_local", "plan", "_passes", "_known")
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local())
+        vars(self).update(state, _local=threading.local(), _passes={}, _known={})
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments other than `target`, JSON-ready; mean, std and pad_value as lists."""
-        values = (self.resize, self.interpolation, self.source, self.color, self._mean, self._std, self._pad)
+        """The arguments other than `target`, JSON-ready: a FrameSpec as its dict; mean, std and pad_value as lists."""
+        chosen = self.resize, self.interpolation, self._source.argument, self.color
+        values = (*chosen, self._mean, self._std, self._pad, self.yuv)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:
@@ -154,74 +168,116 @@ class Preprocessor:
         check_range(what, of_model or quantization, self.target.stored, self._mean, self._std, self.color)
         return stored._replace(shift=shift, scale=scale)
 
-    def __call__(self, frame: Any, out: np.ndarray | None = None) -> tuple[np.ndarray, Geometry]:
+    def __call__(
+        self, frame: Any, out: np.ndarray | None = None, *, roi_xywh: Sequence[int] | None = None
+    ) -> tuple[np.ndarray, Geometry]:
         """Return the input buffer of one frame, and its Geometry.
 
-        frame: uint8, (H, W, channels of `source`) or, for GRAY, (H, W) too; any strides, never changed. buffer: the
-        storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is `out` if
-        that is given; then nothing that grows with the image is allocated from the second call on.
+        frame: of a format's name, a uint8 array in OpenCV's shape (any strides, never changed): (H, W, channels) for
+        BGR and its kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV
+        and its kind; or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of
+        PyAV or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
+        roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
+        buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
+        `out` if that is given; then nothing that grows with the image is allocated from the second call on, for
+        sources of channels.
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
-        buffer, geometries = self.batch([frame], out)
+        if type(frame) is np.ndarray and roi_xywh is None:
+            known = self._known.get((frame.shape, frame.strides, frame.dtype))
+            if known is not None:
+                run, geometry = known
+                if out is None:
+                    out = np.empty(self._buffer_shape, self.target.stored)
+                fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
+                if fits and run(out, frame):
+                    return out, geometry
+        buffer, geometries = self._written([frame], out, roi_xywh)
         return buffer, geometries[0]
 
     def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
         """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
 
-        frames: uint8 images (H, W, channels), as for a single frame; each may have its own size. out and errors: as
-        for a single frame; NpuLayoutError also if there are more or fewer frames than N.
+        frames: as for a single frame, uint8 images (H, W, channels) for BGR; each may have its own size. out and
+        errors: as for a single frame; NpuLayoutError also if there are more or fewer frames than N.
         """
         if isinstance(frames, np.ndarray) and frames.ndim < 3:
             raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
         if not hasattr(frames, "__len__"):
             raise NpuLayoutError(f"frames: expected a sequence of frames, got {type(frames).__name__}")
-        if len(frames) != self._batch:
+        return self._written(frames, out, None)
+
+    def _written(self, given: Sequence[Any], out: np.ndarray | None, roi: Any) -> tuple[np.ndarray, list[Geometry]]:
+        if len(given) != self._batch:
             raise NpuLayoutError(
-                f"frames: got {len(frames)}; target {self.target.describe()} expects {self._batch} (its N)"
+                f"frames: got {len(given)}; target {self.target.describe()} expects {self._batch} (its N)"
             )
-        images = [self._frame(i, frame) for i, frame in enumerate(frames)]
-        if out is None:
-            buffer = np.empty(self._buffer_shape, self.target.stored)
+        if self._batch == 1:
+            frames = [self._source.read("frame", given[0])]
         else:
-            buffer = check_out(
-                out, self._buffer_shape, self.target.stored, None, lambda: f"target {self.target.describe()}"
-            )
-            if not buffer.flags.c_contiguous:
-                raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
-            if any(overlap(buffer, image) for image in images):
-                raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
-        if self._batch == 1 and images[0].shape == self._canvas_shape[1:] and images[0].flags.c_contiguous:
-            fitted = images[0]  # already the canvas
-            geometries = [_geometry(self.resize, self._input_wh, self._input_wh)]
-        else:
+            frames = [self._source.read(f"frame {i}", frame) for i, frame in enumerate(given)]
+        geometries = []
+        for frame in frames:
+            box = None if roi is None else checked_roi(roi, frame.size_wh)
+            geometries.append(_geometry(self.resize, frame.size_wh, box, self._input_wh))
+        buffer = self._buffer(out, frames)
+        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, given[0] if roi is None else None):
+            return buffer, geometries
+        fitted = self._as_it_is(frames[0], geometries[0])
+        if fitted is None:
             fitted = self._scratch("canvas", self._canvas_shape)
-            geometries = [self._fit(image, part) for image, part in zip(images, fitted)]
+            for frame, geometry, canvas in zip(frames, geometries, fitted):
+                self._fit(self._part(frame, geometry), geometry, canvas)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _frame(self, index: int, frame: Any) -> np.ndarray:
-        channels = CHANNEL_ORDERS[self.source].channels
-        if isinstance(frame, np.ndarray):
-            given: np.ndarray = frame if type(frame) is np.ndarray else plain_array("frame", frame)
-            image = given[..., None] if given.ndim == 2 and channels == 1 else given
-            if frame.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == channels and 0 not in image.shape:
-                return image
-            reason = f"got {frame.dtype} of shape {frame.shape}"
-        else:
-            reason = "got None (did the camera deliver a frame?)" if frame is None else f"got {type(frame).__name__}"
-        which = "frame" if self._batch == 1 else f"frame {index}"
-        raise NpuLayoutError(
-            f"{which}: expected a uint8 array (height, width, {channels}) for source {self.source}, {reason}"
+    def _in_one_pass(self, frame: Frame, geometry: Geometry, buffer: np.ndarray, given: Any) -> bool:
+        """Write the buffer by a compiled pass; False if there is none: then nothing was written.
+
+        given: the whole frame as it was given; frames of the same form need no checks from then on.
+        """
+        key = frame.format, frame.color, geometry
+        known = self._passes.get(key, ...)
+        if known is ...:
+            if len(self._passes) >= _PASSES:
+                self._passes.clear()
+            known = self._passes[key] = pass_of(self._wanted, frame, geometry)
+        if known is None or not known.run(buffer, frame.planes):
+            return False
+        if type(given) is np.ndarray and len(self._known) < _PASSES:
+            run = known.within(given, frame.planes)
+            if run is not None:
+                self._known[given.shape, given.strides, given.dtype] = run, geometry
+        return True
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        order = self.color if self.color == "GRAY" or self._step > 0 else self.target.channels or self.color
+        border = bytes(round(p) for p in self._pad[:: self._step])
+        return Wanted(self.target, self._affine, order, border, self.interpolation, self.yuv == "exact")
+
+    def _buffer(self, out: np.ndarray | None, frames: Sequence[Frame]) -> np.ndarray:
+        if out is None:
+            return np.empty(self._buffer_shape, self.target.stored)
+        buffer = check_out(
+            out, self._buffer_shape, self.target.stored, None, lambda: f"target {self.target.describe()}"
         )
+        if not buffer.flags.c_contiguous:
+            raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
+        for frame in frames:
+            for plane in frame.planes:
+                if overlap(buffer, plane):
+                    raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
+        return buffer
 
-    @property
-    def _canvas_channels(self) -> int:
-        return 1 if self.color == "GRAY" else CHANNEL_ORDERS[self._canvas_order].channels
-
-    @property
-    def _canvas_order(self) -> str:
-        return "BGR" if self.source == "GRAY" else self.source
+    def _as_it_is(self, frame: Frame, geometry: Geometry) -> np.ndarray | None:
+        """Return the pixels of a frame that is the canvas already; None if it is not."""
+        if frame.size_wh != self._input_wh or not self._needs_no_colors or self._batch > 1:
+            return None
+        pixels = frame.planes[0]
+        whole = geometry.crop_xyxy[2:] == self._input_wh and pixels.itemsize == 1
+        return pixels if whole and pixels.flags.c_contiguous else None
 
     def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """Return an array of this thread for `name`, the same one while its shape stays."""
@@ -239,13 +295,32 @@ class Preprocessor:
     def _canvas_shape(self) -> tuple[int, ...]:
         return (self._batch, *self._input_wh[::-1], self._canvas_channels)
 
-    def _fit(self, image: np.ndarray, canvas: np.ndarray) -> Geometry:
-        """Crop, resize and border `image` into `canvas` (H, W, channels)."""
+    def _part(self, frame: Frame, geometry: Geometry) -> np.ndarray:
+        """Return the pixels that are resized, in the canvas's channels: a view if they need no conversion."""
         import cv2
 
-        geometry = _geometry(self.resize, (image.shape[1], image.shape[0]), self._input_wh)
-        x0, y0, x1, y1 = geometry.crop_xyxy
-        part = image[y0:y1, x0:x1]
+        if self.yuv == "planes" and frame.format.kind == "yuv":
+            return resized_planes(frame, geometry, self._canvas_order, self.interpolation)
+        gray = self.color == "GRAY" and frame.format.kind != "channels"
+        part = picture(frame, geometry.crop_xyxy, gray=gray)
+        order, wanted = "GRAY" if gray else self._picture_order, self._canvas_order
+        if order == wanted and part.shape[:2] == geometry.resized_wh[::-1]:
+            return part
+        row = part.shape[1] * part.shape[2]
+        if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
+            part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
+        if order != wanted:
+            if "X" in order:
+                order, part = order[:3], np.ascontiguousarray(part[..., :3])
+            depth = len(wanted) if wanted != "GRAY" else 1
+            shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
+            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self._scratch("colour", shape))
+        return part if part.ndim == 3 else part[..., None]
+
+    def _fit(self, part: np.ndarray, geometry: Geometry, canvas: np.ndarray) -> None:
+        """Resize and border `part` into `canvas` (H, W, channels)."""
+        import cv2
+
         left, top = geometry.pad_ltrb[:2]
         width, height = geometry.resized_wh
         for border in (
@@ -258,18 +333,11 @@ class Preprocessor:
         inner = canvas[top : top + height, left : left + width]
         if part.shape == inner.shape:
             repack(part, "HWC", "HWC", out=inner)
-            return geometry
-        row = part.shape[1] * part.shape[2]
-        if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
-            part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
-        if self.color == "GRAY" and part.shape[2] > 1:
-            gray = self._scratch("gray", part.shape[:2])
-            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{self.source}2GRAY"), gray)[..., None]
-        elif part.shape[2] == 1 and canvas.shape[2] > 1:
-            part = cv2.cvtColor(part, cv2.COLOR_GRAY2BGR, self._scratch("colour", (*part.shape[:2], 3)))
-        if part.shape[:2] == (height, width):
-            inner[...] = part
-            return geometry
+            return
+        rows = rows_of(self.interpolation, inner.shape[2], (part.shape[1], part.shape[0]), (width, height))
+        if rows is not None:
+            rows.write((part,), inner)
+            return
         resized = inner[..., 0] if inner.shape[2] == 1 else inner
         pixels = part[..., 0] if part.shape[2] == 1 else part
         target = resized if resized.strides[1] == inner.shape[2] else self._scratch("resized", resized.shape)
@@ -278,7 +346,6 @@ class Preprocessor:
         )
         if written.ctypes.data != resized.ctypes.data:
             resized[...] = written
-        return geometry
 
     @cached_property
     def _border_row(self) -> np.ndarray:
@@ -290,8 +357,8 @@ class Preprocessor:
 
     def _channel_map(self) -> tuple[int, ...]:
         """Return, for each channel of the model, the canvas's channel that it comes from."""
-        if self._canvas_channels == 1:
-            return (0,) * CHANNEL_ORDERS[self.color].channels
+        if self._canvas_order == self.color:
+            return tuple(range(self._canvas_channels))
         colours = CHANNEL_ORDERS[self._canvas_order].rgb
         order = CHANNEL_ORDERS[self.color].rgb
         by_model = sorted(range(3), key=lambda rgb: order[rgb])
@@ -318,49 +385,31 @@ class Preprocessor:
         return plan_move(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
 
 
+def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:
+    """Return ``run(buffer, frame)`` by one kind of kernels, for frames like this one; None if it is not compiled."""
+    read = preprocess._source.read("frame", frame)
+    geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
+    made = pass_of(preprocess._wanted, read, geometry, backend)
+    return None if made is None else made.within(frame, read.planes)
+
+
+def _orders(order: str, color: str) -> tuple[str, str]:
+    """Return the channels of a source's pictures, and those of the canvas that the plan picks the model's from.
+
+    They are the same where it can: X is as good as an alpha that is dropped.
+    """
+    if color in ("RGBA", "BGRA"):
+        return order, color
+    order = order.replace("X", "A")
+    return order, color if color == "GRAY" else "BGR" if order == "GRAY" else order
+
+
 @lru_cache(maxsize=256)
-def _geometry(resize: str, frame_wh: tuple[int, int], input_wh: tuple[int, int]) -> Geometry:
-    return MODES[resize](frame_wh, input_wh)
-
-
-def _check_choices(**given: str) -> None:
-    for what, value in given.items():
-        one_of(what, value, _CHOICES[what])
-
-
-def _checked_target(target: TensorSpec, color: str) -> dict[str, int]:
-    """Return the extents of `target` by letter; NpuLayoutError if it is no image of `color` in whole bytes."""
-    if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
-        raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
-    extents = dict(zip(target.axes, target.shape))
-    channels = CHANNEL_ORDERS[color].channels
-    if extents["C"] != channels:
-        raise NpuLayoutError(
-            f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
-            f"{channels}"
-        )
-    if target.element.nibbles:
-        raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
-    return extents
-
-
-def _check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> None:
-    """Raise NpuLayoutError if `target` stores plain integers that are not the pixels as they are."""
-    if target.element.unpacked.kind == "f" or target.quantization is not None:
-        return
-    if target.dtype != "uint8":
-        raise NpuLayoutError(
-            f"target {target.describe()} is not quantised, so it stores pixels as they are: expected dtype "
-            f"uint8, or give the TensorSpec a quantization"
-        )
-    if not plain:
-        raise NpuLayoutError(
-            f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
-            f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
-        )
-
-
-def _numbers(what: str, given: Any, channels: int) -> tuple[float, ...]:
-    """Return one number for each channel."""
-    numbers = per_channel(what, given, channels)
-    return numbers if len(numbers) == channels else numbers * channels
+def _geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair) -> Geometry:
+    """Return what is done to a frame, or to its part x0, y0, x1, y1."""
+    if box is None:
+        return MODES[resize](frame_wh, input_wh)
+    x0, y0, x1, y1 = box
+    geometry = MODES[resize]((x1 - x0, y1 - y0), input_wh)
+    left, top, right, bottom = geometry.crop_xyxy
+    return replace(geometry, frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))

@@ -31,6 +31,15 @@ from .fallback.checks import (
     checked_tops,
     whole,
 )
+from .yuv import Axis as Axis
+from .yuv import Color as Color
+from .yuv import Fit as Fit
+from .yuv import Samples as Samples
+from .yuv import YuvResize as YuvResize
+from .yuv import area_axis as area_axis
+from .yuv import linear_axis as linear_axis
+from .yuv import nearest_axis as nearest_axis
+from .yuv import nearest_floor_axis as nearest_floor_axis
 
 __all__ = [
     "active",
@@ -112,6 +121,25 @@ def program(
     level = _BACKENDS[backend or _ACTIVE]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
+
+
+def yuv_rows(resize: YuvResize, backend: str | None = None) -> fallback.yuv.YuvRows:
+    """Return what resizes YUV pictures: its ``write(planes, out)`` is that of `fallback.yuv.YuvRows`, bit for bit."""
+    level = _BACKENDS[backend or _ACTIVE]
+    made: fallback.yuv.YuvRows = fallback.yuv.YuvRows(resize) if level is None else _core.yuv_rows(resize, level)
+    return made
+
+
+def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None) -> Any:
+    """Return what writes pictures to buffers in one pass: ``run(out, offset, *planes)``; None if it is not compiled.
+
+    band, tail: programs, made by `program` for the same backend, that convert a canvas of `made.rows` rows, and of the
+    rows behind the last such band; None: rows of the canvas are results. dtype: of the buffer.
+    """
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or any(isinstance(p, FallbackProgram) for p in (band, tail)):
+        return None
+    return _core.fit(made, band, tail, Arithmetic("uint8", dtype).itemsizes[1], level)
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:

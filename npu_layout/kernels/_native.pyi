@@ -2,6 +2,7 @@ from typing import Any, final, overload
 
 from .box import Box
 from .description import Description
+from .yuv import Color, Samples
 
 LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
 DTYPES: list[str]
@@ -27,6 +28,41 @@ class Program:
     def run(self, source: Any, destination: Any, part: int, parts: int, /) -> None: ...
     def attempt(self, source: Any, destination: Any, /) -> bool: ...
     def paths(self) -> list[str]: ...
+
+@final
+class YuvRows:
+    def __new__(
+        cls,
+        level: str,
+        wide: bool,
+        components: tuple[Samples, ...],
+        size_wh: tuple[int, int],
+        axes: tuple[tuple[Any, Any, int], ...],
+        exact: bool,
+        color: Color | None,
+        channels: tuple[int, ...],
+        count: int,
+        /,
+    ) -> YuvRows: ...
+    def write(self, planes: tuple[Any, ...], out: Any, /) -> None: ...
+
+@final
+class Fit:
+    def __new__(
+        cls,
+        rows: YuvRows,
+        canvas: tuple[int, int, int, int],
+        border: bytes,
+        flipped: bool,
+        out_bytes: int,
+        band_rows: int,
+        pitch_bytes: int,
+        band: Program | None,
+        tail: Program | None,
+        /,
+    ) -> Fit: ...
+    def run(self, out: Any, offset: int, /, *planes: Any) -> bool: ...
+    def run_in(self, out: Any, offset: int, frame: Any, places: tuple[tuple[int, int], ...], /) -> bool: ...
 
 def gray(level: str, dtype: int, blue: Any, green: Any, red: Any, out: Any, /) -> int: ...
 def argmax(level: str, x: Any, out: Any, positions: int | None, channels: int | None, dtype: str | None, /) -> int: ...

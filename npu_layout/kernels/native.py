@@ -12,6 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
+from .yuv import Axis, Fit, YuvResize
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -47,6 +48,7 @@ def _fast_paths() -> list[FastPath]:
 # compiled table, and NPU_LAYOUT_DISABLE, which is read once, as NPU_LAYOUT_KERNELS is. No file is read.
 LEVELS = _levels()  # this machine's instruction sets, best first, without those turned off
 LEVEL = LEVELS[0]
+WIDE_GATHERS = "avx512vbmi" not in os.environ.get("NPU_LAYOUT_DISABLE", "")  # if the machine has AVX-512 VBMI
 FAST_PATHS = _fast_paths()
 
 
@@ -64,6 +66,50 @@ def program(
     src_item, dst_item = arithmetic.itemsizes
     src_bytes, dst_bytes = src_size * src_item, dst_size * dst_item
     return _native.Program(level, src_bytes, src_item, dst_bytes, dst_item, tuple(fills), tuple(boxes), description)
+
+
+def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.YuvRows:
+    """Return the compiled counterpart of `fallback.yuv.YuvRows`; `wide`: it may use AVX-512 VBMI."""
+    axes = tuple(
+        (_axis(along, len(along.first)), _axis(down, len(down.first)), _means(along, down))
+        for along, down in resize.axes
+    )
+    return _native.YuvRows(
+        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
+    )
+
+
+def fit(
+    fit: Fit,
+    band: _native.Program | None,
+    tail: _native.Program | None,
+    item: int,
+    level: str = LEVEL,
+    wide: bool = WIDE_GATHERS,
+) -> _native.Fit:
+    """Return what writes pictures to buffers in one pass; `item`: bytes of an element of the buffer."""
+    rows = yuv_rows(fit.resize, level, wide)
+    return _native.Fit(
+        rows,
+        (*fit.canvas_wh, *fit.left_top),
+        fit.border,
+        fit.flipped,
+        fit.out_size * item,
+        fit.rows,
+        fit.pitch * item,
+        band,
+        tail,
+    )
+
+
+def _means(along: Axis, down: Axis) -> int:
+    """Return 1 if both axes take means of two elements, 2 if both take those of boxes, else 0."""
+    return 1 if along.mean and down.mean else 2 if along.box and down.box else 0
+
+
+def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int]:
+    weights = None if axis.weights is None else np.ascontiguousarray(axis.weights, np.uint16)
+    return np.ascontiguousarray(axis.first, np.int32), weights, axis.size, results
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import ARGUMENTS, Preprocessor
+from ..frames import ARGUMENTS, FrameSpec, Preprocessor, frame_array
 from ..support import PathLike, __version__, isolated, path_of, text_of
 from .folder import (
     begin,
@@ -111,13 +111,14 @@ class Recorder:
         """The engine's output_specs."""
         return self.engine.output_specs
 
-    def infer(self, inputs: Any, *, frame: np.ndarray | None = None) -> Any:
+    def infer(self, inputs: Any, *, frame: Any = None) -> Any:
         """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
 
-        With the camera's `frame`, numbers of any shape and dtype (recorded as the camera input, "frame"), `validate`
-        can find whether it was letterboxed, stretched or cropped. Raises RecordingError, and records nothing, if an
-        output has no spec, if an array does not fit its spec in size, dtype or the order that its shape implies, or if
-        the names of inputs or outputs are not those of the first run.
+        With the camera's `frame` (recorded as the camera input, "frame"), `validate` can find whether it was
+        letterboxed, stretched or cropped. It is an array of numbers of any shape and dtype, or what a Preprocessor as
+        in `preprocess` accepts: planes, bytes, a memory map. What is recorded is one array, which it accepts too.
+        Raises RecordingError, and records nothing, if an output has no spec, if an array does not fit its spec in size,
+        dtype or the order that its shape implies, or if the names of inputs or outputs are not those of the first run.
         """
         with self._alone():
             return self._recorded(inputs, frame)
@@ -133,7 +134,7 @@ class Recorder:
         with self._one_at_a_time:
             yield
 
-    def _recorded(self, inputs: Any, frame: np.ndarray | None) -> Any:
+    def _recorded(self, inputs: Any, frame: Any) -> Any:
         where = f"frame {self.count}"
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
@@ -141,7 +142,7 @@ class Recorder:
                 f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give only one of them "
                 f"(npu-layout record --without-frames), or rename the input"
             )
-        seen = given if frame is None else {**given, FRAME: frame}
+        seen = given if frame is None else {**given, FRAME: self._single(frame, where)}
         # A copy: an engine may work in place.
         went_in = {name: x.copy() for name, x in run_of(seen, {}, self._specs, where).inputs.items()}
         outputs = self.engine.infer(inputs)
@@ -154,6 +155,16 @@ class Recorder:
         write_run(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
+
+    def _single(self, frame: Any, where: str) -> Any:
+        """Return a frame as one array, which fits the source that preprocess states."""
+        how = self._meta.get("preprocess")
+        if how is None or (isinstance(frame, np.ndarray) and isinstance(how.get("source", ""), str)):
+            return frame
+        try:
+            return frame_array(frame, how)
+        except NpuLayoutError as error:
+            raise RecordingError(f"{where}: input {FRAME!r}: {error}") from None
 
     def _named(self, outputs: Any, where: str) -> Mapping[str, Any]:
         if isinstance(outputs, Mapping):
@@ -220,9 +231,16 @@ def _arguments(preprocess: Any) -> dict[str, Any]:
             raise RecordingError(
                 f"preprocess: {key!r} is no argument of Preprocessor; it accepts {', '.join(ARGUMENTS)}"
             )
-    channels = 1 if preprocess.get("color") == "GRAY" else 3
+    channels = {"GRAY": 1, "RGBA": 4, "BGRA": 4}.get(str(preprocess.get("color")), 3)
     try:
         Preprocessor(TensorSpec((1, channels, 8, 8)), **preprocess)
     except NpuLayoutError as error:
         raise RecordingError(f"preprocess: {error}") from None
-    return {k: v.tolist() if isinstance(v, (np.ndarray, np.generic)) else v for k, v in preprocess.items()}
+    return {k: _plain(v) for k, v in preprocess.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of an argument, JSON-ready."""
+    if isinstance(value, FrameSpec):
+        return value.to_dict()
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout.bench.cases import TOP, Case, cases
+from npu_layout.bench.cases import TOP, Case, Outputs, cases
 
 CASES = list(cases())
 
@@ -42,3 +42,23 @@ def test_few_elements_are_above_the_threshold_of_peaks() -> None:
     for case in CASES:
         if case.kind == "peaks":
             assert 0.005 < np.mean(case.flat > case.threshold) < 0.025, case.title
+
+
+def test_outputs_are_shared_or_not_and_scratch_always_is() -> None:
+    for shared in (True, False):
+        case = CASES[0].again()
+        case.outputs = Outputs(shared)
+        first = case.out(), case.zeros(5, np.int8, scratch=True)
+        case.outputs.at = 0
+        other = case.elsewhere()
+        second = other.out(), other.zeros(5, np.int8, scratch=True)
+        assert (first[0] is second[0]) == shared and first[1] is second[1]
+        assert first[0].shape == second[0].shape and not second[0].any()
+
+
+@pytest.mark.parametrize("case", CASES[::7], ids=lambda case: case.title)
+def test_a_case_elsewhere_has_the_same_source_in_other_memory(case: Case) -> None:
+    other = case.elsewhere()
+    assert np.array_equal(case.flat, other.flat) and np.array_equal(case.x, other.x)
+    assert case.x.strides == other.x.strides and not np.shares_memory(case.memory, other.memory)
+    assert np.shares_memory(other.x, other.memory) and np.shares_memory(other.flat, other.memory)

@@ -34,6 +34,12 @@ def test_what_is_wrong_is_found() -> None:
     assert list(contenders.check(case, calls)) == ["other: zeros"] and "other: zeros" not in calls
 
 
+def test_a_difference_is_counted() -> None:
+    got, expected = np.array([1, 2, 3, 4]), np.array([1, 0, 3, 0])
+    assert contenders.difference(got, expected) == "not equal: 2 of 4 values differ: [2 4] ..., expected [0 0] ..."
+    assert contenders.difference(got, expected[:3]) == "not equal: 4 values, expected 3"
+
+
 @pytest.mark.skipif(kernels.active() == "numpy", reason="the compiled kernels are turned off")
 def test_every_fast_path_has_a_case() -> None:
     from npu_layout.kernels import native
@@ -61,3 +67,23 @@ def test_memcpy_comes_first_and_a_peer_that_fails_is_reported(
     assert bool(paths) == (kernels.active() != "numpy")
     numpy_only = contenders.competitors(case, with_peers=False)[0]
     assert {name.split(":")[0] for name in numpy_only if ": " in name} == {"numpy"}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("index", [0, 10, 30, 38, 42])
+def test_rotating_calls_have_sources_of_their_own(index: int, shared: bool) -> None:
+    case = CASES[index]
+    calls, _, _ = contenders.competitors(case, with_peers=True)
+    expected = case.cropped(np.asarray(calls[contenders.OURS]()))
+    rotating = contenders.rotating(case, calls, 3, shared)
+    assert rotating.keys() == calls.keys() and {len(every) for every in rotating.values()} == {3}
+    for name, every in rotating.items():
+        if name == "memcpy":
+            continue
+        results = [np.asarray(call()) for call in every]
+        writes_out = np.shares_memory(results[0], np.asarray(every[0]()))
+        for i, result in enumerate(results):
+            got = case.cropped(result).astype(np.float64)
+            assert np.allclose(got, expected, rtol=1e-3, atol=1), name
+            assert not i or not writes_out or np.shares_memory(result, results[0]) == shared, name
+    assert case.outputs is None

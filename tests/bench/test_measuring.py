@@ -10,6 +10,7 @@ import pytest
 from npu_layout import kernels
 from npu_layout.bench import contenders, measuring, peers
 from npu_layout.bench.cases import Case, cases
+from npu_layout.kernels.caches import Caches
 
 
 @pytest.mark.alone
@@ -38,6 +39,25 @@ def test_a_pause_comes_before_each_turn() -> None:
     assert time.perf_counter() - start >= 2 * 0.005 * measuring.LEAST
 
 
+def test_other_memory_is_read_and_written_before_the_calls_on_cold_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "caches", lambda: Caches({3: 1 << 20}, 64, True))
+    swept: list[int] = []
+    monkeypatch.setattr(measuring, "sweep", lambda memory: swept.append(memory.nbytes))
+    called: list[str] = []
+    calls = {name: [lambda i=i, name=name: called.append(f"{name}{i}") for i in range(4)] for name in "ab"}
+    durations = measuring.clock_cold(calls, 0)
+    turns = measuring.COLD_TURNS
+    assert {name: len(every) for name, every in durations.items()} == dict.fromkeys("ab", 3 * turns)
+    assert swept == [3 << 20] * 2 * turns
+    assert all(called.count(f"{name}{i}") == 1 + turns for name in "ab" for i in range(4))
+
+
+def test_the_sweep_touches_everything() -> None:
+    memory = np.zeros(1000, np.int64)
+    measuring.sweep(memory)
+    assert (memory == 1).all()
+
+
 def test_medians() -> None:
     assert measuring.medians({"a": [5.0, 1.0, 2.0, 4.0, 3.0], "b": [7.0]}) == {"a": (3.0, 2.0), "b": (7.0, 0.0)}
 
@@ -53,6 +73,10 @@ def test_a_row_without_peers() -> None:
         assert figures["us"] > 0 and figures["spread"] >= 0
         assert figures["ratio"] == pytest.approx(figures["us"] / memcpy)
         assert figures["gb_s"] == pytest.approx(case.nbytes / figures["us"] / 1000)
+    assert set(row["cold"]) == {"source", "both"}
+    for state in row["cold"].values():
+        assert set(state["times"]) == set(row["times"]) and state["best_peer"].startswith("numpy: ")
+        assert state["times"]["memcpy"]["ratio"] == 1
 
 
 def test_what_is_wrong_in_one_round_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +92,8 @@ def test_what_is_wrong_in_one_round_has_no_time(monkeypatch: pytest.MonkeyPatch)
     case = next(case for case in cases() if case.key == "a'")
     row = measuring.measure(case, 0.01, rounds=2)
     assert list(row["wrong"]) == ["cv2: wrong once"] and "cv2: wrong once" not in row["times"]
-    assert len(made) == 2 and not np.shares_memory(made[0].flat, made[1].flat)
+    assert not np.shares_memory(made[0].flat, made[-1].flat)
+    assert all("cv2: wrong once" not in state["times"] for state in row["cold"].values())
 
 
 def test_the_machine() -> None:

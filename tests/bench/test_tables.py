@@ -11,6 +11,7 @@ import pytest
 from npu_layout import kernels
 from npu_layout.bench import tables
 from npu_layout.bench.contenders import OURS
+from npu_layout.bench.measuring import COLD
 
 ABOUT = dict(date="2024-05-06", processor="CPU", threads=2, kernels="native", versions={"numpy": "2.0"}, held=[])
 
@@ -23,8 +24,10 @@ def figures(us: float) -> dict[str, float]:
 def row() -> dict[str, Any]:
     times = {"memcpy": 100, OURS: 150, "numpy: copyto": 900, "cv2: transpose": 300}
     times.update((name, 200) for name in kernels.backends())
+    cold = {"best_peer": "numpy: copyto", "times": {name: figures(us / 2) for name, us in times.items()}}
     return {
         "key": "b",
+        "cold": dict.fromkeys(COLD, cold),
         "title": "float32 NCHW -> float32 NHWC",
         "best_peer": "cv2: transpose",
         "wrong": {},
@@ -41,6 +44,8 @@ def test_columns(row: dict[str, Any]) -> None:
         each,
         "3.00 cv2",
         "2.0x",
+        "50 us: 0.75, 4.50 numpy, 6.0x",
+        "50 us: 0.75, 4.50 numpy, 6.0x",
     ]
     assert len(tables.headings()) == len(tables.columns(row))
 
@@ -52,10 +57,15 @@ def test_columns_of_a_wrong_result(row: dict[str, Any]) -> None:
     assert shown[2] == "WRONG: differs: 1, expected 2" and len(shown) == len(tables.headings())
 
 
+def test_peers_with_another_result_are_named(row: dict[str, Any]) -> None:
+    row["wrong"] = {"PIL: resize": "not equal: 3 of 4", "PIL: other": "not equal: 4 of 4", "numpy": "not equal: 1 of 4"}
+    assert tables.columns(row)[4] == "3.00 cv2 (not equal: PIL)"
+
+
 def test_markdown(row: dict[str, Any]) -> None:
     lines = tables.markdown([row, row], ABOUT).splitlines()
     assert lines[0] == "2024-05-06, CPU, 2 thread(s), kernels native; numpy 2.0."
-    assert lines[2] == "| " + " | ".join(tables.headings()) + " |" and lines[3] == "|---|---|---|---|---|---|"
+    assert lines[2] == "| " + " | ".join(tables.headings()) + " |" and lines[3] == "|---|---|---|---|---|---|---|---|"
     assert lines[4] == lines[5] == "| " + " | ".join(tables.columns(row)) + " |"
     restricted = tables.markdown([row], {**ABOUT, "held": ["cv2", "torch"]}).splitlines()[0]
     assert restricted.endswith(" Restricted to the same instruction set: cv2, torch.")

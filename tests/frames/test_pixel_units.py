@@ -23,7 +23,10 @@ def test_usual_means_follow_the_order_of_colours() -> None:
     assert set(gray) < set(rgb) and all(len(mean) == len(std) == 1 for mean, std in gray.values())
 
 
-@pytest.mark.parametrize("mean, std", [((0.0,), (1.0,)), ((0.0,), (0.5,)), (IMAGE_MEAN, IMAGE_STD), ((1.0,), (0.5,))])
+@pytest.mark.parametrize(
+    "mean, std",
+    [((0.0,), (1.0,)), ((0.0,), (-1.0,)), (IMAGE_MEAN, IMAGE_STD), ((1.0,), (1.5,)), ((0.5, 1.0), (1.0, 1.0))],
+)
 def test_pixel_units_pass(mean: Any, std: Any) -> None:
     check_units(mean, std)
 
@@ -31,6 +34,28 @@ def test_pixel_units_pass(mean: Any, std: Any) -> None:
 def test_units_from_0_to_1_are_refused_with_those_times_255() -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"got mean=0\.5 and std=0\.25: .* give mean=127\.5 and std=63\.75"):
         check_units((0.5,) * 3, (0.25,) * 3)
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "meant"),
+    [
+        ((0.0,), (1 / 255,), r"multiplied by 0\.00392157, give std=255$"),
+        (
+            (123.7, 116.3, 103.5),
+            (0.0171, 0.0175, 0.0174),
+            r"multiplied by \[.*\], give std=\[58\.4795, 57\.1429, 57\.4713\]$",
+        ),
+        ((0.0,), (0.5,), r"divides by 255 first, give mean=0 and std=127\.5$"),
+        ((0.5,), (1.0,), r"give mean=127\.5 and std=255$"),
+        ((-0.5,), (1.0,), r"give mean=-127\.5 and std=255$"),
+        ((0.5,), (255.0,), r"give mean=127\.5 and std=255$"),
+        ((0.0, 0.0, 0.0), (58.0, 57.0, 0.225), r"give mean=0 and std=\[58, 57, 57\.375\]$"),
+        ((0.485, 0.456, 0.0), (58.0, 57.0, 57.0), r"give mean=\[123\.675, 116\.28, 0\] and std=\[58, 57, 57\]$"),
+    ],
+)
+def test_each_of_them_is_refused_with_what_was_meant(mean: Any, std: Any, meant: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=meant):
+        check_units(mean, std)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

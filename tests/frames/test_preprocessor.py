@@ -242,7 +242,7 @@ IMAGENET = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
         ("int8", ([1 / 255, 1, 1], -128, 1), {}, "from 0 to 1; mean=0 .* clamped$"),
         ("int8", ([1 / 255, 1 / 255, 1 / 255], -128, 1), {}, "mean=0, std=255 would fit"),
         ("int8", ([1 / 255, 1, 1], -128, 1), {"std": [255, 1, 1]}, None),
-        ("float32", None, {"std": 0.001}, None),
+        ("float32", None, {"std": 1.001}, None),
     ],
 )
 def test_what_mean_and_std_make_is_what_the_target_holds(
@@ -261,5 +261,8 @@ def test_mean_and_std_of_pixels_from_0_to_1() -> None:
     says = r"0 to 255; got mean=\[0\.485, 0\.456, 0\.406\] .* mean=\[123\.675, 116\.28, 103\.53\] and std="
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.Preprocessor(spec, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
-    for fine in ({"mean": 0.5, "std": 1}, {"std": 0.5}, {"mean": [0, 0, 1], "std": 0.5}):
+    for fine in ({"mean": 1, "std": 1}, {"std": 1}, {"mean": [0, 0, 1], "std": 1.5}):
         nl.Preprocessor(spec, **fine)
+    for wrong in ({"mean": 0.5, "std": 1}, {"std": 0.5}, {"mean": [0, 0, 1], "std": 0.5}, {"std": 1 / 255}):
+        with pytest.raises(nl.NpuLayoutError, match="mean and std are in pixel units"):
+            nl.Preprocessor(spec, **wrong)

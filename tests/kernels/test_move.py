@@ -192,3 +192,20 @@ def test_pads_behind_as_many_axes_as_the_core_walks(count: int) -> None:
     got = nl.repack(x, source, target)
     np.testing.assert_array_equal(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
     assert not got[..., 1:].any()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("rows, columns", [(57, 2116), (2116, 57), (1000, 255), (255, 1024), (40, 4096), (70, 5000)])
+def test_matrices_that_are_prefetched(rows: int, columns: int, size: int, backend: str) -> None:
+    name = f"V{size}"
+    source = np.random.default_rng(rows).integers(0, 256, rows * columns * size, np.uint8).view(name)
+    for mirrored in (False, True):
+        first, step = ((rows - 1) * columns, -columns) if mirrored else (0, columns)
+        box = Box(((columns, 1, rows, 0), (rows, step, 1, 0)), first, 0, 0)
+        program = kernels.program(source.size, source.size, (), (box,), Arithmetic(name, name), backend)
+        out = np.zeros_like(source)
+        program.run(source, out)
+        matrix = source.reshape(rows, columns)
+        expected = (matrix[::-1] if mirrored else matrix).T
+        assert out.tobytes() == np.ascontiguousarray(expected).tobytes()

@@ -1,4 +1,4 @@
-/* Inputs of a fuzzer as moves, conversions, gray, argmax, top_k, softmax, sigmoid, peaks and tops, at every level of this machine,
+/* Inputs of a fuzzer as moves, conversions, gray, argmax, top_k, softmax, sigmoid, peaks, tops and rows of pictures, at every level of this machine,
  * against plain loops. Every buffer is allocated to the byte, so that AddressSanitizer sees what leaves it. With libFuzzer
  * (scripts/fuzz core), or with -DREPLAY a program that runs the files it is given. */
 #include <math.h>
@@ -775,6 +775,8 @@ static void one_peaks(void) {
     ++work;
 }
 
+#include "fuzz_rows.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input = data, left = size;
@@ -788,7 +790,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         case 5: one_peaks(); break;
         case 6: one_fill(); break;
         case 7: one_move(0); break;
-        case 9: kind < 254 ? one_reduction(SIGMOID) : one_top_k(); break;
+        case 9: kind < 254 ? one_reduction(SIGMOID) : kind == 254 ? one_rows() : one_top_k(); break;
         default: one_conversion(0); break;
     }
     return 0;

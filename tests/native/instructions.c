@@ -9,7 +9,7 @@
 #include "peaks.h"
 #include "reduce.h"
 
-enum { ROOM = 1 << 22 };
+enum { ROOM = 1 << 24 };
 static uint8_t src[ROOM], dst[ROOM];
 static const float shift = 3, scale = 2, divisor = 1, before = 0.5f;
 static const int32_t after = 3;

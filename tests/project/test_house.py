@@ -22,6 +22,8 @@ OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
     "arrays.watched_call": {"cv2"},
     "frames.preprocessor": {"cv2"},
+    "frames.fitting": {"cv2"},
+    "frames.pictures": {"cv2"},
     "frames.geometry": {"cv2"},
     "ops.resizing": {"cv2"},
     "engines.onnxruntime": {"onnxruntime"},
@@ -32,6 +34,7 @@ LATE = {
     "reports.pictures": {"cv2"},
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},
     "bench.peers.conversions": {"cv2", "onnx", "torch"},
+    "bench.peers.frames": {"PIL", "cv2"},
     "bench.peers.libraries": {"cv2", "torch"},
     "bench.peers.moves": {"cv2", "einops", "onnx", "torch"},
     "bench.peers.pictures": {"cv2", "onnx", "openvino", "torch"},

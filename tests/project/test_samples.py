@@ -107,6 +107,13 @@ def test_webcam_layouts_and_dtypes(tmp_path, layout, dtype):
     assert "2 of 2 frames" in done.stdout and dtype in done.stdout
 
 
+@pytest.mark.parametrize("source", ["NV12", "NV21", "I420", "YV12"])
+def test_webcam_with_frames_as_cameras_deliver_them(tmp_path, source):
+    done = start("webcam.py", "--output", tmp_path, "--max-frames", 2, "--source-format", source)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 frames" in done.stdout
+
+
 def test_webcam_on_a_folder_of_unequal_images(tmp_path, frames):
     folder = tmp_path / "images"
     folder.mkdir()

@@ -195,6 +195,7 @@ def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
         "resize": "crop",
         "interpolation": "linear",
         "source": "BGR",
+        "yuv": "exact",
         "color": "BGR",
         "mean": [1.0, 2.0, 3.0],
         "std": [255.0] * 3,
@@ -205,7 +206,7 @@ def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
     assert noted({}) == {}
     for wrong, says in (
         ({"colour": "RGB"}, "'colour' is no argument of Preprocessor; it accepts resize, interpolation, source, color"),
-        ({"color": "rgb"}, "color: expected one of BGR, RGB, GRAY, got 'rgb'"),
+        ({"color": "rgb"}, "color: expected one of BGR, RGB, BGRA, RGBA, GRAY, got 'rgb'"),
         ({"resize": "fit"}, "resize: expected one of letterbox"),
         ({"mean": [1, 2]}, "mean: expected 1 or 3 finite numbers"),
         ({"mean": [[1], [2, 3]]}, "mean: expected 1 or 3 finite numbers"),

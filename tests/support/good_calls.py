@@ -82,6 +82,17 @@ CALLS: dict[str, Callable[[], Call]] = {
     "Explanation.to_png": lambda: Call(explanation().to_png, dict(width=700, scale=1)),
     "Explanation.to_svg": lambda: Call(explanation().to_svg, dict(width=700)),
     "Explanation.views": lambda: Call(explanation().views, {}),
+    "FrameSpec": lambda: Call(
+        nl.FrameSpec,
+        dict(
+            format="NV12", size_wh=(8, 6), strides=(16, 16), offsets=(0, 96), size=200, matrix="bt709", range="full",
+        ),
+    ),
+    "FrameSpec.describe": lambda: Call(nl.FrameSpec("NV12", (8, 6)).describe, {}),
+    "FrameSpec.from_dict": lambda: Call(nl.FrameSpec.from_dict, dict(d=nl.FrameSpec("NV12", (8, 6)).to_dict())),
+    "FrameSpec.of": lambda: Call(nl.FrameSpec.of, dict(x=dict(format="YUV420", size=(8, 6), stride=64))),
+    "FrameSpec.planes": lambda: Call(nl.FrameSpec("NV12", (8, 6)).planes, dict(buffer=bytes(72))),
+    "FrameSpec.to_dict": lambda: Call(nl.FrameSpec("NV12", (8, 6)).to_dict, {}),
     "Geometry": lambda: Call(
         nl.Geometry,
         {name: getattr(GEOMETRY, name) for name in ("frame_wh", "input_wh", "resized_wh", "pad_ltrb", "crop_xyxy")},
@@ -132,7 +143,8 @@ CALLS: dict[str, Callable[[], Call]] = {
         ),
     ),
     "Preprocessor.__call__": lambda: Call(
-        preprocessor().__call__, dict(frame=frame(), out=np.empty((1, 4, 4, 3), np.uint8))
+        preprocessor().__call__,
+        dict(frame=frame(), out=np.empty((1, 4, 4, 3), np.uint8), roi_xywh=(0, 0, 2, 2)),
     ),
     "Preprocessor.batch": lambda: Call(
         nl.Preprocessor(nl.TensorSpec((2, 3, 4, 4), "NHWC", "uint8")).batch,

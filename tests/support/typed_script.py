@@ -128,11 +128,27 @@ def metadata() -> None:
     assert_type([specs.from_tflite(tflite), specs.from_rknn(rknn, None, target=None)], list[nl.TensorSpec])
 
 
+def frame_specs() -> None:
+    spec = nl.FrameSpec("NV12", (8, 6), strides=16, offsets=None, size=None, matrix="bt709", range="full")
+    assert_type(spec.format + spec.matrix + spec.range + spec.describe(), str)
+    assert_type((spec.size_wh, spec.strides, spec.offsets), "tuple[tuple[int, int], tuple[int, ...], tuple[int, ...]]")
+    assert_type((spec.size, spec.is_dense), "tuple[int | None, bool]")
+    assert_type(spec.planes(bytes(144)), tuple[np.ndarray, ...])
+    assert nl.FrameSpec.from_dict(spec.to_dict()) == spec
+    assert_type(nl.FrameSpec.of({"format": "YUV420", "size": (8, 6), "stride": 64}), nl.FrameSpec)
+    assert_type(nl.explain(spec).to_svg(), str)
+
+
 def preprocessing(frame: np.ndarray) -> None:
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), resize="crop", pad_value=0)
     assert_type(preprocess(frame), tuple[np.ndarray, nl.Geometry])
     assert_type(preprocess.batch([frame], out=None), tuple[np.ndarray, list[nl.Geometry]])
-    assert_type(preprocess.resize + preprocess.interpolation + preprocess.source + preprocess.color, str)
+    assert_type(preprocess.resize + preprocess.interpolation + preprocess.yuv + preprocess.color, str)
+    assert_type(preprocess.source, "str | nl.FrameSpec")
+    part, _ = nl.Preprocessor(preprocess.target, source=nl.FrameSpec("BGR", frame.shape[1::-1]))(
+        frame, roi_xywh=(0, 0, 2, 2)
+    )
+    assert_type(part, np.ndarray)
     assert preprocess.plan is not None and preprocess.target.name == ""
     assert_type(preprocess.arguments, dict[str, Any])
     for g in (f((8, 6), (4, 4)) for f in (nl.Geometry.letterbox, nl.Geometry.stretch, nl.Geometry.crop)):
@@ -248,6 +264,7 @@ def main(model: str, folder: Path) -> None:
     quantizations()
     cores()
     metadata()
+    frame_specs()
     formats(np.zeros((1, 3, 4, 5), np.float32))
     operators(np.random.default_rng(0).random((1, 3, 4, 5)).astype(np.float32))
     preprocessing(np.zeros((6, 8, 3), np.uint8))

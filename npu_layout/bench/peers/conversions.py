@@ -39,7 +39,8 @@ def cv2_dequantize(case: Case) -> Call:
     import cv2
 
     scale, zero_point = case.scale
-    x, middle, out = case.x, np.zeros(case.out().shape, case.x.dtype), case.out()
+    x, out = case.x, case.out()
+    middle = case.zeros(out.shape, x.dtype, scratch=True)
     table = (np.arange(-128, 128, dtype=np.float32) - zero_point) * scale
     table = np.roll(table, 128) if cv2.LUT(np.zeros((1, 1), np.int8), table)[0, 0] != table[128] else table
     flat, target = middle.reshape(1, -1), out.reshape(1, -1)
@@ -132,7 +133,7 @@ def cv2_requantize(case: Case) -> Call:
     (scale, zero), (to, other) = _quantizations(case)
     levels = np.arange(256, dtype=np.uint8).view(case.x.dtype)[:, None].astype(np.float32)
     table = np.clip(np.rint((levels - zero) * scale / to) + other, -128, 127).astype(np.int8)
-    out = np.zeros(case.x.shape, np.int8)
+    out = case.zeros(case.x.shape, np.int8)
     shape = (case.x.shape[0], -1, table.shape[1])
     return writes(out, cv2.LUT, case.x.view(np.uint8).reshape(shape), table[None], out.reshape(shape))
 

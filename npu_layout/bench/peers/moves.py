@@ -76,10 +76,10 @@ def cv2_mirrored_move(case: Case) -> Call | None:
         return None
     plain = np.flip(x, int(np.argmin(x.strides)))
     if case.order == (2, 0, 1):
-        middle = np.zeros_like(plain)
+        middle = case.zeros(plain.shape, plain.dtype, scratch=True)
         return writes(out, lambda: cv2.split(cv2.flip(plain, 1, middle), list(out)))
     if case.order == (1, 2, 0):
-        middle = np.zeros_like(out)
+        middle = case.zeros(out.shape, out.dtype, scratch=True)
         return writes(out, lambda: cv2.flip(cv2.merge(list(plain), middle), 1, out))
     if x.strides[-1] == -1 and x.shape[-1] == 3:
         return writes(out, cv2.cvtColor, plain, cv2.COLOR_BGR2RGB, out)

@@ -34,7 +34,7 @@ def torch_normalize(case: Case) -> Call:
     """Copy plane by plane into the output, and subtract and divide there."""
     import torch
 
-    out = np.zeros((3, *case.x.shape[:2]), np.float32)
+    out = case.zeros((3, *case.x.shape[:2]), np.float32)
     x, y = torch.from_numpy(case.x).permute(2, 0, 1), torch.from_numpy(out)
     mean, std = (torch.from_numpy(v[:, None, None]) for v in (case.mean, case.std))
 
@@ -100,7 +100,7 @@ def run(x, out, mean, scale):
 @peer("normalize", "numba", "loops")
 def numba_normalize(case: Case) -> Call:
     """Compute each element in loops over planes, rows and columns."""
-    out = np.zeros((3, *case.x.shape[:2]), np.float32)
+    out = case.zeros((3, *case.x.shape[:2]), np.float32)
     return writes(out, compiled(_NORMALIZE_LOOPS), case.x, out, case.mean, np.float32(1) / case.std)
 
 
@@ -145,7 +145,8 @@ def cv2_input(case: Case) -> Call:
     levels = np.arange(256, dtype=np.float32)[:, None]
     table = np.rint((levels - case.mean[::-1]) * (np.float32(1) / case.std[::-1]) / scale) + zero_point
     table = np.clip(table, -128, 127).astype(np.int8).view(np.uint8)[None]
-    middle, out = np.zeros_like(case.x), case.out().view(np.uint8)
+    out = case.out().view(np.uint8)
+    middle = case.zeros(case.x.shape, np.uint8, scratch=True)
 
     def run() -> np.ndarray:
         cv2.LUT(case.x, table, middle)
@@ -180,7 +181,7 @@ def cv2_gray(case: Case) -> Call:
     x = case.x
     axis, channels = case.order[0], case.x.shape[case.order[0]]
     shape = [n for k, n in enumerate(case.x.shape) if k != axis]
-    out = np.zeros(shape, case.target.stored)
+    out = case.zeros(shape, case.target.stored)
     if axis == len(case.x.shape) - 1:
         pixels = x.reshape(-1, shape[-1], channels)
         if channels > 4:
@@ -188,7 +189,8 @@ def cv2_gray(case: Case) -> Call:
         rule = cv2.COLOR_BGRA2GRAY if channels == 4 else cv2.COLOR_BGR2GRAY
         return writes(out, cv2.cvtColor, pixels, rule, out.reshape(pixels.shape[:2]))
     planes = [plane.reshape(-1, shape[-1]) for plane in x[:3]]
-    merged, flat = np.zeros((*planes[0].shape, 3), out.dtype), out.reshape(planes[0].shape)
+    flat = out.reshape(planes[0].shape)
+    merged = case.zeros((*flat.shape, 3), out.dtype, scratch=True)
 
     def run() -> np.ndarray:
         cv2.merge(planes, merged)
@@ -215,7 +217,7 @@ _GRAYS = {
 def numba_gray(case: Case) -> Call:
     """Sum the weighted channels in loops over rows and columns."""
     x = np.moveaxis(case.x, case.order[0], 0)
-    out = np.zeros(x.shape[1:], case.target.stored)
+    out = case.zeros(x.shape[1:], case.target.stored)
     planes = [plane.reshape(-1, plane.shape[-1]) for plane in x[:3]]
     rows = out.reshape(-1, out.shape[-1])
     return writes(out, compiled(_GRAY_LOOPS.format(**_GRAYS[x.dtype.kind])), *planes, rows)

@@ -92,7 +92,7 @@ def onnxruntime_activation(case: Case) -> Call | None:
     if case.kind == "softmax" and axis != 3:  # 18 times torch's time
         return None
     node = helper.make_node(case.kind.capitalize(), ["x"], ["y"], **({"axis": axis} if case.kind == "softmax" else {}))
-    return graph(case.flat.reshape(shape), np.zeros(shape, case.target.stored), [node], {})
+    return graph(case.flat.reshape(shape), case.zeros(shape, case.target.stored), [node], {})
 
 
 @peer("top_k", "torch", "topk(x, 5, 1)")
@@ -111,7 +111,7 @@ def onnxruntime_top_k(case: Case) -> Call:
 
     axis = case.source.layout.tag.index("C")
     node = helper.make_node("TopK", ["x", "k"], ["values", "y"], axis=axis)
-    out = np.zeros(case.target.storage_shape, np.int64)
+    out = case.zeros(case.target.storage_shape, np.int64)
     return graph(case.flat.reshape(case.source.storage_shape), out, [node], {"k": np.array([TOP])})
 
 

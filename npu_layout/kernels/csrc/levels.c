@@ -54,9 +54,14 @@ static int supported(const Level *level) {
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     return 1;
 }
+int has_wide_gathers(void) {
+    __builtin_cpu_init();
+    return !!__builtin_cpu_supports("avx512vbmi");
+}
 #else
 static const Level *const levels[] = {&level_base};
 static int supported(const Level *level) { return level == &level_base; }
+int has_wide_gathers(void) { return 0; }
 #endif
 
 int level_count(void) { return (int)(sizeof levels / sizeof *levels); }

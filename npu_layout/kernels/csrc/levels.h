@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "box.h"
+#include "yuv_loops.h"
 
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
@@ -196,12 +197,15 @@ typedef struct Level {
     int vector; /* bytes */
     Fast fast[PATHS];
     Fence *fence;
+    const YuvLoops *yuv;
     const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
 } Level;
 
 extern const Level level_base, level_sse4, level_avx2, level_avx512;
 
 int level_count(void);
+/* Whether this machine has AVX-512 VBMI, for the gathers of WIDE_*. */
+int has_wide_gathers(void);
 const Level *level_at(int i); /* NULL if this machine lacks it; the best one last */
 
 #endif

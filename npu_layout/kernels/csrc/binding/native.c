@@ -2,10 +2,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "binding/fit_type.h"
 #include "binding/level_named.h"
 #include "binding/program_type.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
+#include "binding/yuv_type.h"
 #include "gray.h"
 
 /* The common loops of three planes and a result, neighbouring dimensions merged. False: not of one shape. */
@@ -115,6 +117,10 @@ static PyMethodDef module_methods[] = {
 static int module_exec(PyObject *module) {
     PyObject *type = PyType_FromSpec(&program_spec);
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
+    type = PyType_FromSpec(&yuv_spec);
+    if (!type || PyModule_AddObject(module, "YuvRows", type)) return -1;
+    type = PyType_FromSpec(&fit_spec);
+    if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
     PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
     for (int t = 0; dtypes && t < DTYPES; ++t)
         if (!append_text(dtypes, dtype_name[t])) return -1;

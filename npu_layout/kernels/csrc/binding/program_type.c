@@ -275,6 +275,13 @@ static PyObject *program_paths(PyObject *object, PyObject *unused) {
     return list;
 }
 
+const Program *program_of(PyObject *object) {
+    destructor mine = PyType_GetSlot(Py_TYPE(object), Py_tp_dealloc);
+    if (mine == program_dealloc) return &((ProgramObject *)object)->program;
+    PyErr_SetString(PyExc_TypeError, "expected a Program");
+    return NULL;
+}
+
 static PyMethodDef program_methods[] = {
     {"run", (PyCFunction)(void (*)(void))program_call, METH_FASTCALL,
      "run(source, destination[, part, parts]): without parts on as many threads as pay; part 0 has to be the first"},

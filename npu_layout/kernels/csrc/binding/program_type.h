@@ -2,7 +2,12 @@
 #ifndef NPU_LAYOUT_PROGRAM_TYPE_H
 #define NPU_LAYOUT_PROGRAM_TYPE_H
 
+#include "program.h"
+
 extern PyType_Spec program_spec;
+
+/* The program of an object; NULL, with a TypeError set, if it is of another type. */
+const Program *program_of(PyObject *object);
 
 /* Append a text to a list. False: an exception is set. */
 static inline int append_text(PyObject *list, const char *text) {

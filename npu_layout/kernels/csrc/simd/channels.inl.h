@@ -3,13 +3,17 @@
  * to be enough elements for that, and the lines of all planes have to begin at the same element. */
 #define AT_STEPS for (int64_t i = 0, after = lead ? lead : STEP;; i = after < n - STEP ? after : n - STEP, after = i + STEP)
 /* Streams of FAR_FROM bytes and more are prefetched, because the processor's prefetchers stop at the end of a page: by CLOSE
- * bytes if the last cache may contain them, otherwise by FAR. Loops for which that costs a little while caches contain the stream
- * prefetch from FAR_MEMORY bytes on. Vectors of 16 bytes gain nothing by the difference, and GCC's loop for 3 channels of bytes
- * loses an eighth. */
-enum { FAR = 8192, CLOSE = VB > 16 ? 2048 : FAR, FAR_FROM = 1 << 20, FAR_MEMORY = 16 << 20 };
+ * bytes, or FAR if the last cache does not contain them; planes, which are several streams, by APART bytes each. Loops for which
+ * that costs a little while caches contain the stream prefetch from FAR_MEMORY bytes on. Vectors of 16 bytes gain nothing by the
+ * difference, and GCC's loop for 3 channels of bytes loses an eighth. */
+enum { FAR = 8192, CLOSE = VB > 16 ? 4096 : FAR, FAR_FROM = 1 << 18, FAR_MEMORY = 16 << 20, APART = 2048 };
 INLINE int reach_of(int64_t bytes) { return bytes < FAR_FROM ? 0 : bytes < FAR_MEMORY / 2 ? CLOSE : FAR; }
 INLINE void fetch_ahead(int reach, const uint8_t *p, int bytes) {
     for (int at = 0; reach && at < bytes; at += 64) __builtin_prefetch(p + at + (reach == CLOSE ? CLOSE : FAR));
+}
+/* A vector of each of so many planes, with a pitch of s bytes; `far`: the stream is long enough. */
+INLINE void fetch_planes(int far, const uint8_t *p, int64_t s, int count) {
+    for (int c = 0; far && c < count; ++c) __builtin_prefetch(p + c * s + APART);
 }
 /* Load a vector once and keep it in a register. GCC reads it from memory again for each use that can have a memory operand; gray
  * of float32 then needed up to 1.1 times as long if vectors straddle cache lines. */
@@ -137,8 +141,10 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
         const Thirds t = thirds(size, inverse);                                                                  \
+        const int far = VB > 16 && 3 * size * n >= FAR_FROM;                                                     \
         AT_STEPS {                                                                                               \
             V x[3];                                                                                              \
+            fetch_planes(far, src + i * size, s, 3);                                                             \
             for (int c = 0; c < 3; ++c) x[c] = shuffled(turned(size, whole(src + c * s + i * size), mirrored), t.order[c]);              \
             V y[3];                                                                                              \
             for (int r = 0; r < 3; ++r)                                                                          \
@@ -236,8 +242,10 @@ MERGE3(4, 2)
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);                                                      \
+        const int far = VB > 16 && count * size * n >= FAR_FROM;                                                 \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
+            fetch_planes(far, src + i * size, s, (int)present);                                                       \
             for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};                                \
             if (MERGE_TURNS(count, size))                                                                        \
                 for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \

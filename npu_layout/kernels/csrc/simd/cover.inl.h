@@ -9,30 +9,6 @@ INLINE int64_t onward(const Steps *k, int64_t at, int64_t by) {
 }
 INLINE int64_t place(const Steps *k, int64_t at) { return at < k->n - k->step ? at : k->n - k->step; }
 
-/* One row of tiles, at least one. AHEAD: bytes from those that are read to those that are prefetched, in `ahead` rows. */
-enum { AHEAD = 256 };
-INLINE void lay_row(Tile *tile, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along, int64_t l0,
-                    int64_t l1, int ahead, int past) {
-    const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
-    const uint8_t *from = src + place(along, l0) * along->s;
-    uint8_t *to = dst + place(along, l0) * along->d;
-    for (int64_t l = l0;;) {
-        if (past) { /* not unrolled: the addresses of 16 more rows would be spilled, with 1.05 times as long */
-#pragma GCC unroll 1
-            for (int64_t r = 0; r < ahead; ++r) __builtin_prefetch(from + r * s + AHEAD, 0, 2);
-        }
-        tile(from, s, to, d, past);
-        const int64_t before = l;
-        l += step, from += from_step, to += to_step;
-        if (__builtin_expect(before < along->lead, 0)) {
-            l = onward(along, before, step);
-            from = src + l * along->s, to = dst + l * along->d;
-        }
-        if (l >= l1) break;
-        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
-    }
-}
-
 /* The matrix to transpose: `a` rows of b elements of the source, with a pitch of sa bytes, become b rows of `a` elements, with a
  * pitch of db bytes. */
 typedef struct {
@@ -47,6 +23,49 @@ typedef struct {
     int size, rows, columns, least;
     int edged;
 } Shape;
+
+/* Bytes from what a tile reads and writes to the lines that are fetched meanwhile; 0: none are. Of buffers that no cache contains
+ * the processor foresees runs of a page, not those of a tile, which then take up to three times as long. */
+typedef struct {
+    int64_t read, write;
+} Fetch;
+INLINE void fetch_to_read(const uint8_t *p, int64_t pitch, int64_t count, int past) {
+    if (past) { /* not unrolled: the addresses of 16 more rows would be spilled, with 1.05 times as long */
+#pragma GCC unroll 1
+        for (int64_t i = 0; i < count; ++i) __builtin_prefetch(p + i * pitch, 0, 2);
+    } else {
+        for (int64_t i = 0; i < count; ++i, (void)ADVANCED(p, pitch)) __builtin_prefetch(p, 0, 3);
+    }
+}
+INLINE void fetch_to_write(const uint8_t *p, int64_t pitch, int64_t count) {
+    for (int64_t i = 0; i < count; ++i, (void)ADVANCED(p, pitch)) __builtin_prefetch(p, 1, 3);
+}
+
+/* One row of tiles, at least one, that begins at row or column `across` of the other axis. Tiles that read the same lines fetch a
+ * part of the rows each, because a burst of fetches would have to be waited for. */
+INLINE void lay_row(Tile *tile, const Shape *shape, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along,
+                    int64_t l0, int64_t l1, int64_t across, Fetch ahead, int past) {
+    const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
+    const int64_t line = shape->columns * shape->size, sharing = line < 64 ? 64 / line : 1, part = shape->rows / sharing;
+    const int over_columns = along->s == shape->size;
+    const uint8_t *from = src + place(along, l0) * along->s;
+    uint8_t *to = dst + place(along, l0) * along->d;
+    int64_t first = over_columns ? 0 : across / shape->columns % sharing * part;
+    for (int64_t l = l0;;) {
+        if (ahead.read) fetch_to_read(from + ahead.read + first * s, s, part, past);
+        if (!past && ahead.write) fetch_to_write(to + ahead.write, d, shape->columns);
+        if (over_columns && sharing > 1) first = first + part < shape->rows ? first + part : 0;
+        tile(from, s, to, d, past);
+        const int64_t before = l;
+        l += step, from += from_step, to += to_step;
+        if (__builtin_expect(before < along->lead, 0)) {
+            l = onward(along, before, step);
+            from = src + l * along->s, to = dst + l * along->d;
+        }
+        if (l >= l1) break;
+        if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
+    }
+}
 
 /* The beginning and the end of whole tiles. An access that crosses a cache line costs twice as much, so tiles begin at lines of
  * both sides if the pitches permit it. */
@@ -79,7 +98,8 @@ typedef struct {
     int by_destination; /* along the destination's rows, which reads a small number of rows of the source from end to end */
     int turned;         /* the tiles of a strip are done one after the other */
     int past;           /* past the caches */
-    int64_t strip, line, block, ahead;
+    int64_t strip, line, block;
+    Fetch ahead;
 } Walk;
 
 /* Measured: the order along the destination's rows suits short rows of the source, unless wide elements then write to too
@@ -88,6 +108,22 @@ typedef struct {
  * not used. FEW_ROWS: rows of the result that can be written at a time at any pitch. LINES: lines of each row of the result
  * that are written one after the other if rows share sets of the cache. */
 enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
+/* What is fetched is needed after 100 to 500 other lines: the same columns of the next rows, if rows are so close that whole ones
+ * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
+ * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
+ * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
+enum { FETCHED = 1 << 17, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
+INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole) {
+    Fetch f = {0, 0};
+    const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
+    if (m->a * m->b * t->size < FETCHED || (w->past && !whole)) return f;
+    if (whole) f.read = 256;
+    else if (across % PAGE == 0) return f; /* lines of all rows share a set of L1, where they would evict each other */
+    else if (w->by_destination) f.read = across <= CLOSE_ROWS ? w->strip * t->rows * m->sa : 256;
+    else f.read = across <= CLOSE_ROWS && w->block < m->a ? w->block * m->sa : (SOON + m->a - 1) / m->a * 64;
+    if (VB == 64 && !w->by_destination && strip <= SHORT_STRIP && -strip <= SHORT_STRIP) f.write = strip;
+    return f;
+}
 INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
     const int fills_lines = t->rows * t->size == 64, reads_lines = t->columns * t->size == 64;
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, down = m->db < 0 ? -m->db : m->db;
@@ -105,7 +141,6 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
     w.line = lines && !w.by_destination && t->rows * t->size < 64 ? 64 / (t->rows * t->size) : 1;
     w.turned = w.strip > 1 && w.line == 1;
     w.past = past && lines;
-    w.ahead = whole ? t->rows : 0;
     /* Rows that share lines, or sets of the cache, are finished before their lines leave L2. */
     const int crowded = down >= WIDE && (across >= down || (down % 1024 == 0 && m->b > FEW_ROWS));
     const int shared = across >= down && fills_lines && (down % 64 || down % 1024 == 0);
@@ -113,6 +148,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
               : crowded         ? t->columns
               : shared          ? COLUMNS
                                 : INT64_MAX;
+    w.ahead = fetch_of(m, t, &w, whole);
     return w;
 }
 
@@ -166,6 +202,7 @@ INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
 
 /* A strip from k0 to k1 along one axis, and from l0 to l1 along the other; with the edges if it is at the end. */
 INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
+    const Fetch none = {0, 0};
     const Matrix *m = &t->m;
     const int size = t->tile.size, turned = t->walk.turned;
     const Steps outer = turned ? t->along : t->by, row = turned ? t->by : t->along;
@@ -175,33 +212,36 @@ INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64
     for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
         const uint8_t *from = m->src + place(&outer, o) * outer.s;
         uint8_t *to = m->dst + place(&outer, o) * outer.d;
-        lay_row(tile, from, m->sa, to, m->db, &row, r0, r1, t->walk.ahead, t->walk.past);
-        if (flatly) lay_row(flat, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, 0);
+        lay_row(tile, &t->tile, from, m->sa, to, m->db, &row, r0, r1, o, t->walk.ahead, t->walk.past);
+        if (flatly) lay_row(flat, &t->tile, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, none, 0);
         if (narrowly && !turned)
-            lay_row(narrow, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, t->walk.ahead, t->walk.past);
+            lay_row(narrow, &t->tile, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, 0, none,
+                    t->walk.past);
     }
     if (narrowly && turned)
         for (int64_t k = t->over_rest.at; k < m->b; k += t->tile.least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, t->walk.ahead, t->walk.past);
+            lay_row(narrow, &t->tile, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, 0, none,
+                    t->walk.past);
         }
 }
 
 /* The edges that no strip reaches. */
 INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
+    const Fetch none = {0, 0};
     const Matrix *m = &t->m;
     const int size = t->tile.size, least = t->tile.least, by_destination = t->walk.by_destination;
     if (t->edges.rest && !by_destination)
         for (int64_t k = t->over_rest.at; k < m->b; k += least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at, t->along.end,
-                    t->walk.ahead, t->walk.past);
+            lay_row(narrow, &t->tile, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at,
+                    t->along.end, 0, none, t->walk.past);
         }
     if (t->edges.under && (by_destination || t->edges.rest))
         for (int64_t k = t->over_under.at; k < m->a; k += least) {
             const int64_t p = place(&t->over_under, k);
-            lay_row(flat, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
-                    by_destination ? 0 : t->over_rest.at, m->b, 0, 0);
+            lay_row(flat, &t->tile, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
+                    by_destination ? 0 : t->over_rest.at, m->b, 0, none, 0);
         }
 }
 

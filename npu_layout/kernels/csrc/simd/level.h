@@ -20,6 +20,12 @@
 #include "simd/softmax.inl.h"
 #include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
+#include "simd/gather.inl.h"
+#include "simd/yuv.inl.h"
+#include "simd/packed.inl.h"
+#include "simd/far.inl.h"
+#include "simd/boxes.inl.h"
+#include "simd/yuv_plain.inl.h"
 
 #ifdef STREAM
 static void HERE(fence)(void) { _mm_sfence(); }
@@ -95,5 +101,6 @@ const Level HERE(level) = {
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),
+    &HERE(yuv_loops),
     NARROWER,
 };

@@ -136,7 +136,8 @@ INLINE void load_channels(int channels, Dtype type, int steps, int divides, int 
     const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
     const int size = type <= U8 ? 1 : 2;
     const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
-    const int quads = in_quads(channels, type, pixel.s);
+    const int quads = in_quads(channels, type, pixel.s), share = 64 / (channels * size);
+    const int far = stretch < pixel.n && pixel.n * channel.n * size >= FETCHED;
     HERE(Steps) now;
     steps_of(channels, type, quads, divides, row, 0, channel.p, &now);
     for (int64_t from = lead; from < pixel.n; from += stretch) {
@@ -145,10 +146,14 @@ INLINE void load_channels(int channels, Dtype type, int steps, int divides, int 
             const int64_t first = at_most(c, channel.n - channels);
             if (channel.p) steps_of(channels, type, quads, divides, row, first * channel.p, channel.p, &now);
             const uint8_t *s = src + first * size;
+            /* Of the next stretch, a line of each pixel, in turns with the other blocks that read it. */
+            const uint8_t *next = s + (stretch + c / channels % share) * pixel.s;
             uint8_t *d = dst + first * channel.d;
             int64_t i = from;
-            for (; i + BLOCK_PIXELS <= to - (channels == 3 && to == pixel.n ? BEHIND : 0); i += BLOCK_PIXELS)
+            for (; i + BLOCK_PIXELS <= to - (channels == 3 && to == pixel.n ? BEHIND : 0); i += BLOCK_PIXELS) {
+                for (int k = 0; far && k < BLOCK_PIXELS / share; ++k) __builtin_prefetch(next + i * pixel.s + k * share * pixel.s);
                 load_block(channels, type, steps, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &now, past);
+            }
             if (lead && from == lead) load_block(channels, type, steps, divides, s, pixel.s, d, channel.d, &now, 0);
             for (; to == pixel.n && i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);

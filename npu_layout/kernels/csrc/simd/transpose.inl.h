@@ -9,11 +9,16 @@ enum { SMALL = 3 << 18 };
         enum { ROWS = 64 / size, COLUMNS = 16 / size };                                                                  \
         const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;                            \
         const int64_t lead = aligns ? (64 - (int64_t)((uintptr_t)dst % 64)) / size : ROWS, last = b - COLUMNS;           \
+        const int far = a * b * size >= FETCHED;                                                                         \
         for (int64_t i = 0; i < a; i = i ? i + ROWS : lead) {                                                            \
             const int64_t p = i < a - ROWS ? i : a - ROWS;                                                               \
             const uint8_t *from = src + p * sa;                                                                          \
             uint8_t *to = dst + p * size;                                                                                \
-            for (int64_t j = 0; j < last; j += COLUMNS) strip(from + j * size, sa, to + j * db, db, 0);                  \
+            for (int64_t j = 0; j < last; j += COLUMNS) {                                                                \
+                if (far) fetch_to_read(from + (ROWS + j / COLUMNS % 4 * ROWS / 4) * sa + j * size, sa, ROWS / 4, 0);     \
+                if (far) fetch_to_write(to + 64 + j * db, db, COLUMNS);                                                  \
+                strip(from + j * size, sa, to + j * db, db, 0);                                                          \
+            }                                                                                                            \
             strip(from + last * size, sa, to + last * db, db, 0);                                                        \
         }                                                                                                                \
     }

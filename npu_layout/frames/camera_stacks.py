@@ -1,0 +1,209 @@
+"""Read the frames of other libraries by their attributes: format, size, pitches and colors, in a FrameSpec's terms.
+
+None of these libraries is imported. What is read, and where it is documented:
+
+* PyAV ``VideoFrame``: `format.name` (FFmpeg's pixel format), `width`, `height`, `planes[i].line_size`, `colorspace`
+  and `color_range` (FFmpeg's AVColorSpace and AVColorRange): https://pyav.basswood-io.com/docs/stable/api/video.html
+  and libavutil/pixfmt.h. Planes are buffers of their own.
+* GStreamer ``GstVideo.VideoMeta`` (`format`, `width`, `height`, `n_planes`, `offset`, `stride`) and ``VideoInfo``
+  (`finfo`, the same and `size`, `colorimetry`): https://gstreamer.freedesktop.org/documentation/video/gstvideometa.html
+  and video-info.html; a ``Gst.Sample`` by its caps, and by its buffer's meta if GstVideo is loaded. Without one, rows
+  are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes). Tiled formats have the numbers of
+  tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
+* picamera2: ``request.config[name]`` or a stream's configuration, `format`, `size`, `stride`: The Picamera2 Library,
+  appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2.
+* ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
+  and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import NpuLayoutError
+from ..support import shown
+from .pixel_formats import PIXEL_FORMATS
+
+_FFMPEG = {
+    **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
+    **{"gray": "GRAY", "gray8": "GRAY", "gray16le": "GRAY16", "rgb565le": "RGB565"},
+    **{"nv12": "NV12", "nv21": "NV21", "nv16": "NV16", "nv24": "NV24", "p010le": "P010"},
+    **{"yuv420p": "I420", "yuv422p": "I422", "yuv444p": "I444"},
+    **{"yuvj420p": "I420", "yuvj422p": "I422", "yuvj444p": "I444"},
+    **{"yuyv422": "YUYV", "uyvy422": "UYVY", "yvyu422": "YVYU"},
+    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+}
+_GSTREAMER = {
+    **{name: name for name in PIXEL_FORMATS if name[:2] in ("NV", "UY", "YV", "I4")},
+    **{"BGR": "BGR", "RGB": "RGB", "BGRA": "BGRA", "RGBA": "RGBA", "BGRx": "BGRX", "RGBx": "RGBX"},
+    **{"GRAY8": "GRAY", "GRAY16_LE": "GRAY16", "RGB16": "RGB565", "P010_10LE": "P010"},
+    **{"Y42B": "I422", "Y444": "I444", "YUY2": "YUYV"},
+    **{pattern.lower(): pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},  # video/x-bayer
+}
+_PICAMERA2 = {
+    **{"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"},
+    **{"YUV420": "I420", "YVU420": "YV12", "NV12": "NV12", "NV21": "NV21"},
+    **{"YUYV": "YUYV", "UYVY": "UYVY", "YVYU": "YVYU", "MJPEG": "MJPEG"},
+    **{f"S{pattern}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+    **{
+        f"S{pattern}{bits}_CSI2P": f"{pattern}{bits}P"
+        for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")
+        for bits in (10, 12)
+    },
+}
+_ROS = {
+    **{"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA", "mono8": "GRAY", "mono16": "GRAY16"},
+    **{"8UC1": "GRAY", "8UC3": "BGR", "8UC4": "BGRA", "16UC1": "GRAY16"},
+    **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
+    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+}
+_FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020"}  # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL
+_GSTREAMER_MATRICES = {3: "bt709", 4: "bt601", 6: "bt2020"}  # GST_VIDEO_COLOR_MATRIX_BT709, BT601, BT2020
+_FULL_FFMPEG, _FULL_GSTREAMER = 2, 1  # AVCOL_RANGE_JPEG, GST_VIDEO_COLOR_RANGE_0_255
+
+Described = dict[str, Any]
+
+
+def described(x: Any) -> Described:
+    """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known."""
+    if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
+        return _gst_sample(x)
+    if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
+        return _pyav(x)
+    if hasattr(x, "stride") and hasattr(x, "offset"):
+        return _gst_video(x)
+    if hasattr(x, "encoding") and hasattr(x, "step"):
+        return _ros_image(x)
+    if hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower():
+        return {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))}
+    if isinstance(getattr(x, "config", None), Mapping):
+        return _picamera2(x.config.get("main", x.config))
+    if isinstance(x, Mapping) and {"format", "size"} <= set(x):
+        return _picamera2(x)
+    raise NpuLayoutError(
+        f"x: expected a frame of PyAV, GStreamer, picamera2 or ROS, got {shown(x)}; describe others with "
+        f"FrameSpec(format, size_wh, strides=, offsets=)"
+    )
+
+
+def is_described(x: Any) -> bool:
+    """Return whether a frame describes itself and has its memory with it: PyAV's and ROS's do."""
+    return buffers_of(x) is not x
+
+
+def buffers_of(x: Any) -> Any:
+    """Return the memory of a frame of PyAV (a buffer for each plane) or ROS; anything else as it is."""
+    planes = getattr(x, "planes", None)
+    if planes is not None and hasattr(getattr(x, "format", None), "name"):
+        return [memoryview(plane) for plane in planes]
+    if hasattr(x, "encoding") and hasattr(x, "step") and hasattr(x, "data"):
+        return x.data
+    return x
+
+
+def _known(stack: str, table: Mapping[str, str], name: Any) -> str:
+    if str(name) not in table:
+        raise NpuLayoutError(
+            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}"
+        )
+    return table[str(name)]
+
+
+def _pyav(frame: Any) -> Described:
+    full = int(getattr(frame, "color_range", 0) or 0) == _FULL_FFMPEG or str(frame.format.name).startswith("yuvj")
+    return {
+        "format": _known("FFmpeg", _FFMPEG, frame.format.name),
+        "size_wh": (frame.width, frame.height),
+        "strides": tuple(plane.line_size for plane in frame.planes),
+        "matrix": _FFMPEG_MATRICES.get(int(getattr(frame, "colorspace", 2) or 0), "bt601"),
+        "range": "full" if full else "limited",
+    }
+
+
+def _gst_name(given: Any) -> str:
+    """Return the name of a GstVideo.VideoFormat, whose nick is in small letters, or of a text."""
+    nick = getattr(given, "value_nick", None)
+    if nick is None:
+        return str(getattr(given, "name", given))
+    by_nick = {name.lower().replace("_", "-"): name for name in _GSTREAMER}
+    return by_nick.get(nick, str(nick))
+
+
+def _gst_video(info: Any) -> Described:
+    """Return what a VideoMeta or a VideoInfo describes."""
+    finfo = getattr(info, "finfo", None)
+    name = _known("GStreamer", _GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
+    planes = PIXEL_FORMATS[name].planes
+    given = [int(stride) for stride in info.stride[: len(planes)]]
+    strides = [(s & 0xFFFF) * plane.tile[0] if plane.tile else s for s, plane in zip(given, planes)]
+    found: Described = {"format": name, "size_wh": (info.width, info.height), "strides": strides}
+    found["offsets"] = [int(offset) for offset in info.offset[: len(planes)]]
+    if getattr(info, "size", 0):
+        found["size"] = int(info.size)
+    colorimetry = getattr(info, "colorimetry", None)
+    if colorimetry is not None:
+        found["matrix"] = _GSTREAMER_MATRICES.get(int(colorimetry.matrix), "bt601")
+        found["range"] = "full" if int(colorimetry.range) == _FULL_GSTREAMER else "limited"
+    return found
+
+
+def _gst_sample(sample: Any) -> Described:
+    fields, buffer = sample.get_caps().get_structure(0), sample.get_buffer()
+    size_wh = tuple(fields.get_value(side) for side in ("width", "height"))
+    if fields.get_name() == "image/jpeg":
+        return {"format": "MJPEG", "size_wh": size_wh}
+    colors = _colorimetry(fields.get_value("colorimetry") if fields.has_field("colorimetry") else None)
+    video = sys.modules.get("gi.repository.GstVideo")
+    meta = video.buffer_get_video_meta(buffer) if video is not None else None
+    if meta is not None:
+        return {**_gst_video(meta), "size": buffer.get_size(), **colors}
+    name = _known("GStreamer", _GSTREAMER, fields.get_value("format"))
+    form, (width, height) = PIXEL_FORMATS[name], size_wh
+    strides = [-(-plane.row_bytes(width) // 4) * 4 for plane in form.planes]
+    even = -(-height // form.steps[1]) * form.steps[1]
+    ends = [0]
+    for plane, stride in zip(form.planes, strides):
+        ends.append(ends[-1] + stride * plane.rows(even))
+    found = {"format": name, "size_wh": size_wh, "strides": strides, "offsets": ends[:-1], "size": buffer.get_size()}
+    if form.is_tiled:
+        found = {"format": name, "size_wh": size_wh}
+    return {**found, **colors}
+
+
+def _colorimetry(text: Any) -> Described:
+    """Return matrix and range of a caps field: "bt709", or the numbers of range, matrix, transfer and primaries."""
+    parts = str(text or "").split(":")
+    if len(parts) == 4 and all(part.isdigit() for part in parts[:2]):
+        matrix = _GSTREAMER_MATRICES.get(int(parts[1]), "bt601")
+        return {"matrix": matrix, "range": "full" if int(parts[0]) == _FULL_GSTREAMER else "limited"}
+    return {"matrix": parts[0]} if parts[0] in _GSTREAMER_MATRICES.values() else {}
+
+
+def _picamera2(stream: Mapping[str, Any]) -> Described:
+    name = _known("picamera2", _PICAMERA2, stream["format"])
+    found: Described = {"format": name, "size_wh": tuple(stream["size"])}
+    if stream.get("stride") and name != "MJPEG":
+        found["strides"] = int(stream["stride"])
+    if stream.get("framesize") and name != "MJPEG":
+        found["size"] = int(stream["framesize"])
+    return found
+
+
+def _ros_image(message: Any) -> Described:
+    name = _known("ROS", _ROS, message.encoding)
+    if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
+        raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
+    return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
+
+
+def jpeg_size(data: bytes) -> tuple[int, int]:
+    """Return width and height from a JPEG's frame header; NpuLayoutError if it has none."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+        at += 2 + length if marker != 0xFF else 1
+    raise NpuLayoutError(f"MJPEG: expected a JPEG with a frame header, got {len(data)} bytes without one")

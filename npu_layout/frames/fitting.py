@@ -1,0 +1,251 @@
+"""Make a network's input out of a frame in one compiled pass: what the kernels need to know of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from .. import kernels
+from ..buffers import TensorSpec
+from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
+from .geometry import Geometry
+from .pictures import Frame, byte_rows, untiled
+
+Run = Callable[[np.ndarray, np.ndarray], bool]
+Axes = Callable[[int, int, bool], "kernels.Axis | None"]
+AXES: dict[str, Axes] = {
+    "linear": kernels.linear_axis,
+    "area": kernels.area_axis,
+    "nearest": kernels.nearest_axis,
+    "nearest_floor": kernels.nearest_floor_axis,
+}
+PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
+Reading = tuple[tuple[kernels.Samples, ...], Optional[kernels.Color], tuple[int, ...]]
+_BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
+
+
+class Wanted(NamedTuple):
+    """What a Preprocessor writes: its target, the arithmetic, and the channels and the border of its canvas."""
+
+    target: TensorSpec
+    affine: Affine | None
+    order: str  #: channels as they are written
+    border: bytes
+    interpolation: str
+    exact: bool  #: pictures of Y, U and V are converted, then resized
+
+
+class Pass(NamedTuple):
+    """A compiled pass for frames of one form and one geometry."""
+
+    fit: Any
+    parts: tuple[tuple[slice, slice], ...]  #: rows and bytes of each plane that are read
+
+    def planes(self, planes: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+        """Return the parts of the planes that are read, as rows of bytes."""
+        return [byte_rows(plane)[part] for plane, part in zip(planes, self.parts)]
+
+    def run(self, buffer: np.ndarray, planes: tuple[np.ndarray, ...]) -> bool:
+        """Write the buffer; False if the planes do not fit: then nothing was written."""
+        return bool(self.fit.run(buffer, 0, *self.planes(planes)))
+
+    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Run | None:
+        """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
+        start = frame.ctypes.data
+        parts = self.planes(planes)
+        if not all(np.may_share_memory(part, frame) for part in parts):
+            return None
+        places = tuple((part.ctypes.data - start, part.strides[0]) for part in parts)
+        run_in = self.fit.run_in
+        return lambda buffer, frame: run_in(buffer, 0, frame, places)
+
+
+def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | None = None) -> Pass | None:
+    """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
+    x0, y0, x1, y1 = geometry.crop_xyxy
+    planes = frame.format.kind == "yuv" and not wanted.exact
+    same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
+    axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
+    if axes_of is None:
+        return None
+    reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
+    if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
+        return None
+    resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
+    if resize is None:
+        return None
+    made = _fit(wanted, resize, geometry, backend)
+    return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
+
+
+def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
+    """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
+    frame, reading = untiled(frame), _reading(frame, order)
+    resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
+    if resize is None:
+        raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
+    out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
+    parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
+    kernels.yuv_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
+    return np.moveaxis(out, 0, -1)
+
+
+def _resize(
+    reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
+) -> kernels.YuvResize | None:
+    """Return the resize of the part that is used; None if the kernels have none.
+
+    If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
+    """
+    components, color, places = reading
+    x0, y0, x1, y1 = geometry.crop_xyxy
+    size_wh = x1 - x0, y1 - y0
+    sides = [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components] if planes else [size_wh]
+    axes = []
+    for width, height in sides:
+        along, down = axes_of(width, geometry.resized_wh[0], False), axes_of(height, geometry.resized_wh[1], True)
+        if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+            return None
+        axes.append((along, down))
+    forms = [frame.format.planes[c.plane] for c in components]
+    components = tuple(
+        c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
+    )
+    depth = 1 if order == "GRAY" else len(order)
+    return kernels.YuvResize(components, color, size_wh, tuple(axes), not planes, places, depth)
+
+
+def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, int]) -> tuple[tuple[slice, slice], ...]:
+    """Return rows and bytes of each plane that is read: those of a part of the frame."""
+    x0, y0, x1, y1 = box
+    parts = []
+    for form in frame.format.planes[: max(c.plane for c in resize.components) + 1]:
+        rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
+        parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
+    return tuple(parts)
+
+
+@lru_cache(maxsize=64)
+def rows_of(interpolation: str, channels: int, size_wh: tuple[int, int], result_wh: tuple[int, int]) -> Any:
+    """Return what resizes pixels: ``write((pixels,), out)``, both of so many channels; None if OpenCV should.
+
+    Without compiled kernels that is where it computes the same, as its wheels for x86 do and those for Arm do not.
+    """
+    axes_of = AXES.get(interpolation)
+    along, down = (axes_of(n, m, i == 1) if axes_of else None for i, (n, m) in enumerate(zip(size_wh, result_wh)))
+    if along is None or down is None:
+        return None
+    if kernels.active() == "numpy" and (
+        interpolation == "area" or (interpolation == "linear" and _opencv_computes_it())
+    ):
+        return None
+    components = tuple(kernels.Samples(0, c, channels) for c in range(channels))
+    return kernels.yuv_rows(kernels.YuvResize(components, None, size_wh, ((along, down),), True, (), channels))
+
+
+@lru_cache(maxsize=1)
+def _opencv_computes_it() -> bool:
+    """Return whether this OpenCV resizes noise by its reference arithmetic."""
+    import cv2
+
+    noise, out = np.random.default_rng(1).integers(0, 256, (37, 53, 3), np.uint8), np.empty((23, 71, 3), np.uint8)
+    axes = kernels.linear_axis(53, 71), kernels.linear_axis(37, 23, True)
+    components = tuple(kernels.Samples(0, c, 3) for c in range(3))
+    resize = kernels.YuvResize(components, None, (53, 37), (axes,), True, (), 3)
+    kernels.yuv_rows(resize, "numpy").write((noise,), out)
+    return bool((cv2.resize(noise, (71, 23)) == out).all())
+
+
+def _reading(frame: Frame, order: str) -> Reading | None:
+    """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
+    form = frame.format
+    if form.kind == "yuv":
+        if order == "GRAY":
+            return form.samples[:1], kernels.Color(*frame.color), (0,)
+        return form.samples, kernels.Color(*frame.color), tuple(order.index(c) for c in "RGB")
+    if form.kind != "channels" or (order == "GRAY") > (form.order == "GRAY"):
+        return None
+    if form.order == "GRAY":
+        return (form.samples * (1 if order == "GRAY" else 3), None, ()) if "A" not in order else None
+    if not set(order) <= set(form.order):
+        return None
+    return tuple(form.samples[form.order.index(c)] for c in order), None, ()
+
+
+def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, backend: str | None) -> Any:
+    """Return the kernels' fit, or None."""
+    storage, channels = wanted.target.storage, resize.depth
+    (width, height), element = geometry.input_wh, wanted.target.element.kernel
+    pitch = _row_pitch(storage)
+    band = max(1, min(height, _BAND // (width * channels))) if pitch else height
+    flipped = _only_flips(wanted.affine, element)
+    canvas, affine = ("int8", None) if flipped else ("uint8", wanted.affine)
+    direct = bool(pitch) and resize.packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
+    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
+        return None
+
+    def program(rows: int) -> Any:
+        if direct or not rows:
+            return None
+        target = _rows_of(storage, rows) if pitch else storage
+        plan = plan_move(
+            _canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch
+        )
+        return plan.program(backend)
+
+    description = kernels.Fit(
+        resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, flipped, storage.size, band, pitch or 0
+    )
+    made = kernels.fit(description, program(band), program(height % band if pitch else 0), element, backend)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _only_flips(affine: Affine | None, element: str) -> bool:
+    """Return whether every pixel is stored as int8 that is 128 less, whatever its channel."""
+    if affine is None or element != "int8" or any(v is not None and len(set(v)) > 1 for v in affine.values):
+        return False
+    pixels, stored = np.arange(256, dtype=np.uint8), np.empty(256, np.int8)
+    single = affine._replace(**{k: v[:1] for k, v in zip(affine._fields[1:5], affine.values) if v is not None})
+    affine_copy(Layout("W"), pixels, stored, "uint8", "int8", single)
+    return bool((stored.view(np.uint8) == pixels ^ 0x80).all())
+
+
+def _single(storage: Storage, letter: str) -> int | None:
+    """Return the stride of an axis that is one dimension, without padding; None if it is not."""
+    chain = storage.chain(letter)
+    whole = len(chain) == 1 and chain[0].extent == storage.extent(letter) and chain[0].stride > 0
+    return chain[0].stride if whole else None
+
+
+def _row_pitch(storage: Storage) -> int | None:
+    """Return the elements from one row of pixels to the next, if rows can be written band by band; else None."""
+    axes = storage.layout.axes
+    if not storage.is_dense or ("N" in axes and (storage.extent("N") > 1 or _single(storage, "N") is None)):
+        return None
+    return _single(storage, "H")
+
+
+def _has_rows_of_pixels(storage: Storage) -> bool:
+    return _single(storage, "C") == 1 and _single(storage, "W") == storage.extent("C")
+
+
+def _rows_of(storage: Storage, rows: int) -> Storage:
+    """Return the storage of the first rows of pixels."""
+    axis = storage.layout.axes.index("H")
+    dim = next(i for i, d in enumerate(storage.layout.dims) if d.axis == axis)
+    shape, stored = list(storage.shape), list(storage.storage_shape)
+    shape[axis] = stored[dim] = rows
+    return Storage.bind(storage.layout, shape, stored, storage.strides, storage.start)
+
+
+def _canvas(target: Storage, width: int, rows: int, channels: int, packed: bool) -> Storage:
+    """Return the canvas of a band: rows of pixels, or planes."""
+    layout = Layout("NHWC" if "N" in target.layout.axes else "HWC")
+    strides = (rows * width * channels, *((width * channels, channels, 1) if packed else (width, 1, rows * width)))
+    extents = {"N": 1, "H": rows, "W": width, "C": channels}
+    sizes = [extents[a] for a in layout.axes]
+    return Storage.bind(layout, sizes, None, strides[-len(sizes) :], 0, rows * width * channels)

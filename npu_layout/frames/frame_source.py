@@ -1,0 +1,318 @@
+"""Read frames as cameras and libraries hand them out, and refuse what does not fit the source that was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..support import naming, plain_array
+from .camera_stacks import buffers_of, is_described, jpeg_size
+from .color_matrices import color_of
+from .frame_spec import FrameSpec
+from .pictures import Frame
+from .pixel_formats import PixelFormat, pixel_format
+
+Shape = tuple[int, ...]
+
+
+class Source(NamedTuple):
+    """What a Preprocessor's frames are: a format of frames of any size, or the spec of frames of one size."""
+
+    name: str
+    spec: FrameSpec | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Source:
+        """Return the source of a format's name, a FrameSpec or its dict; NpuLayoutError if it is none."""
+        if isinstance(given, Mapping):
+            with naming("source"):
+                given = FrameSpec.from_dict(given)
+        if isinstance(given, FrameSpec):
+            return cls(given.format, given)
+        pixel_format(given, "source")
+        return cls(given)
+
+    @property
+    def argument(self) -> str | dict[str, Any]:
+        """The source, JSON-ready: a name, or the dict of a FrameSpec."""
+        return self.name if self.spec is None else self.spec.to_dict()
+
+    @property
+    def given(self) -> str | FrameSpec:
+        """The source as a user gives it."""
+        return self.name if self.spec is None else self.spec
+
+    @property
+    def format(self) -> PixelFormat:
+        """The row of the table of formats."""
+        return pixel_format(self.name)
+
+    def describe(self) -> str:
+        """Return what the frames are, as messages name it."""
+        return f"source {self.name if self.spec is None else self.spec.describe()}"
+
+    def read(self, which: str, frame: Any) -> Frame:
+        """Return the planes of a frame, views of its memory; NpuLayoutError that calls it `which` if it does not fit.
+
+        frame: an array in OpenCV's shape, a tuple or list of planes, memory that the spec describes, or a frame that
+        describes itself (PyAV, ROS).
+        """
+        if type(frame) is np.ndarray and self.spec is None:  # the usual case of a hot loop
+            found = usual_frame(self.name, frame.shape, frame.dtype)
+            if found is not None:
+                form, size_wh = found
+                return Frame(form, size_wh, (frame,))
+        try:
+            return self._read(frame)
+        except NpuLayoutError as error:
+            raise type(error)(f"{which}: {error}") from None
+
+    def _read(self, frame: Any) -> Frame:
+        if self.format.kind == "coded":
+            return self._coded(frame)
+        if is_described(frame):
+            return self._self_described(frame)
+        if isinstance(frame, np.ndarray):
+            return self._array(frame if type(frame) is np.ndarray else plain_array("frame", frame))
+        if isinstance(frame, (tuple, list)) and all(_is_memory(part) for part in frame) and len(frame):
+            return self._separate(frame)
+        if frame is not None and self.spec is not None and _is_memory(frame):
+            return self._of(self.spec, self.spec.planes(frame))
+        if frame is None:
+            raise self._unfit("got None (did the camera deliver a frame?)")
+        more = "; bytes need source=FrameSpec(format, size_wh)" if _is_memory(frame) else ""
+        raise self._unfit(f"got {type(frame).__name__}{more}")
+
+    def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> Frame:
+        colors = self.spec or spec
+        return Frame(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
+
+    def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
+        return NpuLayoutError(f"expected {self._expected(size_wh)} for {self.describe()}, {reason}")
+
+    def _expected(self, size_wh: tuple[int, int] | None = None) -> str:
+        """Return in words the arrays that are accepted."""
+        form, size_wh = self.format, size_wh or (self.spec.size_wh if self.spec else None)
+        dtype = np.dtype(form.planes[0].dtype).name
+        if form.is_tiled:
+            return f"memory of tiles: bytes, or {len(form.planes)} planes as FrameSpec.planes returns them,"
+        if size_wh is not None:
+            shapes = " and ".join(str(plane.view_shape(size_wh)) for plane in form.planes)
+            packed = self.packed_shape(size_wh)
+            stacked = f"{packed}, or planes " if packed and len(form.planes) > 1 else ""
+            return f"a {dtype} array {stacked}{shapes}"
+        words = [_words(plane.every_x, plane.every_y, plane.channels) for plane in form.planes]
+        if len(words) == 1:
+            columns = "bytes of a row" if form.high_bytes else "width"
+            channels = f", {form.planes[0].channels}" if form.planes[0].channels else ""
+            return f"a {dtype} array (height, {columns}{channels})"
+        return f"a {dtype} array (height * {form.stacked}, width), or planes {' and '.join(words)},"
+
+    def packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
+        """Return the shape of the planes in one array; None if an odd size has none."""
+        form, (width, height) = self.format, size_wh
+        if len(form.planes) == 1:
+            return form.planes[0].view_shape(size_wh)
+        if width % form.steps[0] or height % form.steps[1]:
+            return None
+        return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
+
+    def _array(self, array: np.ndarray) -> Frame:
+        form = self.format
+        reason = f"got {array.dtype} of shape {array.shape}"
+        if self.spec is None and form.is_tiled:
+            raise self._unfit(f"{reason}; tiles need source=FrameSpec(format, size_wh)")
+        if self.spec is not None and (form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array)):
+            return self._of(self.spec, self.spec.planes(array))
+        image = self._image(array)
+        size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
+        fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
+        if size_wh is None or not fits or image.dtype != np.dtype(form.planes[0].dtype):
+            raise self._unfit(reason + self._hint(image))
+        if self.spec is not None and not self.spec.is_dense and image.strides[0] != self.spec.strides[0]:
+            raise self._unfit(
+                f"{reason} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
+                f"their own, or give the memory with rows of {self.spec.strides[0]} bytes"
+            )
+        spec = self.spec or _dense(self.name, size_wh)
+        return self._of(spec, [image] if len(form.planes) == 1 else self._split(spec, image))
+
+    def _image(self, array: np.ndarray) -> np.ndarray:
+        """Return an array without an axis of one channel, and OpenCV's two bytes for a pixel as one element."""
+        plane = self.format.planes[0]
+        if array.ndim != 3 or plane.channels:
+            return array
+        if self.format.kind == "packed" and array.dtype == np.uint8 and array.shape[2] == 2:
+            array = np.ascontiguousarray(array).view(plane.dtype)
+        return array[..., 0] if array.shape[2] == 1 else array
+
+    def _is_memory_with_pitch(self, array: np.ndarray) -> bool:
+        """Return whether an array is the spec's memory as rows of its pitch."""
+        spec = self.spec
+        if spec is None or spec.is_dense or array.ndim != 2 or array.dtype != np.uint8:
+            return False
+        return bool(array.flags.c_contiguous and array.nbytes == spec.size and {array.shape[1]} == set(spec.strides))
+
+    def _size_of(self, shape: Shape) -> tuple[int, int] | None:
+        """Return the size of a frame from the shape of its one array; None if no frame has it."""
+        form = self.format
+        plane = form.planes[0]
+        if len(shape) != 2 + bool(plane.channels) or 0 in shape:
+            return None
+        height = shape[0] / form.stacked
+        width = shape[1] * plane.every_x // plane.nbytes if form.high_bytes else shape[1]
+        return (width, int(height)) if height.denominator == 1 else None
+
+    def _hint(self, image: np.ndarray) -> str:
+        """Return what else the array may be: rows with a pitch, or a height that has no such array."""
+        form = self.format
+        size_wh = self.spec.size_wh if self.spec else None
+        if size_wh is None:
+            steps = form.steps
+            if len(form.planes) > 1 and image.ndim == 2 and max(steps) > 1:
+                return f"; one array needs an even width{' and height' * (steps[1] > 1)}, give others as planes"
+            if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
+                return "; two pixels share U and V, so that the width is even"
+            return ""
+        packed = self.packed_shape(size_wh)
+        if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
+            columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
+            return (
+                f": {columns} pixels a row and {image.shape[1]} differ; if {pitch} is the pitch in bytes, give "
+                f"frame[:, :{columns}], or the memory and FrameSpec(..., strides={pitch})"
+            )
+        return ""
+
+    def _split(self, spec: FrameSpec, image: np.ndarray) -> Sequence[np.ndarray]:
+        """Return the planes of several that are in one array, views."""
+        form = pixel_format(spec.format)
+        if all(plane.bytes_per_pixel == form.planes[0].bytes_per_pixel for plane in form.planes):
+            planes, at = [], 0
+            for plane in form.planes:
+                shape = plane.view_shape(spec.size_wh)
+                planes.append(image[at : at + shape[0]].reshape(shape))
+                at += shape[0]
+            return planes
+        if not image.flags.c_contiguous:
+            raise self._unfit(
+                f"got rows that begin every {image.strides[0]} bytes; U and V may have two rows in one of it, or "
+                f"rows every {image.strides[0] // 2} bytes: give planes, or the memory and FrameSpec(..., strides=)"
+            )
+        return FrameSpec(spec.format, spec.size_wh).planes(image)
+
+    def _separate(self, parts: Sequence[Any]) -> Frame:
+        form = self.format
+        if not all(isinstance(part, np.ndarray) and part.ndim > 1 for part in parts):
+            if self.spec is None:
+                raise self._unfit("got planes of bytes; they need source=FrameSpec(format, size_wh, strides=)")
+            return self._of(self.spec, self.spec.planes(parts))
+        planes = [plain_array("frame", part) for part in parts]
+        got = f"got planes {' and '.join(f'{p.dtype} {p.shape}' for p in planes)}"
+        if len(planes) != len(form.planes):
+            raise self._unfit(got)
+        if form.is_tiled and self.spec is None:
+            raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
+        size_wh = self.spec.size_wh if self.spec else (planes[0].shape[1], planes[0].shape[0])
+        if not self.spec and form.high_bytes:
+            size_wh = self._size_of(planes[0].shape) or size_wh
+        spec = self.spec or _dense(self.name, size_wh)
+        views = self._fitting(spec, planes)
+        if views is None:
+            raise self._unfit(got + self._other_order(spec, planes), spec.size_wh)
+        return self._of(spec, views)
+
+    def _fitting(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Return the planes in the shapes of views; None if one of them has another shape or dtype."""
+        views = []
+        for form, plane in zip(pixel_format(spec.format).planes, planes):
+            shape = form.view_shape(spec.size_wh)
+            if form.tile is not None:
+                shape = form.layout.storage_shape((form.rows(spec.size_wh[1]), form.row_bytes(spec.size_wh[0])))
+            flat = (shape[0], shape[1] * shape[2]) if len(shape) == 3 else shape
+            single = (*shape, 1) if len(shape) == 2 else shape
+            if plane.dtype != np.dtype(form.dtype) or plane.shape not in (shape, flat, single):
+                return None
+            views.append(plane.reshape(shape) if plane.shape != shape else plane)
+        return views
+
+    def _other_order(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> str:
+        """Return in words in which order the planes would fit, or that a pitch was given as pixels."""
+        names = [plane.name for plane in pixel_format(spec.format).planes]
+        for order in permutations(range(len(planes))):
+            turned = [planes[i] for i in order]
+            guess = self.spec or FrameSpec(self.name, (turned[0].shape[1], turned[0].shape[0]))
+            if self._fitting(guess, turned) is not None:
+                got = ", ".join(names[order.index(i)] for i in range(len(planes)))
+                return f": they are in another order; expected {', '.join(names)}, got {got}"
+        for form, plane in zip(pixel_format(spec.format).planes, planes):
+            shape = form.view_shape(spec.size_wh)
+            if plane.shape[0] == shape[0] and plane.shape[1] > shape[1] and len(plane.shape) == len(shape):
+                return (
+                    f": plane {form.name} has {plane.shape[1]} columns for {shape[1]}; if {plane.strides[0]} is the "
+                    f"pitch in bytes, give plane[:, :{shape[1]}]"
+                )
+        return ""
+
+    def _self_described(self, frame: Any) -> Frame:
+        own = FrameSpec.of(frame)
+        size_wh = own.size_wh if self.spec is None else self.spec.size_wh
+        if (own.format, own.size_wh) != (self.name, size_wh):
+            raise self._unfit(f"got {own.describe()}, as {type(frame).__name__} describes itself")
+        return self._of(own, own.planes(frame))
+
+    def _coded(self, frame: Any) -> Frame:
+        buffers = buffers_of(frame)
+        if not _is_memory(buffers):
+            raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}")
+        (data,) = (self.spec or FrameSpec("MJPEG", (1, 1))).planes(buffers)
+        end = data.size
+        while end and not data[end - 1]:  # drivers fill their buffers with zeros
+            end -= 1
+        ends = bytes(data[:2]) == b"\xff\xd8", bytes(data[max(end - 2, 2) : end]) == b"\xff\xd9"
+        if not all(ends):
+            wrong = "end with FF D9 (its end was lost)" if ends[0] else "begin with FF D8"
+            raise NpuLayoutError(
+                f"expected the bytes of a JPEG for {self.describe()}, from FF D8 to FF D9; got {data.size} bytes that "
+                f"do not {wrong}"
+            )
+        size_wh = jpeg_size(bytes(data[:end]))
+        if self.spec is not None and size_wh != self.spec.size_wh:
+            raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
+        return Frame(self.format, size_wh, (data[:end],))
+
+
+@lru_cache(maxsize=256)
+def usual_frame(name: str, shape: Shape, dtype: np.dtype[Any]) -> tuple[PixelFormat, tuple[int, int]] | None:
+    """Return format and size of an array that has a pixel's channels in its last axis, or none; else None."""
+    form = pixel_format(name)
+    if form.kind != "channels" or dtype != np.dtype(form.planes[0].dtype) or 0 in shape:
+        return None
+    channels = form.planes[0].channels
+    fits = len(shape) == 3 and shape[2] == channels if channels else len(shape) == 2
+    return (form, (shape[1], shape[0])) if fits else None
+
+
+@lru_cache(maxsize=256)
+def _dense(name: str, size_wh: tuple[int, int]) -> FrameSpec:
+    return FrameSpec(name, size_wh)
+
+
+def _words(every_x: int, every_y: int, channels: int) -> str:
+    parts = [f"{side}{f' / {every}' if every > 1 else ''}" for side, every in (("height", every_y), ("width", every_x))]
+    return f"({', '.join([*parts, *([str(channels)] if channels else [])])})"
+
+
+def _is_memory(given: Any) -> bool:
+    """Return whether it is an array, or has the memory of one."""
+    if isinstance(given, np.ndarray):
+        return True
+    try:
+        memoryview(given)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,329 @@
+"""Describe a camera's frame: pixel format, size, bytes a row, and where each plane begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import BufferSizeError, NpuLayoutError
+from ..support import one_of, shown, whole_number, whole_numbers
+from .camera_stacks import buffers_of, described
+from .color_matrices import MATRICES, RANGES
+from .pixel_formats import Plane, pixel_format
+
+Pair = tuple[int, int]
+_FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
+_PITCHES = (16, 32, 64, 128, 256, 512)  # bytes: what cameras and codecs round a row up to
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class FrameSpec:
+    """The description of a camera's frame as it is in memory. Frozen, hashable.
+
+    Parameters
+    ----------
+    format
+        BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, GRAY16, RGB565; NV12, NV21, NV16, NV24, I420, YV12, I422, I444; YUYV,
+        UYVY, YVYU; P010; RGGB, BGGR, GRBG, GBRG (the colors of the first two pixels of the first row, then of the
+        second), and those with 10P or 12P behind them, 10 or 12 bits packed as CSI-2 delivers them; NV12 in tiles,
+        NV12_4L4, NV12_32L32, NV12_16L32S, NV12_8L128; MJPEG.
+    size_wh
+        Width and height in pixels. Chroma of odd sizes has (w + 1) // 2 columns and (h + 1) // 2 rows.
+    strides
+        Bytes from one row to the next in each plane, or one number: that of the first plane, from which those of the
+        others follow as for V4L2's bytesperline. Default: rows without gaps. In tiles: of a row of pixels, so that
+        a row of tiles of 32 rows has 32 times as many bytes; whole tiles.
+    offsets
+        Byte at which each plane begins, in the order of memory. Default: one after the other, whole tiles each.
+    size
+        Bytes of the whole buffer. Default: up to the end of the last plane's last row, its gap included.
+    matrix, range
+        How Y, U and V become colors: "bt601", "bt709" or "bt2020"; "limited" (Y from 16 to 235) or "full".
+
+    Raises
+    ------
+    NpuLayoutError
+        On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
+        overlap or end behind `size`.
+
+    16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
+    mosaic, the high 8 bits are used and the others dropped, not rounded.
+
+    Examples
+    --------
+    >>> spec = FrameSpec("NV12", (1920, 1080), strides=2048)
+    >>> spec.strides, spec.offsets, spec.size
+    ((2048, 2048), (0, 2211840), 3317760)
+    >>> [plane.shape for plane in spec.planes(bytes(spec.size))]
+    [(1080, 1920), (540, 960, 2)]
+    """
+
+    format: str
+    size_wh: Pair
+    strides: tuple[int, ...]
+    offsets: tuple[int, ...]
+    size: int | None
+    matrix: str
+    range: str
+
+    def __init__(
+        self,
+        format: str,
+        size_wh: Sequence[int],
+        *,
+        strides: int | Sequence[int] | None = None,
+        offsets: Sequence[int] | None = None,
+        size: int | None = None,
+        matrix: str = "bt601",
+        range: str = "limited",
+    ) -> None:
+        form = pixel_format(format)
+        width, height = whole_numbers("size_wh", size_wh, 2, 1)
+        what = f"FrameSpec {format} of {width}x{height}"
+        if form.kind == "coded" and not (strides is None and offsets is None and size is None):
+            raise NpuLayoutError(
+                f"{what}: compressed bytes have no strides, offsets or size of their own; leave them out"
+            )
+        pitches = _strides(what, form.planes, width, strides)
+        starts = _offsets(what, form.planes, height, pitches, offsets)
+        values = dict(format=format, size_wh=(width, height), strides=pitches, offsets=starts, size=None)
+        values.update(matrix=one_of("matrix", matrix, MATRICES), range=one_of("range", range, RANGES))
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if form.kind != "coded":
+            object.__setattr__(self, "size", self._checked_size(what, size))
+
+    def _checked_size(self, what: str, given: int | None) -> int:
+        """Return the bytes of the buffer; NpuLayoutError if planes overlap or end behind it."""
+        ends, spans = [], []
+        for plane, stride, offset in zip(pixel_format(self.format).planes, self.strides, self.offsets):
+            rows, row = _stored_rows(plane, self.size_wh[1]), plane.row_bytes(self.size_wh[0])
+            row = stride if plane.tile else row
+            ends.append((offset + stride * rows, offset + stride * (rows - 1) + row))
+            spans.append((plane.name, offset, ends[-1][1], stride, row))
+        for i, (name, start, end, stride, row) in enumerate(spans):
+            for other, other_start, other_end, other_stride, other_row in spans[i + 1 :]:
+                beside = stride == other_stride and _side_by_side(other_start - start, stride, row, other_row)
+                if start < other_end and other_start < end and not beside:
+                    raise NpuLayoutError(
+                        f"{what}: offsets {self.offsets} with strides {self.strides}: planes {name} (bytes {start} to "
+                        f"{end}) and {other} ({other_start} to {other_end}) overlap"
+                    )
+        if given is None:
+            return max(end for end, _ in ends)
+        size, needed = whole_number("size", given), max(last for _, last in ends)
+        if size < needed:
+            raise NpuLayoutError(f"{what}: size {size} is too small; strides {self.strides} need {needed} bytes")
+        return size
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether rows follow each other without gaps."""
+        return self.strides == _strides("", pixel_format(self.format).planes, self.size_wh[0], None)
+
+    def __repr__(self) -> str:
+        plain = FrameSpec(self.format, self.size_wh)
+        given = [
+            f"{name}={getattr(self, name)!r}" for name in _FIELDS[2:] if getattr(self, name) != getattr(plain, name)
+        ]
+        return f"FrameSpec({', '.join([repr(self.format), repr(self.size_wh), *given])})"
+
+    def describe(self) -> str:
+        """Return the spec as messages name it: ``NV12 of 1920x1080 with strides (2048, 2048)``."""
+        width, height = self.size_wh
+        pitch = "" if self.is_dense else f" with strides {self.strides}"
+        return f"{self.format} of {width}x{height}{pitch}"
+
+    def planes(self, buffer: Any) -> tuple[np.ndarray, ...]:
+        """Return the planes as views of a frame's memory, without a copy; read-only if the memory is.
+
+        Parameters
+        ----------
+        buffer
+            The frame in one piece: bytes, memoryview, mmap, a C-contiguous uint8 array, of `size` bytes; or a tuple or
+            list of such, one for each plane, which begin at 0 and have `strides`; or a PyAV frame or a ROS image.
+
+        Returns
+        -------
+        In the order of memory. (H, W, channels) for BGR and its kind, (H, W, 2) for YUYV and its kind, (H, W) for Y,
+        GRAY and mosaics, (H / 2, W / 2, 2) for the pairs of NV12, (H / 2, W / 2) for each of I420; uint8, but little
+        endian uint16 for GRAY16, RGB565 and P010; (H, bytes of a row) for packed mosaics; (rows of tiles, tiles, rows
+        of a tile, bytes) for tiles; 1-D for MJPEG. Odd sizes are rounded up.
+
+        Raises
+        ------
+        BufferSizeError
+            On another size. If it is that of another pitch, both readings are named.
+        NpuLayoutError
+            On what is no such memory.
+        """
+        given = buffers_of(buffer)
+        if self.size is None:
+            return (_bytes_of(given[0] if isinstance(given, (tuple, list)) else given, "buffer"),)
+        if isinstance(given, (tuple, list)):
+            return self._separate(given)
+        memory = _bytes_of(given, "buffer")
+        if memory.size != self.size:
+            raise BufferSizeError(
+                f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{self._other_reading(memory.size)}"
+            )
+        return tuple(
+            map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))
+        )
+
+    def _separate(self, buffers: Sequence[Any]) -> tuple[np.ndarray, ...]:
+        planes = pixel_format(self.format).planes
+        if len(buffers) != len(planes):
+            names = ", ".join(plane.name for plane in planes)
+            raise NpuLayoutError(f"buffer has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
+        views = []
+        for plane, stride, given in zip(planes, self.strides, buffers):
+            memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), _stored_rows(plane, self.size_wh[1])
+            row = stride if plane.tile else plane.row_bytes(self.size_wh[0])
+            if memory.size < stride * (rows - 1) + row:
+                raise BufferSizeError(
+                    f"buffer: plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
+                    f"{stride * (rows - 1) + row}: {rows} rows, one every {stride} bytes"
+                )
+            views.append(self._view(plane, stride, 0, memory))
+        return tuple(views)
+
+    def _view(self, plane: Plane, stride: int, offset: int, memory: np.ndarray) -> np.ndarray:
+        width, height = self.size_wh
+        dtype = np.dtype(plane.dtype)
+        if plane.tile is not None:
+            tile_w, tile_h = plane.tile
+            shape = plane.layout.storage_shape((plane.rows(height), plane.row_bytes(width)))
+            return np.ndarray(shape, dtype, memory, offset, (stride * tile_h, tile_w * tile_h, tile_w, 1))
+        steps = (stride, *([dtype.itemsize * plane.channels] if plane.channels else []), dtype.itemsize)
+        return np.ndarray(plane.view_shape(self.size_wh), dtype, memory, offset, steps)
+
+    def _other_reading(self, nbytes: int) -> str:
+        """Return in words which other pitch, or which rounded height, has so many bytes; empty if none has."""
+        width, height = self.size_wh
+        row = pixel_format(self.format).planes[0].row_bytes(width)
+        tried = [row, *(-(-row // step) * step for step in _PITCHES)]
+        rows = [height, *(-(-height // step) * step for step in (2, 8, 16, 32, 64))]
+        for lines in dict.fromkeys(rows):
+            for pitch in dict.fromkeys(tried):
+                other = FrameSpec(self.format, (width, lines), strides=pitch) if self._fits(pitch) else None
+                if other is not None and nbytes == other.size and (pitch, lines) != (self.strides[0], height):
+                    at = "" if lines == height else f", offsets={other.offsets}, size={nbytes}"
+                    return f"; {nbytes} are those of {lines} rows of {pitch} bytes: give strides={other.strides}{at}"
+        return ""
+
+    def _fits(self, pitch: int) -> bool:
+        """Return whether the first plane can have rows at that distance: whole tiles, if it has any."""
+        tile = pixel_format(self.format).planes[0].tile
+        return tile is None or pitch % tile[0] == 0
+
+    @classmethod
+    def of(cls, x: Any) -> FrameSpec:
+        """Return the spec of a frame of another library, with its real pitches; nothing of it is copied.
+
+        Parameters
+        ----------
+        x
+            A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request
+            or the configuration of one of its streams; a ROS sensor_msgs/Image or CompressedImage. Read by their
+            attributes: none of these libraries is imported.
+
+        Raises
+        ------
+        NpuLayoutError
+            On anything else, and on a format that is not in the table; it names the library's own word.
+
+        Which attributes are read, and where each library documents them: :mod:`npu_layout.frames.camera_stacks`.
+        """
+        return cls(**described(x))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dict; from_dict makes an equal spec of it."""
+        plain = {name: getattr(self, name) for name in _FIELDS}
+        if self.size is None:
+            plain = {name: value for name, value in plain.items() if name not in ("strides", "offsets", "size")}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+    @classmethod
+    def from_dict(cls, d: Any) -> FrameSpec:
+        """Return the spec of `d`, a result of to_dict; what is missing is default.
+
+        Raises NpuLayoutError on an unknown or missing key.
+        """
+        if not isinstance(d, Mapping):
+            raise NpuLayoutError(f"d: expected a dict, got {shown(d)}")
+        unknown, missing = set(d) - set(_FIELDS), {"format", "size_wh"} - set(d)
+        if unknown or missing:
+            words = f"unknown keys {sorted(map(str, unknown))}" if unknown else f"no {' and no '.join(sorted(missing))}"
+            raise NpuLayoutError(f"d: {words}; the keys are {', '.join(_FIELDS)}")
+        return cls(**d)
+
+
+def _stored_rows(plane: Plane, height: int) -> int:
+    """Return the rows of a plane in memory, those of half filled tiles included."""
+    tile_h = plane.tile[1] if plane.tile else 1
+    return -(-plane.rows(height) // tile_h) * tile_h
+
+
+def _strides(what: str, planes: Sequence[Plane], width: int, given: Any) -> tuple[int, ...]:
+    tiles = [plane.tile[0] if plane.tile else 1 for plane in planes]
+    least = tuple(-(-plane.row_bytes(width) // tile) * tile for plane, tile in zip(planes, tiles))
+    if given is None:
+        return least
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        first = planes[0].bytes_per_pixel
+        ratios = [plane.bytes_per_pixel / first for plane in planes]
+        strides = tuple(int(-(-int(given) * ratio // 1)) for ratio in ratios)
+        if given >= least[0]:  # an odd first pitch is rounded up where the others have pairs
+            strides = tuple(map(max, strides, least))
+    else:
+        strides = whole_numbers(f"{what}: strides", given, len(planes), -(1 << 62))
+    for plane, stride, tile, needed in zip(planes, strides, tiles, least):
+        if stride < needed or stride % tile:
+            tiled = f" in whole tiles of {tile}" if tile > 1 else ""
+            hint = ""
+            if stride < 0:
+                hint = "; a picture stored from the bottom up: give its array with the rows reversed, planes[::-1]"
+            raise NpuLayoutError(
+                f"{what}: strides: plane {plane.name} expects at least {needed} bytes from one row to the next{tiled}, "
+                f"got {stride}{hint}"
+            )
+    return strides
+
+
+def _offsets(what: str, planes: Sequence[Plane], height: int, strides: Sequence[int], given: Any) -> tuple[int, ...]:
+    if given is not None:
+        return whole_numbers(f"{what}: offsets", given, len(planes), 0)
+    offsets, end = [], 0
+    for plane, stride in zip(planes, strides):
+        offsets.append(end)
+        end += stride * _stored_rows(plane, height)
+    return tuple(offsets)
+
+
+def _side_by_side(distance: int, stride: int, row: int, other_row: int) -> bool:
+    """Return whether rows that alternate at one stride have no byte in common."""
+    between = distance % stride
+    return between >= row and between + other_row <= stride
+
+
+def _bytes_of(given: Any, what: str) -> np.ndarray:
+    """Return memory as a 1-D uint8 array: a view, never a copy."""
+    if isinstance(given, np.ndarray):
+        if given.dtype.itemsize != 1 or given.dtype.kind not in "iuV" or not given.flags.c_contiguous:
+            raise NpuLayoutError(
+                f"{what}: expected its bytes in one piece, a C-contiguous uint8 array, got {given.dtype} of shape "
+                f"{given.shape} and strides {given.strides}"
+            )
+        return given.view(np.ndarray).reshape(-1).view(np.uint8)
+    try:
+        return np.frombuffer(given, np.uint8)
+    except (TypeError, ValueError, AttributeError, BufferError) as error:
+        if isinstance(given, (bytes, bytearray, memoryview)) and not len(given):
+            return np.empty(0, np.uint8)
+        raise NpuLayoutError(
+            f"{what}: expected bytes, a memoryview, an mmap or a uint8 array, got {type(given).__name__} ({error})"
+        ) from None

@@ -1,0 +1,206 @@
+"""Make the picture of a frame of any format: uint8 rows of pixels, BGR or gray, with OpenCV and numpy.
+
+What OpenCV's cvtColor converts (BT.601, limited range, even sizes) is its call; every other YUV format, size, matrix
+and range has the same arithmetic in numpy, in 20-bit integers. U and V belong to all the pixels that share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..kernels import Color, Samples
+from ..layouts import repack
+from .color_matrices import color_of
+from .pixel_formats import PixelFormat
+
+Box = tuple[int, int, int, int]
+OPENCV_COLOR = color_of("bt601", "limited")
+
+
+class Frame(NamedTuple):
+    """A frame that was read: its format, size, colors, and its planes as `FrameSpec.planes` returns them."""
+
+    format: PixelFormat
+    size_wh: tuple[int, int]
+    planes: tuple[np.ndarray, ...]
+    color: Color = OPENCV_COLOR
+
+
+def untiled(frame: Frame) -> Frame:
+    """Return the frame with its tiles as rows, and with the high bytes of packed mosaics alone; others as they are."""
+    width, height = frame.size_wh
+    if frame.format.is_tiled:
+        planes = []
+        for form, plane in zip(frame.format.planes, frame.planes):
+            rows = repack(plane, form.layout, "HW", shape=(form.rows(height), form.row_bytes(width)))
+            planes.append(rows.reshape(len(rows), -1, form.channels) if form.channels else rows)
+        plain = frame.format._replace(planes=tuple(form._replace(tile=None) for form in frame.format.planes))
+        return frame._replace(format=plain, planes=tuple(planes))
+    if frame.format.high_bytes:
+        (form,), (plane,), count = frame.format.planes, frame.planes, frame.format.high_bytes
+        groups = plane.reshape(height, -1, form.nbytes) if plane.flags.c_contiguous else _groups(plane, form.nbytes)
+        pixels = repack(groups[:, :, :count], f"HW{count}w", "HW", shape=(height, width))
+        return frame._replace(format=frame.format._replace(high_bytes=0), planes=(pixels,))
+    return frame
+
+
+def _groups(rows: np.ndarray, nbytes: int) -> np.ndarray:
+    """Return rows of bytes with an axis of so many, a view."""
+    strides = (rows.strides[0], nbytes * rows.strides[1], rows.strides[1])
+    return np.lib.stride_tricks.as_strided(rows, (len(rows), rows.shape[1] // nbytes, nbytes), strides)
+
+
+def component(frame: Frame, samples: Samples) -> np.ndarray:
+    """Return one component of an untiled frame as a view: uint8, a sample for every_x, every_y pixels."""
+    plane = byte_rows(frame.planes[samples.plane])
+    columns = -(-frame.size_wh[0] // samples.every_x)
+    return plane[:, samples.start :: samples.step][:, :columns]
+
+
+def byte_rows(plane: np.ndarray) -> np.ndarray:
+    """Return a plane as (rows, bytes of a row), a view if each row is in one piece."""
+    if plane[:1].strides[1:] != np.empty((1, *plane.shape[1:]), plane.dtype).strides[1:]:
+        plane = np.ascontiguousarray(plane)
+    items = int(np.prod(plane.shape[1:]))
+    flat = np.lib.stride_tricks.as_strided(plane, (len(plane), items), (plane.strides[0], plane.itemsize))
+    return flat.view(np.uint8)
+
+
+def picture(frame: Frame, box: Box | None = None, *, gray: bool = False) -> np.ndarray:
+    """Return the pixels of a part of a frame: uint8 (H, W, channels of the format's order), or (H, W, 1) in gray.
+
+    box: x0, y0, x1, y1; the whole frame if it is None. The part has the pixels that the whole picture has there. A view
+    of the frame if nothing is to be converted. Gray: of Y, U and V it is Y, brought from limited range to 0..255; of a
+    mosaic, packed and coded formats OpenCV's conversion to gray; of BGR and its kind it is not made here.
+    """
+    x0, y0, x1, y1 = box or (0, 0, *frame.size_wh)
+    made: np.ndarray = _MAKERS[frame.format.kind](frame, (x0, y0, x1, y1), gray)
+    return made if made.ndim == 3 else made[..., None]
+
+
+def _channels(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+    x0, y0, x1, y1 = box
+    (plane,) = frame.planes
+    part = plane[y0:y1, x0:x1]
+    if plane.itemsize == 1:
+        return part
+    high = frame.format.samples[0].start
+    return part.view(np.dtype([("low", "u1"), ("high", "u1")]))[("low", "high")[high]]
+
+
+def _yuv(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+    x0, y0, x1, y1 = box
+    frame = untiled(frame)
+    y, u, v = (component(frame, samples) for samples in frame.format.samples)
+    if gray:
+        luma = y[y0:y1, x0:x1]
+        return luma if frame.color.black == 0 else gray_table(frame.color)[luma]
+    across, down = frame.format.steps
+    left, top = x0 // across * across, y0 // down * down
+    right, bottom = -(-x1 // across) * across, -(-y1 // down) * down
+    inside = right <= frame.size_wh[0] and bottom <= frame.size_wh[1]
+    if frame.format.conversion and frame.color == OPENCV_COLOR and inside:
+        whole = _by_opencv(frame, (left, top, right, bottom))
+    else:
+        whole = _by_numpy(frame, (y, u, v), (left, top, min(right, frame.size_wh[0]), min(bottom, frame.size_wh[1])))
+    return whole[y0 - top : y1 - top, x0 - left : x1 - left]
+
+
+def _by_opencv(frame: Frame, box: Box) -> np.ndarray:
+    """Return the BGR of whole blocks of pixels that share U and V."""
+    import cv2
+
+    x0, y0, x1, y1 = box
+    code = getattr(cv2, "COLOR_" + frame.format.conversion.format("BGR"))
+    parts = []
+    for form, plane in zip(frame.format.planes, frame.planes):
+        wide = form.every_x if form.channels != 2 or form.nbytes == 2 else 1  # YUYV's view has a column for each pixel
+        part = plane[y0 // form.every_y : y1 // form.every_y, x0 // wide : x1 // wide]
+        parts.append(part if part[:1].flags.c_contiguous and part.strides[0] > 0 else np.ascontiguousarray(part))
+    if len(parts) == 1:
+        return np.asarray(cv2.cvtColor(parts[0], code))
+    if len(parts) == 2:
+        return np.asarray(cv2.cvtColorTwoPlane(parts[0], parts[1], code))
+    rows = np.concatenate([part.reshape(-1) for part in parts])
+    return np.asarray(cv2.cvtColor(rows.reshape(-1, x1 - x0), code))
+
+
+def _by_numpy(frame: Frame, components: Sequence[np.ndarray], box: Box) -> np.ndarray:
+    """Return BGR by the coefficients; the box begins at whole blocks."""
+    x0, y0, x1, y1 = box
+    full = []
+    for samples, values in zip(frame.format.samples, components):
+        part = values[
+            y0 // samples.every_y : -(-y1 // samples.every_y), x0 // samples.every_x : -(-x1 // samples.every_x)
+        ]
+        spread = part.repeat(samples.every_y, 0).repeat(samples.every_x, 1) if samples.every_x > 1 else part
+        full.append(spread[: y1 - y0, : x1 - x0].astype(np.int32))
+    return colored(full[0], full[1], full[2], frame.color)
+
+
+def colored(y: np.ndarray, u: np.ndarray, v: np.ndarray, color: Color) -> np.ndarray:
+    """Return uint8 BGR (..., 3) of int32 Y, U and V from 0 to 255."""
+    light = np.maximum(y - color.black, 0) * color.luma + (1 << 19)
+    u, v = u - 128, v - 128
+    result = np.empty((*y.shape, 3), np.uint8)
+    for channel, value in enumerate((color.blue_u * u, color.green_u * u + color.green_v * v, color.red_v * v)):
+        np.clip((light + value) >> 20, 0, 255, out=result[..., channel], casting="unsafe")
+    return result
+
+
+@lru_cache(maxsize=16)
+def gray_table(color: Color) -> np.ndarray:
+    """Return the gray of each Y: what `colored` makes of it without color."""
+    y = np.arange(256, dtype=np.int64)
+    light = np.maximum(y - color.black, 0) * color.luma + (1 << 19)
+    return np.asarray(np.clip(light >> 20, 0, 255).astype(np.uint8))
+
+
+def _mosaic(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+    """Return OpenCV's bilinear interpolation of the whole mosaic, and of it the part."""
+    import cv2
+
+    x0, y0, x1, y1 = box
+    (plane,) = untiled(frame).planes
+    code = getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR"))
+    if min(frame.size_wh) < 3:
+        raise NpuLayoutError(f"frame: OpenCV interpolates mosaics from 3x3 pixels on, got {frame.size_wh}")
+    return np.asarray(cv2.cvtColor(np.ascontiguousarray(plane), code))[y0:y1, x0:x1]
+
+
+def _packed(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+    import cv2
+
+    x0, y0, x1, y1 = box
+    (plane,) = frame.planes
+    pixels = np.ascontiguousarray(plane[y0:y1, x0:x1]).view(np.uint8).reshape(y1 - y0, x1 - x0, 2)
+    return np.asarray(
+        cv2.cvtColor(pixels, getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR")))
+    )
+
+
+def _coded(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+    import cv2
+
+    x0, y0, x1, y1 = box
+    (data,) = frame.planes
+    how = (cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR) | cv2.IMREAD_IGNORE_ORIENTATION
+    decoded = cv2.imdecode(data, how)
+    if decoded is None or decoded.shape[1::-1] != frame.size_wh:
+        got = "nothing" if decoded is None else f"{decoded.shape[1]}x{decoded.shape[0]}"
+        raise NpuLayoutError(f"MJPEG: expected a JPEG of {frame.size_wh[0]}x{frame.size_wh[1]}, OpenCV decoded {got}")
+    return np.asarray(decoded)[y0:y1, x0:x1]
+
+
+_MAKERS: dict[str, Any] = {
+    "channels": _channels,
+    "yuv": _yuv,
+    "mosaic": _mosaic,
+    "packed": _packed,
+    "coded": _coded,
+}

@@ -1,0 +1,93 @@
+"""Check the arguments of a Preprocessor: its target, its choices, and numbers for each channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import CHANNEL_ORDERS
+from ..support import one_of, per_channel, whole_numbers
+from .geometry import MODES
+
+ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv")
+INTERPOLATIONS = {
+    "nearest": "INTER_NEAREST_EXACT",
+    "nearest_floor": "INTER_NEAREST",
+    "linear": "INTER_LINEAR",
+    "cubic": "INTER_CUBIC",
+    "area": "INTER_AREA",
+}
+COLORS = ("BGR", "RGB", "BGRA", "RGBA", "GRAY")
+YUV = ("exact", "planes")
+_CHOICES = {"yuv": YUV, "resize": tuple(MODES), "interpolation": tuple(INTERPOLATIONS), "color": COLORS}
+
+
+def check_choices(**given: str) -> None:
+    """Raise NpuLayoutError if an argument is none of its words."""
+    for what, value in given.items():
+        one_of(what, value, _CHOICES[what])
+
+
+def checked_target(target: Any, color: str) -> dict[str, int]:
+    """Return the extents of `target` by letter; NpuLayoutError if it is no image of `color` in whole bytes."""
+    if not isinstance(target, TensorSpec):
+        raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
+    if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
+        raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
+    extents = dict(zip(target.axes, target.shape))
+    channels = CHANNEL_ORDERS[color].channels
+    if extents["C"] != channels:
+        raise NpuLayoutError(
+            f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
+            f"{channels}"
+        )
+    if target.element.nibbles:
+        raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
+    return extents
+
+
+def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> None:
+    """Raise NpuLayoutError if `target` stores plain integers that are not the pixels as they are."""
+    if target.element.unpacked.kind == "f" or target.quantization is not None:
+        return
+    if target.dtype != "uint8":
+        raise NpuLayoutError(
+            f"target {target.describe()} is not quantised, so it stores pixels as they are: expected dtype "
+            f"uint8, or give the TensorSpec a quantization"
+        )
+    if not plain:
+        raise NpuLayoutError(
+            f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
+            f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
+        )
+
+
+def numbers_of(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    """Return one number for each channel."""
+    numbers = per_channel(what, given, channels)
+    return numbers if len(numbers) == channels else numbers * channels
+
+
+def check_numbers(mean: tuple[float, ...], std: tuple[float, ...], pad: tuple[float, ...]) -> None:
+    """Raise NpuLayoutError if float32 cannot represent mean or 1 / std, or a border is no pixel value."""
+    with np.errstate(all="ignore"):
+        if not np.isfinite(np.asarray(mean, np.float32)).all():
+            raise NpuLayoutError(f"mean: expected numbers in the range of float32, got {mean!r}")
+        if not np.isfinite(np.float32(1) / np.asarray(std, np.float32)).all():
+            raise NpuLayoutError(f"std: expected numbers other than 0 in float32, got {std!r}")
+    if any(not 0 <= p <= 255 for p in pad):
+        raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad!r}")
+
+
+def checked_roi(given: Any, frame_wh: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Return a part x, y, width, height of a frame as x0, y0, x1, y1; NpuLayoutError if it is not inside."""
+    x, y, width, height = whole_numbers("roi_xywh", given, 4, 0)
+    if not (width and height and x + width <= frame_wh[0] and y + height <= frame_wh[1]):
+        raise NpuLayoutError(
+            f"roi_xywh: expected x, y, width, height inside the frame of {frame_wh[0]}x{frame_wh[1]}, got "
+            f"{(x, y, width, height)}"
+        )
+    return x, y, x + width, y + height

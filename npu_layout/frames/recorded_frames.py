@@ -1,0 +1,57 @@
+"""Frames as single arrays that a recording contains, and those again as pictures that the diagnosis changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from .frame_source import Source
+from .frame_spec import FrameSpec
+from .pictures import picture
+
+How = dict[str, Any]
+
+
+def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
+    """Return a camera's frame as an array of which a Preprocessor with the arguments `how` makes the same input.
+
+    Of a format's name: the array itself, or its planes in one array in OpenCV's shape (a copy). Of a FrameSpec: a copy
+    of its memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does not fit, or planes of odd
+    sizes have no such array.
+    """
+    source = Source.of(how.get("source", "BGR"))
+    if source.spec is None and isinstance(frame, np.ndarray):
+        return frame
+    read = source.read("frame", frame)
+    if source.format.kind == "coded":
+        return read.planes[0]
+    spec = source.spec or FrameSpec(source.name, read.size_wh)
+    memory = np.zeros(spec.size or 0, np.uint8)
+    for plane, own in zip(read.planes, spec.planes(memory)):
+        own[...] = plane
+    if source.spec is not None:
+        return memory
+    shape = source.packed_shape(read.size_wh)
+    if shape is None:
+        raise NpuLayoutError(
+            f"frame: planes of {spec.describe()} fit no single array; expected source=FrameSpec(...) in preprocess, so "
+            f"that the recording describes them"
+        )
+    return memory.view(source.format.planes[0].dtype).reshape(shape)
+
+
+def as_channels(frame: np.ndarray, how: Mapping[str, Any]) -> tuple[np.ndarray, How]:
+    """Return a recorded frame as (H, W) or (H, W, channels), uint8, and the arguments that make the same input of it.
+
+    Frames of channels are returned as they are; others are converted, to gray if the model reads gray.
+    """
+    source = Source.of(how.get("source", "BGR"))
+    form = source.format
+    if source.spec is None and form.kind == "channels" and form.planes[0].dtype == "<u1":
+        return frame, dict(how)
+    gray = how.get("color") == "GRAY" and form.kind != "channels"
+    pixels = picture(source.read("frame", frame), gray=gray)
+    return np.ascontiguousarray(pixels), {**how, "source": "GRAY" if gray else form.order}

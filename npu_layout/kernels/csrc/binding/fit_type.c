@@ -1,0 +1,223 @@
+/* The type Fit: checks that rows, programs and buffers fit each other, and runs. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "binding/fit_type.h"
+#include "binding/program_type.h"
+#include "binding/signals.h"
+#include "binding/yuv_type.h"
+#include "fit.h"
+
+typedef struct {
+    PyObject_HEAD
+    Fit fit;
+    PyObject *rows, *band, *tail;
+    int64_t out_bytes, moved;
+    Benches benches;
+} FitObject;
+
+/* Whether the program of the rows from `y` on fits canvas and buffer. */
+static int program_fits(const FitObject *self, const Program *program, int64_t y, int64_t rows) {
+    const Fit *fit = &self->fit;
+    if (program->src_bytes == rows * fit->width * fit->channels && program->dst_bytes + y * fit->pitch <= self->out_bytes) return 1;
+    PyErr_Format(PyExc_ValueError, "program of %lld rows: expected %lld bytes, and up to %lld, got %lld and %lld", (long long)rows,
+                 (long long)(rows * fit->width * fit->channels), (long long)(self->out_bytes - y * fit->pitch),
+                 (long long)program->src_bytes, (long long)program->dst_bytes);
+    return 0;
+}
+
+static int fit_fits(const FitObject *self) {
+    const Fit *fit = &self->fit;
+    const int64_t most = 1 << 16, most_bytes = (int64_t)1 << 56; /* no sum or product of them has 64 bits */
+    if (fit->width < 1 || fit->height < 1 || fit->width > most || fit->height > most || fit->left < 0 || fit->top < 0 ||
+        fit->left > fit->width - fit->inner_w || fit->top > fit->height - fit->inner_h || fit->rows < 1 || fit->rows > fit->height ||
+        fit->pitch < 0 || fit->pitch > (int64_t)1 << 40 || self->out_bytes < 0 || self->out_bytes > most_bytes) {
+        PyErr_SetString(PyExc_ValueError, "fit: sizes out of range");
+        return 0;
+    }
+    const int64_t row = fit->width * fit->channels;
+    if (!fit->band) {
+        const int good = (fit->packed || fit->channels == 1) && fit->pitch >= row && (fit->height - 1) * fit->pitch + row <= self->out_bytes;
+        if (!good) PyErr_SetString(PyExc_ValueError, "fit: rows that do not fit the buffer");
+        return good;
+    }
+    const int64_t whole = fit->height / fit->rows, left = fit->height % fit->rows;
+    if (left && !fit->tail) {
+        PyErr_SetString(PyExc_ValueError, "fit: expected a program for the last rows");
+        return 0;
+    }
+    return program_fits(self, fit->band, (whole - 1) * fit->rows, fit->rows) &&
+           (!left || program_fits(self, fit->tail, whole * fit->rows, left));
+}
+
+static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *rows, *band, *tail;
+    const char *border;
+    Py_ssize_t border_bytes;
+    int flipped;
+    long long width, height, left, top, out_bytes, count, pitch;
+    if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "Fit takes no keywords");
+    if (!PyArg_ParseTuple(args, "O(LLLL)y#pLLLOO", &rows, &width, &height, &left, &top, &border, &border_bytes, &flipped, &out_bytes, &count,
+                          &pitch, &band, &tail))
+        return NULL;
+    const YuvObject *source = yuv_object(rows);
+    if (!source) return NULL;
+    FitObject *self = (FitObject *)PyType_GenericAlloc(type, 0);
+    if (!self) return NULL;
+    self->fit = (Fit){.plan = source->plan, .packed = source->packed, .channels = (int)source->channels, .width = width,
+                      .height = height, .left = left, .top = top, .inner_w = source->columns, .inner_h = source->rows,
+                      .flipped = flipped, .rows = count, .pitch = pitch};
+    self->out_bytes = out_bytes;
+    Py_INCREF(rows), Py_INCREF(band), Py_INCREF(tail);
+    self->rows = rows, self->band = band, self->tail = tail;
+    int good = border_bytes == source->channels;
+    for (int c = 0; good && c < border_bytes; ++c) self->fit.border[c] = (uint8_t)(border[c] ^ (flipped ? 0x80 : 0));
+    if (!good) PyErr_SetString(PyExc_ValueError, "border: expected one byte for each channel");
+    good = good && (band == Py_None || (self->fit.band = program_of(band))) && (tail == Py_None || (self->fit.tail = program_of(tail)));
+    if (good && fit_fits(self)) {
+        self->benches.bytes = fit_bench(&self->fit);
+        self->moved = out_bytes + source->rows * source->columns * 4 * source->channels;
+        return (PyObject *)self;
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void fit_dealloc(PyObject *object) {
+    FitObject *self = (FitObject *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    benches_free(&self->benches);
+    Py_XDECREF(self->rows), Py_XDECREF(self->band), Py_XDECREF(self->tail);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+typedef struct {
+    FitObject *self;
+    YuvPlane planes[FIT_PLANES];
+    uint8_t *out;
+    atomic_int no_memory;
+} FitCall;
+
+static void fit_part(const void *context, int64_t part, int64_t parts) {
+    FitCall *call = (FitCall *)context;
+    uint8_t *bench = bench_claim(&call->self->benches);
+    if (!bench) {
+        atomic_store(&call->no_memory, 1);
+        return;
+    }
+    fit_run(&call->self->fit, call->planes, call->out, part, parts, bench);
+    bench_keep(&call->self->benches, bench);
+}
+
+/* Whether planes and the buffer from `offset` on fit; what does not fit has set an error. */
+static int views_fit(const FitObject *self, const YuvObject *source, const Py_buffer *out, int64_t offset, const Py_buffer *planes,
+                     int count) {
+    if (count != source->planes || offset < 0 || out->len < self->out_bytes || offset > out->len - self->out_bytes) {
+        PyErr_SetString(PyExc_ValueError, "planes or a buffer that do not fit");
+        return 0;
+    }
+    for (int i = 0; i < count; ++i) {
+        if (!yuv_plane_fits(source, i, planes + i)) return 0;
+        const char *const first = out->buf, *low, *high;
+        view_extent(planes + i, &low, &high);
+        if (low < first + out->len && first < high) {
+            PyErr_SetString(PyExc_ValueError, "source and destination overlap");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *fit_result(FitCall *call, int fits) {
+    if (fits && atomic_load(&call->no_memory)) return PyErr_NoMemory();
+    if (fits && PyErr_Occurred()) return NULL;
+    PyErr_Clear();
+    return PyBool_FromLong(fits);
+}
+
+/* run(out, offset, plane, ...): True; False if they do not fit: then nothing was written. */
+static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    FitObject *self = (FitObject *)object;
+    const YuvObject *source = (const YuvObject *)self->rows;
+    Py_buffer views[1 + FIT_PLANES];
+    int open = 0, fits = 0;
+    if (count < 3 || count > 2 + FIT_PLANES) return PyErr_Format(PyExc_TypeError, "run takes out, offset and planes");
+    const long long offset = PyLong_AsLongLong(args[1]);
+    if (offset == -1 && PyErr_Occurred()) return NULL;
+    FitCall call = {.self = self};
+    if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
+    for (++open; open < count - 1; ++open)
+        if (PyObject_GetBuffer(args[open + 1], views + open, PyBUF_STRIDED_RO)) goto end;
+    fits = views_fit(self, source, views, offset, views + 1, open - 1);
+    if (fits) {
+        call.out = (uint8_t *)views->buf + offset;
+        for (int i = 1; i < open; ++i) call.planes[i - 1] = (YuvPlane){views[i].buf, views[i].strides[0]};
+        run_unlocked(fit_part, &call, self->moved);
+    }
+end:
+    while (open--) PyBuffer_Release(views + open);
+    return fit_result(&call, fits);
+}
+
+/* Where each plane is in the memory of a frame: ((offset, pitch), ...) in bytes. False: not inside it, or an error is set. */
+static int places_fit(const YuvObject *source, const Py_buffer *frame, PyObject *places, YuvPlane *planes) {
+    const char *low, *high;
+    view_extent(frame, &low, &high);
+    if (PyTuple_Size(places) != source->planes) return 0;
+    for (int i = 0; i < source->planes; ++i) {
+        long long offset, pitch;
+        int64_t rows, bytes;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LL", &offset, &pitch)) return 0;
+        yuv_plane_needs(source, i, &rows, &bytes);
+        const int64_t most = (int64_t)1 << 40, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
+        if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
+        const int64_t last = (rows - 1) * pitch;
+        if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
+        planes[i] = (YuvPlane){(const uint8_t *)frame->buf + offset, pitch};
+    }
+    return 1;
+}
+
+/* run_in(out, offset, frame, places): the same for planes in one frame. */
+static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    FitObject *self = (FitObject *)object;
+    Py_buffer out, frame;
+    if (count != 4 || !PyTuple_Check(args[3])) return PyErr_Format(PyExc_TypeError, "run_in takes out, offset, frame and places");
+    const long long offset = PyLong_AsLongLong(args[1]);
+    if (offset == -1 && PyErr_Occurred()) return NULL;
+    FitCall call = {.self = self};
+    int fits = 0;
+    if (!PyObject_GetBuffer(args[0], &out, PyBUF_WRITABLE)) {
+        if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
+            fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
+                   places_fit((const YuvObject *)self->rows, &frame, args[3], call.planes);
+            if (fits) {
+                call.out = (uint8_t *)out.buf + offset;
+                run_unlocked(fit_part, &call, self->moved);
+            }
+            PyBuffer_Release(&frame);
+        }
+        PyBuffer_Release(&out);
+    }
+    return fit_result(&call, fits);
+}
+
+static PyMethodDef fit_methods[] = {
+    {"run_in", (PyCFunction)(void (*)(void))fit_call_in, METH_FASTCALL,
+     "run_in(out, offset, frame, places): the same for planes in one frame; places: ((offset, pitch), ...) in bytes"},
+    {"run", (PyCFunction)(void (*)(void))fit_call, METH_FASTCALL,
+     "run(out, offset, *planes): write a picture to a buffer, and True; False if they do not fit: then nothing was written"},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot fit_slots[] = {
+    {Py_tp_doc, "One pass from a picture to a buffer."},
+    {Py_tp_new, fit_new},
+    {Py_tp_dealloc, fit_dealloc},
+    {Py_tp_methods, fit_methods},
+    {0, NULL},
+};
+PyType_Spec fit_spec = {"npu_layout.kernels._native.Fit", sizeof(FitObject), 0, Py_TPFLAGS_DEFAULT, fit_slots};

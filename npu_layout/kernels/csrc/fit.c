@@ -1,0 +1,67 @@
+/* Run a fit: bands of rows, each resized, bordered and converted while it is in the caches. */
+#include "fit.h"
+
+#include <string.h>
+
+/* Where rows go: `row` bytes between rows, `channel` bytes between planes, which packed pixels do not have. */
+typedef struct {
+    uint8_t *at;
+    int64_t row, channel;
+} Canvas;
+
+static int64_t pixel_bytes(const Fit *fit) { return fit->packed ? fit->channels : 1; }
+
+static void fill_pixels(const Fit *fit, const Canvas *to, int64_t row, int64_t from, int64_t end) {
+    uint8_t *const p = to->at + row * to->row;
+    if (from >= end) return;
+    if (pixel_bytes(fit) == 1) {
+        for (int c = 0; c < fit->channels; ++c) memset(p + c * to->channel + from, fit->border[c], (size_t)(end - from));
+        return;
+    }
+    const int64_t size = fit->channels, bytes = (end - from) * size;
+    uint8_t *const first = p + from * size;
+    memcpy(first, fit->border, (size_t)size);
+    for (int64_t done = size; done < bytes; done *= 2) memcpy(first + done, first, (size_t)at_most(done, bytes - done));
+}
+
+/* Rows from..to-1 of the result, border and picture. */
+static void make_rows(const Fit *fit, const YuvPlane *planes, int64_t from, int64_t to, const Canvas *canvas, uint8_t *bench) {
+    const int64_t first = from > fit->top ? from : fit->top, end = at_most(to, fit->top + fit->inner_h);
+    for (int64_t y = from; y < to; ++y) {
+        const int inside = y >= first && y < end;
+        fill_pixels(fit, canvas, y - from, 0, inside ? fit->left : fit->width);
+        if (inside) fill_pixels(fit, canvas, y - from, fit->left + fit->inner_w, fit->width);
+    }
+    if (first >= end) return;
+    uint8_t *inner = canvas->at + (first - from) * canvas->row + fit->left * pixel_bytes(fit);
+    yuv_rows(fit->plan, planes, first - fit->top, end - fit->top, inner, canvas->row, canvas->channel, bench);
+    if (!fit->flipped) return;
+    const int64_t bytes = fit->inner_w * pixel_bytes(fit);
+    for (int64_t y = first; y < end; ++y, inner += canvas->row)
+        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) yuv_flip(fit->plan, inner + c * canvas->channel, bytes);
+}
+
+static int64_t rows_bench(const Fit *fit) { return (yuv_bench(fit->plan) + 63) / 64 * 64; }
+
+int64_t fit_bench(const Fit *fit) {
+    return rows_bench(fit) + (fit->band ? fit->rows * fit->width * fit->channels : 0) + PADDING;
+}
+
+void fit_run(const Fit *fit, const YuvPlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench) {
+    const int64_t bands = (fit->height + fit->rows - 1) / fit->rows, from = bands * part / parts, to = bands * (part + 1) / parts;
+    if (!fit->band) {
+        for (int64_t y = from * fit->rows, end; y < at_most(to * fit->rows, fit->height); y = end) {
+            end = at_most(y + fit->rows, fit->height);
+            make_rows(fit, planes, y, end, &(Canvas){out + y * fit->pitch, fit->pitch, 0}, bench);
+        }
+        return;
+    }
+    for (int64_t i = from; i < to; ++i) {
+        const int64_t y = i * fit->rows, end = at_most(y + fit->rows, fit->height);
+        const Program *program = end - y == fit->rows ? fit->band : fit->tail;
+        const Canvas canvas = {bench + rows_bench(fit), fit->width * pixel_bytes(fit), (end - y) * fit->width};
+        make_rows(fit, planes, y, end, &canvas, bench);
+        program_fill(program, out + y * fit->pitch, 0, 1);
+        program_move(program, canvas.at, out + y * fit->pitch, 0, 1);
+    }
+}

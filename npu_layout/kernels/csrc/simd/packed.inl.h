@@ -1,0 +1,43 @@
+/* Rows of packed pixels, level by level: the loops of packed_rows.inl.h, with windows of 16 bytes and, where the machine has
+ * them, with the wide ones of AVX-512 VBMI. */
+#if SHUFFLES && defined(__SSE2__)
+INLINE W weighted(V pairs, const Weights *w, int64_t i) {
+    const W high = (W)whole((const uint8_t *)w->high + i), low = (W)whole((const uint8_t *)w->low + i);
+    return PLUS(Y(maddubs_epi16)((W)pairs, high), Y(srli_epi16)(Y(maddubs_epi16)((W)pairs, low), 4));
+}
+
+/* VB bytes of a gather, each 16 of them out of `count` windows of 16. */
+INLINE V picked_windows(int count, const uint8_t *row, const int32_t *at, V order) {
+    V x = shuffled(windows_at(row, at, count), order);
+    if (count == 2) x = joined_halves(x, shuffled(windows_at(row, at + 1, count), order));
+    if (count == 4) {
+        const V y = shuffled(windows_at(row, at + 2, count), order);
+        x = joined_halves(joined_quarters(x, shuffled(windows_at(row, at + 1, count), order)),
+                          joined_quarters(y, shuffled(windows_at(row, at + 3, count), order)));
+    }
+    return x;
+}
+#define KINDS(call) \
+    if (g->kind == WINDOWS_1) call(WINDOWS_1); \
+    else if (g->kind == WINDOWS_2) call(WINDOWS_2); \
+    else call(WINDOWS_4)
+#define PER_VECTOR(kind) (((kind) == WINDOWS_1 ? 1 : (kind) == WINDOWS_2 ? 2 : 4) * LANES)
+#define PICK(kind, row, at, order) picked_windows((kind) == WINDOWS_1 ? 1 : (kind) == WINDOWS_2 ? 2 : 4, row, at, order)
+#define PACKED(name) HERE(packed##name)
+#define TARGET
+#include "simd/packed_rows.inl.h"
+#if VB == 64
+#define KINDS(call) \
+    if (g->kind == WIDE_64) call(WIDE_64); \
+    else if (g->kind == WIDE_128) call(WIDE_128); \
+    else call(WIDE_256)
+#define PER_VECTOR(kind) ((kind) == WIDE_256 ? 2 : 1)
+#define PICK(kind, row, at, order)                                                                      \
+    ((kind) == WIDE_64    ? _mm512_permutexvar_epi8(order, whole((row) + (at)[0]))                      \
+     : (kind) == WIDE_128 ? PICKED_128((row) + (at)[0], order)                                          \
+                          : _mm512_mask_blend_epi8(~0ull << 32, PICKED_128((row) + (at)[0], order), PICKED_128((row) + (at)[1], order)))
+#define PACKED(name) HERE(packed##name##_wide)
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
+#include "simd/packed_rows.inl.h"
+#endif
+#endif

@@ -1,0 +1,284 @@
+/* Rows of R, G and B out of the samples of a YUV picture: one way for each kind of scale, all with the same result. */
+#include "yuv.h"
+
+#include "yuv_plan.h"
+
+enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
+
+/* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
+ * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
+typedef struct {
+    const YuvPlan *plan;
+    const YuvPlane *planes;
+    uint8_t *samples[3], *second, *bytes[2][3];
+    int16_t *line[2][3];
+    Terms terms;
+    int64_t terms_row, row[2][3];
+} Work;
+
+enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3) };
+int64_t yuv_bench(const YuvPlan *plan) { return BUFFERS * plan->reach; }
+
+static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench) {
+    Work w = {.plan = plan, .planes = planes, .terms_row = -1};
+    const int64_t reach = plan->reach;
+    w.second = bench, bench += reach;
+    for (int c = 0; c < 3; ++c) {
+        w.samples[c] = bench, bench += 2 * reach; /* pairs */
+        w.terms.high[c] = (int16_t *)(void *)bench, bench += 2 * reach;
+        w.terms.low[c] = (uint16_t *)(void *)bench, bench += 2 * reach;
+        for (int slot = 0; slot < 2; ++slot) {
+            w.bytes[slot][c] = bench, bench += reach;
+            w.line[slot][c] = (int16_t *)(void *)bench, bench += 2 * reach;
+            w.row[slot][c] = -1;
+        }
+    }
+    return w;
+}
+
+static const uint8_t *row_of(const Work *w, int k, int64_t row) {
+    const YuvPlane *plane = w->planes + w->plan->spec.component[k].plane;
+    return plane->first + row * plane->pitch + w->plan->start[k];
+}
+static void gather(const Work *w, const Gather *g, const uint8_t *row, uint8_t *out) {
+    const YuvLoops *loops = w->plan->loops;
+    (g->kind >= WIDE_64 ? loops->gather_wide : loops->gather)(row, g, out);
+}
+static void gather_samples(Work *w, int k, int64_t pixel_row, uint8_t *out) {
+    gather(w, w->plan->component + k, row_of(w, k, pixel_row / w->plan->spec.component[k].every_y), out);
+}
+/* The samples of Y in whole rows are read where they are if they are neighbours. */
+static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) {
+    if (w->plan->component[0].kind == COPY) return row_of(w, 0, row) + w->plan->component[0].at[0];
+    gather_samples(w, 0, row, room);
+    return room;
+}
+
+/* V, or NULL if it is among U. */
+static const uint8_t *second_chroma(const Work *w) { return w->plan->together ? NULL : w->samples[2]; }
+
+/* The terms of the samples of chroma of a row of pixels, which the next row may share. */
+static void chroma(Work *w, int64_t pixel_row) {
+    const YuvPlan *plan = w->plan;
+    const int64_t row = pixel_row / plan->spec.component[1].every_y;
+    if (w->terms_row == row) return;
+    for (int k = 1; k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
+    if (plan->way == MEANS || plan->way == POINTS) return;
+    plan->loops->terms(w->samples[1], second_chroma(w), &plan->spec.color, plan->samples, &w->terms);
+    w->terms_row = row;
+}
+
+/* Convert a row of pixels, all of them or those that were gathered. */
+static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
+    const YuvPlan *plan = w->plan;
+    chroma(w, row);
+    if (plan->shared)
+        plan->loops->color_shared(whole_row(w, row, w->samples[0]), &w->terms, &plan->spec.color, n, rgb);
+    else {
+        gather_samples(w, 0, row, w->samples[0]);
+        if (plan->way == POINTS) plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &plan->spec.color, n, rgb);
+        else plan->loops->color(w->samples[0], &w->terms, &plan->spec.color, n, rgb);
+    }
+}
+
+/* Put R, G and B of a source row into its slot: as bytes for a mean, otherwise as lines. */
+static int color_slot(Work *w, int64_t row) {
+    const YuvPlan *plan = w->plan;
+    const int slot = (int)(row & 1);
+    if (w->row[slot][0] == row) return slot;
+    w->row[slot][0] = row;
+    convert(w, row, plan->way == ROWS ? plan->spec.width : 2 * plan->n, w->bytes[slot]);
+    if (plan->resize[0].filter == MEAN) return slot;
+    for (int c = 0; c < 3; ++c) {
+        const uint8_t *pairs = w->bytes[slot][c];
+        if (plan->way == ROWS) gather(w, &plan->pairs, pairs, w->second), pairs = w->second;
+        plan->loops->line(pairs, &plan->resize[0].weights, plan->n, w->line[slot][c]);
+    }
+    return slot;
+}
+static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
+    const YuvPlan *plan = w->plan;
+    const RowPair *rows = plan->resize[0].rows + y;
+    const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
+    for (int c = 0; c < 3; ++c)
+        if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c], w->bytes[b][c], plan->n, out[c]);
+        else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
+}
+static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {
+    const YuvPlan *plan = w->plan;
+    const int32_t *row = plan->resize[0].rows[y].row;
+    chroma(w, row[0]);
+    const uint8_t *const luma[2] = {whole_row(w, row[0], w->samples[0]), whole_row(w, row[1], w->second)};
+    plan->loops->color_mean(luma, w->samples[1], second_chroma(w), &plan->spec.color, plan->n, out);
+}
+
+/* Samples of one component in a source row; gray is converted first if pixels are. */
+static void component_samples(Work *w, int k, int64_t row, int64_t n, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    gather(w, plan->component + k, row_of(w, k, row), out);
+    if (plan->spec.components == 1 && plan->spec.convert_first && plan->has_luma) plan->loops->luma(out, &plan->spec.color, n, out);
+}
+static int component_slot(Work *w, int k, int64_t row) {
+    const YuvPlan *plan = w->plan;
+    const Resize *resize = plan->resize + k;
+    const int slot = (int)(row & 1);
+    if (w->row[slot][k] == row) return slot;
+    w->row[slot][k] = row;
+    component_samples(w, k, row, 2 * plan->n, w->bytes[slot][k]);
+    if (resize->filter == LINEAR) plan->loops->line(w->bytes[slot][k], &resize->weights, plan->n, w->line[slot][k]);
+    return slot;
+}
+static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    const Resize *resize = plan->resize + k;
+    const RowPair *rows = resize->rows + y;
+    if (resize->filter == ONE) {
+        component_samples(w, k, rows->row[0], plan->n, w->second);
+        memcpy(out, w->second, (size_t)plan->n);
+        return;
+    }
+    const int a = component_slot(w, k, rows->row[0]), b = rows->below ? component_slot(w, k, rows->row[1]) : a;
+    if (resize->filter == MEAN) plan->loops->mean(w->bytes[a][k], w->bytes[b][k], plan->n, out);
+    else plan->loops->blend(w->line[a][k], w->line[b][k], rows->above, rows->below, plan->n, out);
+}
+static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
+    const YuvPlan *plan = w->plan;
+    const YuvSpec *spec = &plan->spec;
+    if (spec->components == 1) {
+        const int last = !spec->convert_first && plan->has_luma;
+        component_row(w, 0, y, last ? w->samples[0] : out[0]);
+        if (last) plan->loops->luma(w->samples[0], &spec->color, plan->n, out[0]);
+        return;
+    }
+    component_row(w, 0, y, w->samples[0]);
+    if (plan->together) gather(w, plan->component + 1, row_of(w, 1, plan->resize[1].rows[y].row[0]), w->samples[1]);
+    else
+        for (int k = 1; k < 3; ++k) component_row(w, k, y, w->samples[k]);
+    plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &spec->color, plan->n, out);
+}
+
+/* A source row of packed pixels, or the two pixels that each result needs, as neighbours. */
+static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
+    const YuvPlan *plan = w->plan;
+    const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
+    if (!plan->near) return from;
+    const int taps = plan->resize[0].filter == ONE ? 1 : 2;
+    const int64_t bytes = taps * plan->pixel, n = plan->spec.x[0].to;
+    uint8_t *to = w->samples[slot];
+    int64_t i = 0;
+    for (; i < plan->near_safe; ++i) memcpy(to + i * bytes, from + plan->near[i], 8);
+    for (; i < n; ++i) memcpy(to + i * bytes, from + plan->near[i], (size_t)bytes);
+    return to;
+}
+static const PackedLoops *packed_loops(const YuvPlan *plan) {
+    return plan->pairs.kind >= WIDE_64 ? &plan->loops->packed_wide : &plan->loops->packed;
+}
+/* Without loops for its gather: by way of a buffer. */
+static const uint8_t *packed_pairs(Work *w, int64_t row, int slot) {
+    gather(w, &w->plan->pairs, packed_source(w, row, slot), w->bytes[slot][0]);
+    return w->bytes[slot][0];
+}
+static const int16_t *packed_line(Work *w, int64_t row) {
+    const YuvPlan *plan = w->plan;
+    const int slot = (int)(row & 1), by_kind = plan->pairs.kind >= WINDOWS_1 && packed_loops(plan)->line;
+    if (w->row[slot][0] == row) return w->line[slot][0];
+    w->row[slot][0] = row;
+    if (by_kind)
+        packed_loops(plan)->line(packed_source(w, row, slot), &plan->pairs, &plan->resize[0].weights, plan->n, w->line[slot][0]);
+    else plan->loops->line(packed_pairs(w, row, slot), &plan->resize[0].weights, plan->n, w->line[slot][0]);
+    return w->line[slot][0];
+}
+static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    uint16_t *const sums = (uint16_t *)w->line[0][0], *const more = (uint16_t *)w->line[0][1], *const all = (uint16_t *)w->line[0][2];
+    const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
+    for (int64_t k = 0; k < plan->box_h; ++k)
+        plan->loops->box_rows(from + k * w->planes[0].pitch, plan->spec.width * plan->pixel, k == 0, sums);
+    if (plan->pairs.kind == EACH) { /* no windows: the sums of a box at each place, of which the results' are picked */
+        const int64_t words = plan->spec.width * plan->pixel;
+        memcpy(more, sums, (size_t)words * sizeof *sums);
+        for (int64_t k = 1; k < plan->box_w; ++k) plan->loops->box_words(sums + k * plan->pixel, words - k * plan->pixel, more);
+        for (int64_t i = 0; i < plan->n; ++i) all[i] = more[plan->pairs.at[2 * i] / 2];
+    }
+    for (int64_t k = 0; k < plan->box_w && plan->pairs.kind != EACH; ++k) {
+        gather(w, &plan->pairs, (const uint8_t *)(sums + k * plan->pixel), (uint8_t *)(k ? more : all));
+        if (k) plan->loops->box_words(more, plan->n, all);
+    }
+    plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
+}
+/* Fetch the source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no
+ * cache. */
+static void fetch_packed(const Work *w, int64_t y) {
+    const YuvPlan *plan = w->plan;
+    const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
+    const int64_t bytes = plan->spec.width * plan->spec.component[0].step;
+    if (bytes < FETCHED) return;
+    for (int k = 0; k < (next->below ? 2 : 1); ++k) {
+        if (next->row[k] <= now->row[now->below != 0]) continue;
+        const uint8_t *row = w->planes[0].first + next->row[k] * w->planes[0].pitch;
+        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+    }
+}
+
+static void packed_row(Work *w, int64_t y, uint8_t *out) {
+    const YuvPlan *plan = w->plan;
+    const Resize *resize = plan->resize;
+    const RowPair *pair = resize->rows + y;
+    if (resize->filter == BOX) {
+        packed_boxes(w, pair->row[0], out);
+        return;
+    }
+    const PackedLoops *loops = packed_loops(plan);
+    const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
+    if (resize->filter == ONE) {
+        const uint8_t *from = packed_source(w, pair->row[0], 0);
+        if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
+        else if (plan->pairs.kind == COPY) memcpy(out, from + plan->pairs.at[0], (size_t)plan->n);
+        else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
+        return;
+    }
+    if (resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind)) {
+        const int16_t *a = packed_line(w, pair->row[0]), *b = pair->below ? packed_line(w, pair->row[1]) : a;
+        plan->loops->blend(a, b, pair->above, pair->below, plan->n, out);
+        return;
+    }
+    const int two = pair->below != 0;
+    if (plan->pairs.kind == LOADS_8) {
+        const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), packed_source(w, pair->row[1], 1)};
+        plan->loops->packed_far(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->spec.x[0].to,
+                                plan->spec.components, out);
+        return;
+    }
+    if (!by_kind) {
+        plan->loops->mean(packed_pairs(w, pair->row[0], 0), packed_pairs(w, pair->row[1], 1), plan->n, out);
+        return;
+    }
+    const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
+    if (resize->filter == MEAN) loops->means(rows, &plan->pairs, plan->n, out);
+    else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
+}
+
+void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
+              int64_t channel_pitch, uint8_t *bench) {
+    const YuvSpec *spec = &plan->spec;
+    Work w = work_on(plan, planes, bench);
+    for (int64_t y = from; y < to; ++y, out += row_pitch) {
+        uint8_t *rgb[3];
+        for (int c = 0; c < 3; ++c) rgb[c] = out + (spec->components == 1 ? 0 : spec->channel[c]) * channel_pitch;
+        switch (plan->way) {
+            case POINTS:
+            case SHARED: convert(&w, plan->resize[0].rows[y].row[0], plan->n, rgb); break;
+            case MEANS: means_row(&w, y, rgb); break;
+            case ROWS:
+            case PAIRS: pixels_row(&w, y, rgb); break;
+            case PLANES: planes_row(&w, y, rgb); break;
+            case PACKED_PIXELS:
+                if (y + 1 < plan->spec.y[0].to) fetch_packed(&w, y);
+                packed_row(&w, y, out);
+                break;
+        }
+        if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
+    }
+}
+
+void yuv_flip(const YuvPlan *plan, uint8_t *bytes, int64_t n) { plan->loops->flip(bytes, n); }

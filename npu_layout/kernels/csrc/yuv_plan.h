@@ -1,0 +1,47 @@
+/* What a plan of YUV rows contains. */
+#ifndef NPU_LAYOUT_YUV_PLAN_H
+#define NPU_LAYOUT_YUV_PLAN_H
+
+#include "yuv.h"
+
+/* How the pixels of a result come about: each is one pixel, or every two neighbours are pixels that share chroma, or each is the
+ * mean of four that do; or whole rows are converted, or only those pairs of pixels that are needed; or planes are resized; or
+ * packed pixels are. */
+typedef enum { POINTS, SHARED, MEANS, ROWS, PAIRS, PLANES, PACKED_PIXELS } Way;
+
+/* The source rows of a row, with their weights; the second one is not read if `below` is 0. */
+typedef struct {
+    int32_t row[2];
+    uint16_t above, below;
+} RowPair;
+
+typedef enum { ONE, MEAN, LINEAR, BOX } Filter;
+typedef struct {
+    Filter filter;
+    Weights weights;
+    RowPair *rows;
+} Resize;
+
+struct YuvPlan {
+    YuvSpec spec; /* without the arrays of its axes */
+    const YuvLoops *loops;
+    Way way;
+    int shared;          /* every two neighbours have one sample of chroma */
+    int together;        /* U and V are gathered as pairs, by the gather of U */
+    int has_luma;        /* gray is not Y itself */
+    int64_t n, samples;  /* results in a row; samples of chroma that are converted for a row */
+    int64_t reach;       /* bytes, at least, of each buffer of a row on the bench */
+    Resize resize[3];      /* of planes, or of pixels */
+    Gather component[3]; /* out of the rows of the source, from `start` on */
+    int64_t start[3];
+    Gather pairs;        /* out of converted rows, or of packed pixels */
+    int64_t pixel;       /* bytes of a packed pixel */
+    int64_t box_w, box_h; /* pixels of each box whose mean is a result */
+    int32_t *near;       /* if no windows reach the pixels: where the first of the two that each result needs is */
+    int64_t near_safe;   /* of so many of them 8 bytes or more are in the row */
+    int reuses;          /* packed lines serve several results */
+    int owned;
+    void *memory[64];
+};
+
+#endif

@@ -1,0 +1,140 @@
+"""Resize YUV pictures in numpy: the reference of the compiled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..yuv import Axis, Color, YuvResize
+
+Source = Callable[[np.ndarray, np.ndarray], np.ndarray]  # the elements at rows and columns, with any axes before
+_BAND = 1 << 16  # results that are computed at a time
+
+
+class YuvRows:
+    """The fallback of the compiled rows of a YUV picture: the same integers, in numpy."""
+
+    def __init__(self, resize: YuvResize) -> None:
+        self._resize = resize
+
+    def write(self, planes: tuple[np.ndarray, ...], out: np.ndarray) -> None:
+        """Write the canvas to `out`, uint8 (channels, rows, columns), from planes of rows of bytes.
+
+        Each plane has any distance between rows, and as many contiguous bytes in a row as its components need.
+        ValueError if something does not fit.
+        """
+        resize = self._resize
+        self._check(planes, out)
+        count, columns = len(resize.axes[0][1].first), len(resize.axes[0][0].first)
+        step = max(1, _BAND // columns)
+        for start in range(0, count, step):
+            rows = slice(start, min(start + step, count))
+            if resize.packed:
+                out[rows] = self._packed(planes, rows)
+                continue
+            canvas = self._exact(planes, rows) if resize.exact else self._by_planes(planes, rows)
+            for place, channel in zip(resize.channels, canvas):
+                out[place, rows] = channel
+        if resize.depth == 4 and not resize.packed:
+            out[3] = 255
+
+    def _check(self, planes: tuple[np.ndarray, ...], out: np.ndarray) -> None:
+        resize = self._resize
+        along, down = resize.axes[0]
+        shape = resize.depth, len(down.first), len(along.first)
+        expected = max(c.plane for c in resize.components) + 1
+        if len(planes) != expected:
+            raise ValueError(f"planes: expected {expected}, got {len(planes)}")
+        if resize.packed:
+            shape = (*shape[1:], shape[0])
+            joined = all(n == 1 or s == t for n, s, t in zip(shape[1:], out.strides[1:], (shape[2], 1)))
+        else:
+            joined = shape[2] == 1 or out.strides[2:] == (1,)
+        if out.shape != shape or out.dtype != np.uint8 or not joined:
+            raise ValueError(f"out: expected bytes of shape {shape}, columns neighbours")
+        for c in resize.components:
+            rows, samples = -(-resize.size_wh[1] // c.every_y), -(-resize.size_wh[0] // c.every_x)
+            least, plane = c.start + (samples - 1) * c.step + 1, planes[c.plane]
+            if resize.packed:
+                least = samples * c.step
+            if len(plane) < rows or plane[0].size < least:
+                got = f"{len(plane)} rows of {plane[0].size if len(plane) else 0} bytes"
+                raise ValueError(f"plane {c.plane}: expected at least {rows} rows of {least} bytes, got {got}")
+        if any(np.may_share_memory(plane, out) for plane in planes):
+            raise ValueError("source and destination overlap")
+
+    def _samples(self, planes: tuple[np.ndarray, ...], k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return samples of component `k` at rows and columns of its plane, as int32."""
+        c = self._resize.components[k]
+        plane = planes[c.plane]
+        lines = plane.reshape(len(plane), -1) if plane.ndim > 2 else plane
+        return np.asarray(lines[rows[:, None], c.start + c.step * columns], np.int32)
+
+    def _packed(self, planes: tuple[np.ndarray, ...], rows: slice) -> np.ndarray:
+        def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
+            return np.stack([self._samples(planes, k, down, along) for k in range(len(self._resize.components))])
+
+        return np.moveaxis(_resized(pixels, *self._resize.axes[0], rows), 0, -1)
+
+    def _exact(self, planes: tuple[np.ndarray, ...], rows: slice) -> list[np.ndarray]:
+        components = self._resize.components
+
+        def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
+            found = [self._samples(planes, k, down // c.every_y, along // c.every_x) for k, c in enumerate(components)]
+            return np.stack(_converted(found, self._resize.color))
+
+        return list(_resized(pixels, *self._resize.axes[0], rows))
+
+    def _by_planes(self, planes: tuple[np.ndarray, ...], rows: slice) -> list[np.ndarray]:
+        found = []
+        for k, (along, down) in enumerate(self._resize.axes):
+
+            def samples(rows: np.ndarray, columns: np.ndarray, k: int = k) -> np.ndarray:
+                return self._samples(planes, k, rows, columns)
+
+            found.append(_resized(samples, along, down, rows))
+        return _converted(found, self._resize.color)
+
+
+def _converted(yuv: list[np.ndarray], color: Color | None) -> list[np.ndarray]:
+    """Return R, G and B of Y, U and V, or gray of Y, as int32 from 0 to 255."""
+    assert color is not None, "packed pixels are not converted"
+    y = np.maximum(yuv[0] - color.black, 0) * color.luma + (1 << 19)
+    if len(yuv) == 1:
+        sums = [y]
+    else:
+        u, v = yuv[1] - 128, yuv[2] - 128
+        sums = [y + color.red_v * v, y + color.green_u * u + color.green_v * v, y + color.blue_u * u]
+    return [np.clip(s >> 20, 0, 255) for s in sums]
+
+
+def _taps(axis: Axis, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both source elements of each result, and their weights."""
+    first = axis.first[part]
+    weights = np.array([[2048, 0]]) if axis.weights is None else axis.weights[part].astype(np.int32)
+    both = (np.clip(first + tap, 0, axis.size - 1) for tap in (0, 1))
+    return (*both, weights[:, 0], weights[:, 1])
+
+
+def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
+    """Return rows of the result; `source` returns the elements at rows and columns, with any axes before."""
+    if along.mean and down.mean:
+        y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
+        four = [source(y + i, x + k) for i in (0, 1) for k in (0, 1)]
+        return np.asarray((four[0] + four[1] + four[2] + four[3] + 2) >> 2)
+    if along.box and down.box:
+        y, x = down.box * np.arange(rows.start, rows.stop), along.box * np.arange(len(along.first))
+        total: np.ndarray | int = sum(source(y + i, x + k) for i in range(down.box) for k in range(along.box))
+        scale = np.float32(1) / np.float32(along.box * down.box)
+        return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
+    if along.weights is None and down.weights is None:
+        return source(np.clip(down.first[rows], 0, down.size - 1), along.first)
+    left, right, left_weight, right_weight = _taps(along, slice(None))
+    above, below, above_weight, below_weight = _taps(down, rows)
+
+    def line(y: np.ndarray) -> np.ndarray:
+        return np.asarray((source(y, left) * left_weight + source(y, right) * right_weight) >> 4)
+
+    lines = line(above) * above_weight[:, None] >> 16, line(below) * below_weight[:, None] >> 16
+    return np.asarray((lines[0] + lines[1] + 2) >> 2)

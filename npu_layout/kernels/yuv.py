@@ -1,0 +1,132 @@
+"""The records of pictures: where samples are, how they become colors, and how they are resized."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_ONE = 2048  # weights have 11 bits
+_BOX = 16  # elements of a mean, at most
+
+
+class Samples(NamedTuple):
+    """One component of a picture: Y, U or V, or a channel of packed pixels."""
+
+    plane: int  #: in which plane it is
+    start: int  #: bytes of a row before its first sample
+    step: int  #: bytes between samples
+    every_x: int = 1  #: one sample for so many pixels across
+    every_y: int = 1  #: and down
+
+
+class Color(NamedTuple):
+    """Integer coefficients: with ``y = max(Y - black, 0) * luma + 2**19``, and U and V without their 128.
+
+    R = (y + red_v * V) >> 20, G = (y + green_u * U + green_v * V) >> 20, B = (y + blue_u * U) >> 20, each saturated to
+    0..255. Gray is y >> 20.
+    """
+
+    black: int
+    luma: int
+    red_v: int
+    green_u: int
+    green_v: int
+    blue_u: int
+
+
+class Axis(NamedTuple):
+    """One axis of a resize: the source elements of each result, and their weights."""
+
+    size: int  #: elements of the source
+    first: np.ndarray  #: int32; along rows inside the source, down columns it may begin outside and is clamped
+    weights: np.ndarray | None  #: uint16 (n, 2), of `first` and the next element, in 2048ths; None: `first` only
+    mean: bool = False  #: the mean of every two elements, as OpenCV shrinks to exactly half, if both axes do
+    box: int = 0  #: the mean of so many elements, of packed pixels, if both axes do
+
+
+class YuvResize(NamedTuple):
+    """A picture's samples, and the canvas that they become.
+
+    `exact`: pixels are converted, each with the nearest sample of U and of V, then resized; otherwise the samples of
+    each plane are resized, each as an image of one channel, then converted.
+    """
+
+    components: tuple[
+        Samples, ...
+    ]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
+    color: Color | None  #: None: packed pixels, which are not converted
+    size_wh: tuple[int, int]  #: in pixels
+    axes: tuple[
+        tuple[Axis, Axis], ...
+    ]  #: along a row and down a column: one pair if exact, else one for each component
+    exact: bool = True
+    channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
+    depth: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
+
+    @property
+    def packed(self) -> bool:
+        """Whether the canvas has (rows, columns, channels); otherwise it has planes, (channels, rows, columns)."""
+        return self.color is None
+
+
+def linear_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_LINEAR on uint8 from `size` elements to `results`, by its reference arithmetic.
+
+    Along a row positions outside become the edge; down a column (`down`) the weights stay and both row numbers are
+    clamped, which rounds differently (OpenCV modules/imgproc/src/resize.cpp, resizeGeneric).
+    """
+    if results == size:
+        return Axis(size, np.arange(size, dtype=np.int32), None)
+    scale = 1.0 / (results / size)  # not size / results: OpenCV divides twice
+    place = ((np.arange(results) + 0.5) * scale - 0.5).astype(np.float32)
+    first = np.floor(place).astype(np.int32)
+    rest = place - first.astype(np.float32)
+    if not down:
+        rest[(first < 0) | (first >= size - 1)] = 0
+        first = np.clip(first, 0, size - 1).astype(np.int32)
+    weights = np.stack([(np.float32(1) - rest) * np.float32(_ONE), rest * np.float32(_ONE)], axis=1)
+    return Axis(size, first, np.rint(weights).astype(np.uint16), size == 2 * results)
+
+
+def area_axis(size: int, results: int, down: bool = False) -> Axis | None:
+    """Return the axis of OpenCV's INTER_AREA if each result is the mean of a whole number of elements, else None.
+
+    The mean is rounded, half to even, after a product with the reciprocal in single precision; of 2 by 2 half up
+    (OpenCV modules/imgproc/src/resize.cpp, ResizeAreaFast).
+    """
+    box = size // results
+    if box * results != size or box > _BOX:
+        return None
+    return Axis(size, box * np.arange(results, dtype=np.int32), None, box == 2, box)
+
+
+def nearest_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV 5's INTER_NEAREST_EXACT: the pixel in the middle.
+
+    Where the middle is the edge between two pixels, rounding decides: OpenCV adds up places in double precision, and
+    before version 5 computed them in 16-bit fixed point.
+    """
+    steps = np.full(results, size / results)
+    steps[0] /= 2
+    first = np.minimum(np.cumsum(steps), size - 1)
+    return Axis(size, first.astype(np.int32), None)
+
+
+def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
+    """Return the axis of OpenCV's INTER_NEAREST: the pixel at the top left, ``floor(i * size / results)``."""
+    first = np.floor(np.arange(results) * (1.0 / (results / size))).astype(np.int64)
+    return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+
+
+class Fit(NamedTuple):
+    """A resized picture inside a canvas, which is converted to a buffer, in bands of rows."""
+
+    resize: YuvResize
+    canvas_wh: tuple[int, int]
+    left_top: tuple[int, int]  #: where the picture is in the canvas
+    border: bytes  #: of a pixel around it, one byte for each channel
+    flipped: bool  #: the canvas has int8 for uint8, 128 less: the top bit of each byte the other way
+    out_size: int  #: elements of the buffer
+    rows: int  #: of a band
+    pitch: int  #: elements of the buffer from one row to the next

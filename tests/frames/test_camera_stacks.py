@@ -1,0 +1,258 @@
+"""Frames of other libraries: PyAV's as recorded, and stand-ins with the attributes of GStreamer, picamera2 and ROS."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace as Twin
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.frames.camera_stacks import jpeg_size
+from npu_layout.frames.frame_source import Source
+from npu_layout.frames.pictures import picture
+from tests.support import frame_formats as formats
+from tests.support.paths import ROOT
+
+RECORDED = np.load(ROOT / "tests" / "data" / "frames" / "swscale_frames.npz")
+
+
+class Plane(bytes):
+    """A plane as PyAV has it: memory with a pitch."""
+
+    line_size: int
+
+
+def pyav_frames() -> Iterator[tuple[str, Any, np.ndarray]]:
+    """FFmpeg's name, a frame, and swscale's BGR of it; scripts/record_swscale.py wrote them."""
+    for key in sorted({name.split("/")[0] for name in RECORDED.files if "/" in name}):
+        name, size, colorspace, color_range = key.rsplit("_", 3)
+        width, height = map(int, size.split("x"))
+        planes: list[Plane] = []
+        while f"{key}/plane{len(planes)}" in RECORDED.files:
+            plane = Plane(RECORDED[f"{key}/plane{len(planes)}"].tobytes())
+            plane.line_size = int(RECORDED[f"{key}/line_size{len(planes)}"])
+            planes.append(plane)
+        frame = Twin(
+            format=Twin(name=name),
+            width=width,
+            height=height,
+            planes=tuple(planes),
+            colorspace=int(colorspace),
+            color_range=int(color_range),
+        )
+        yield name, frame, RECORDED[f"{key}/bgr"]
+
+
+def most_apart(name: str) -> tuple[int, float]:
+    """Largest and mean difference from swscale, which interpolates chroma and mosaics and scales 16 and 5 bits."""
+    if name in ("nv24", "yuv444p", "gray16le"):
+        return 1, 0.6
+    if name == "rgb565le":
+        return 7, 4
+    return (0, 0) if name[:3] in ("bgr", "rgb", "gra") else (26, 4)
+
+
+def test_pyav_frames_with_their_pitches_odd_sizes_and_colors() -> None:
+    """The picture is swscale's, but for how chroma is interpolated: 4:4:4 is off by 1 of 255 at most."""
+    seen, pitched = set(), 0
+    for name, frame, bgr in pyav_frames():
+        spec = nl.FrameSpec.of(frame)
+        seen.add((spec.format, spec.matrix, spec.range))
+        assert spec.size_wh == (frame.width, frame.height)
+        assert spec.strides == tuple(plane.line_size for plane in frame.planes)
+        pitched += not spec.is_dense
+        for source in (spec.format, spec):
+            pixels = picture(Source.of(source).read("frame", frame))[..., :3].astype(int)
+            pixels = pixels[..., ::-1] if name.startswith("rgb") and name != "rgb565le" else pixels
+            off = np.abs(pixels - bgr)[1:-1, 1:-1]
+            largest, mean = most_apart(name)
+            assert off.max() <= largest and off.mean() <= mean, (name, off.max(), off.mean())
+        out = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), source=spec)(frame)[0]
+        np.testing.assert_array_equal(
+            out, nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), source=spec)(spec.planes(frame))[0]
+        )
+    assert pitched > 20 and {matrix for _, matrix, _ in seen} == {"bt601", "bt709", "bt2020"}
+    assert {name for name, _, _ in seen} >= {"NV12", "NV16", "NV24", "I420", "I422", "I444", "P010", "YVYU", "RGGB"}
+
+
+def test_other_matrices_are_further_from_swscale() -> None:
+    """The recorded colors decide: read as another standard, the same frame is several values off."""
+    for name, frame, bgr in pyav_frames():
+        if name != "yuv444p":
+            continue
+        own = nl.FrameSpec.of(frame)
+        for matrix in ("bt601", "bt709", "bt2020"):
+            for range_ in ("limited", "full"):
+                spec = nl.FrameSpec.from_dict({**own.to_dict(), "matrix": matrix, "range": range_})
+                off = np.abs(picture(Source.of(spec).read("frame", frame)).astype(int) - bgr).max()
+                assert (off <= 1) == ((matrix, range_) == (own.matrix, own.range))
+
+
+def test_a_frame_that_describes_itself_as_another_is_refused() -> None:
+    (frame,) = [frame for name, frame, _ in pyav_frames() if name == "nv21" and frame.width == 24]
+    target = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8")
+    for source in ("NV12", nl.FrameSpec("NV21", (24, 16))):
+        with pytest.raises(nl.NpuLayoutError, match=r"^frame: .*got NV21 of 24x14 with strides .* describes itself"):
+            nl.Preprocessor(target, source=source)(frame)
+
+
+def meta(name: str, size: Any, strides: Any, offsets: Any) -> Twin:
+    """A GstVideo.VideoMeta; it always has four strides and offsets."""
+    nick = name.lower().replace("_", "-")
+    padded = [[*given, *[0] * (4 - len(given))] for given in (strides, offsets)]
+    format_ = Twin(value_nick=nick)
+    return Twin(
+        format=format_, width=size[0], height=size[1], n_planes=len(strides), stride=padded[0], offset=padded[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("NV12", "NV12"),
+        ("I420", "I420"),
+        ("YUY2", "YUYV"),
+        ("BGRx", "BGRX"),
+        ("GRAY16_LE", "GRAY16"),
+        ("P010_10LE", "P010"),
+        ("RGB16", "RGB565"),
+        ("Y42B", "I422"),
+    ],
+)
+def test_gstreamer_meta(name: str, ours: str) -> None:
+    strides = [s + 64 for s in nl.FrameSpec(ours, (20, 10)).strides]
+    spec = nl.FrameSpec(ours, (20, 10), strides=strides)
+    assert nl.FrameSpec.of(meta(name, (20, 10), strides, spec.offsets)) == spec
+
+
+def test_gstreamer_tiles_count_tiles_for_strides() -> None:
+    """Four tiles across and two down, as GST_VIDEO_TILE_MAKE_STRIDE has it."""
+    spec = nl.FrameSpec("NV12_32L32", (100, 40), strides=(128, 128))
+    given = meta("NV12_32L32", (100, 40), [2 << 16 | 4, 1 << 16 | 4], spec.offsets)
+    assert nl.FrameSpec.of(given) == spec
+
+
+def test_gstreamer_info() -> None:
+    info = Twin(
+        finfo=Twin(name="NV12"),
+        width=20,
+        height=10,
+        stride=[64, 64, 0, 0],
+        offset=[0, 640, 0, 0],
+        size=1000,
+        colorimetry=Twin(matrix=3, range=1),
+    )
+    assert nl.FrameSpec.of(info) == nl.FrameSpec("NV12", (20, 10), strides=64, size=1000, matrix="bt709", range="full")
+
+
+class Structure(dict):
+    def get_name(self) -> str:
+        return str(self["name"])
+
+    def get_value(self, field: str) -> Any:
+        return self[field]
+
+    def has_field(self, field: str) -> bool:
+        return field in self
+
+
+def sample(size: int, **fields: Any) -> Twin:
+    structure = Structure({"name": "video/x-raw", **fields})
+    return Twin(
+        get_caps=lambda: Twin(get_structure=lambda i: structure), get_buffer=lambda: Twin(get_size=lambda: size)
+    )
+
+
+def test_gstreamer_samples() -> None:
+    """Without meta: rows of whole 4 bytes, and an even number of rows of Y (video-info.c)."""
+    got = nl.FrameSpec.of(sample(24 * 12 + 24 * 6, format="NV12", width=21, height=11, colorimetry="bt709"))
+    assert got == nl.FrameSpec("NV12", (21, 11), strides=24, offsets=(0, 288), size=432, matrix="bt709")
+    got = nl.FrameSpec.of(sample(24 * 12 + 2 * 12 * 6, format="I420", width=21, height=11, colorimetry="1:4:0:1"))
+    assert got.strides == (24, 12, 12) and got.offsets == (0, 288, 360) and (got.matrix, got.range) == ("bt601", "full")
+    assert nl.FrameSpec.of(sample(64 * 11, format="BGR", width=21, height=11)).strides == (64,)
+    assert nl.FrameSpec.of(sample(24 * 11, name="video/x-bayer", format="rggb", width=21, height=11)).format == "RGGB"
+    assert nl.FrameSpec.of(sample(999, name="image/jpeg", width=21, height=11)) == nl.FrameSpec("MJPEG", (21, 11))
+
+
+def test_a_samples_meta_is_read_if_gstvideo_is_loaded(monkeypatch: Any) -> None:
+    spec = nl.FrameSpec("NV12", (20, 10), strides=64, size=2000)
+    found = meta("NV12", (20, 10), spec.strides, spec.offsets)
+    monkeypatch.setitem(sys.modules, "gi.repository.GstVideo", Twin(buffer_get_video_meta=lambda buffer: found))
+    assert nl.FrameSpec.of(sample(2000, format="NV12", width=20, height=10)) == spec
+
+
+def test_picamera2() -> None:
+    main = {"format": "YUV420", "size": (640, 480), "stride": 768, "framesize": 768 * 720}
+    spec = nl.FrameSpec("I420", (640, 480), strides=(768, 384, 384), size=768 * 720)
+    raw = {"format": "SBGGR10_CSI2P", "size": (1536, 864), "stride": 1920}
+    assert nl.FrameSpec.of(main) == spec == nl.FrameSpec.of(Twin(config={"main": main, "raw": raw}))
+    assert nl.FrameSpec.of(raw) == nl.FrameSpec("BGGR10P", (1536, 864), strides=1920)
+    # the manual's appendix A: BGR888 is R, G, B in memory, XRGB8888 is B, G, R and 255
+    formats_ = {"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"}
+    for name, ours in formats_.items():
+        assert nl.FrameSpec.of({"format": name, "size": (8, 6)}).format == ours
+
+
+@pytest.mark.parametrize(
+    ("encoding", "ours"),
+    [
+        ("bgr8", "BGR"),
+        ("rgb8", "RGB"),
+        ("mono8", "GRAY"),
+        ("mono16", "GRAY16"),
+        ("bayer_grbg8", "GRBG"),
+        ("yuv422", "UYVY"),
+        ("yuv422_yuy2", "YUYV"),
+    ],
+)
+def test_ros_images(encoding: str, ours: str) -> None:
+    """`step` is the pitch; the message is a frame by itself."""
+    step = nl.FrameSpec(ours, (10, 6)).strides[0] + 8
+    data = formats.noise(step * 6)
+    message = Twin(encoding=encoding, width=10, height=6, step=step, is_bigendian=0, data=data)
+    spec = nl.FrameSpec.of(message)
+    assert spec == nl.FrameSpec(ours, (10, 6), strides=step)
+    target = nl.TensorSpec((1, 3, 6, 10), "NHWC", "uint8")
+    by_message, by_bytes = (nl.Preprocessor(target, source=ours)(message), nl.Preprocessor(target, source=spec)(data))
+    np.testing.assert_array_equal(by_message[0], by_bytes[0])
+    message.is_bigendian = 1
+    if ours == "GRAY16":
+        with pytest.raises(nl.NpuLayoutError, match="mono16 in big endian"):
+            nl.FrameSpec.of(message)
+    else:
+        assert nl.FrameSpec.of(message) == spec
+
+
+def test_ros_compressed_images() -> None:
+    for flags in ([], [cv2.IMWRITE_JPEG_PROGRESSIVE, 1]):
+        data = bytes(cv2.imencode(".jpg", formats.noise(300 * 70).reshape(70, 100, 3), flags)[1])
+        assert jpeg_size(data) == (100, 70)
+        assert nl.FrameSpec.of(Twin(format="bgr8; jpeg compressed bgr8", data=data)) == nl.FrameSpec("MJPEG", (100, 70))
+
+
+def test_what_is_not_known_is_named() -> None:
+    for x, says in (
+        (
+            Twin(format=Twin(name="yuv410p"), planes=()),
+            r"x: FFmpeg's format 'yuv410p' is not in the table; expected one of bgr24",
+        ),
+        (meta("VUYA", (2, 2), [8], [0]), "GStreamer's format 'vuya' is not in the table"),
+        ({"format": "R8", "size": (2, 2)}, "picamera2's format 'R8' is not in the table"),
+        (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
+        (np.zeros((2, 2)), r"x: expected a frame of PyAV, GStreamer, picamera2 or ROS, got numpy.ndarray"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.FrameSpec.of(x)
+
+
+def test_pyav_itself() -> None:
+    av = pytest.importorskip("av", reason="PyAV is not installed; its recorded frames are read")
+    frame = av.VideoFrame.from_ndarray(formats.noise(33 * 21 * 3).reshape(21, 33, 3), "bgr24").reformat(format="nv12")
+    spec = nl.FrameSpec.of(frame)
+    for view, plane in zip(spec.planes(frame), frame.planes):
+        assert np.shares_memory(view, np.frombuffer(plane, np.uint8))

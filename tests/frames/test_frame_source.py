@@ -1,0 +1,279 @@
+"""Frames as they are handed out: packed arrays, planes, memory; what does not fit is refused, with nothing written."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.frames.color_matrices import color_of
+from npu_layout.frames.frame_source import Source
+from npu_layout.frames.pictures import Frame, picture
+from npu_layout.frames.pixel_formats import PIXEL_FORMATS
+from tests.support import frame_formats as formats
+
+NV12 = nl.FrameSpec("NV12", (16, 12))
+PITCHED = nl.FrameSpec("NV12", (16, 12), strides=32)
+
+
+def whole(spec: nl.FrameSpec, memory: Any) -> np.ndarray:
+    return picture(
+        Frame(PIXEL_FORMATS[spec.format], spec.size_wh, spec.planes(memory), color_of(spec.matrix, spec.range))
+    )
+
+
+def packed(name: str, memory: np.ndarray, width: int, height: int) -> np.ndarray:
+    """The array in OpenCV's shape."""
+    if name in formats.CHANNELS:
+        return memory.reshape(height, width, -1)
+    if name in ("YUYV", "UYVY", "YVYU"):
+        return memory.reshape(height, width, 2)
+    if name in ("GRAY16", "RGB565", "P010"):
+        return memory.view("<u2").reshape(-1, width)
+    return memory.reshape(-1, width) if name[-1] != "P" else memory.reshape(height, -1)
+
+
+@pytest.mark.parametrize("name", [name for name in formats.FLAT if name not in formats.TILES])
+def test_packed_arrays(name: str) -> None:
+    spec = nl.FrameSpec(name, (24, 10))
+    memory = formats.noise(spec.size or 0, 2)
+    array = packed(name, memory, 24, 10)
+    for source in (Source.of(name), Source.of(spec), Source.of(spec.to_dict())):
+        for given in (array, np.broadcast_to(array, array.shape), array.view(np.ndarray)):
+            read = source.read("frame", given)
+            assert read.size_wh == (24, 10) and all(np.shares_memory(plane, memory) for plane in read.planes)
+            np.testing.assert_array_equal(picture(read), whole(spec, memory))
+    read = Source.of(name).read("frame", array[..., None] if array.ndim == 2 and len(spec.strides) == 1 else array)
+    np.testing.assert_array_equal(picture(read), whole(spec, memory))
+
+
+@pytest.mark.parametrize("name", [n for n in formats.FLAT if n not in ("I420", "YV12", "I422", "NV24", *formats.TILES)])
+def test_packed_arrays_with_a_pitch_of_their_own(name: str) -> None:
+    spec = nl.FrameSpec(name, (24, 10))
+    array = packed(name, formats.noise(spec.size or 0, 2), 24, 10)
+    wide = np.zeros((array.shape[0], array.shape[1] + 5, *array.shape[2:]), array.dtype)
+    view = wide[:, : array.shape[1]]
+    view[...] = array
+    for source in (name, spec):
+        np.testing.assert_array_equal(picture(Source.of(source).read("frame", view)), whole(spec, array.view(np.uint8)))
+
+
+@pytest.mark.parametrize("name", formats.FLAT)
+@pytest.mark.parametrize("size", [(24, 10), (23, 9), (1, 1)])
+def test_planes_with_any_pitch(name: str, size: Any) -> None:
+    spec = nl.FrameSpec(name, size)
+    memory = formats.noise(spec.size or 0, 3)
+    if name in formats.MOSAICS and min(size) < 3:
+        with pytest.raises(nl.NpuLayoutError, match="OpenCV interpolates mosaics from 3x3 pixels on"):
+            whole(spec, memory)
+        return
+    planes = []
+    for i, plane in enumerate(spec.planes(memory)):
+        wide = np.zeros((plane.shape[0], plane.shape[1] + 3 + i, *plane.shape[2:]), plane.dtype)
+        planes.append(wide[:, : plane.shape[1]])
+        planes[-1][...] = plane
+    # widths of packed mosaics are rounded up to whole groups where no spec says otherwise, those of YUYV to pairs
+    exact = name not in formats.TILES and (size[0] == 24 or not (name[-1] == "P" or name in ("YUYV", "UYVY", "YVYU")))
+    for source in ([name] if exact else []) + [spec]:
+        for given in (tuple(planes), planes):
+            read = Source.of(source).read("frame", given)
+            assert all(np.shares_memory(*pair) for pair in zip(read.planes, planes))
+            np.testing.assert_array_equal(picture(read), whole(spec, memory))
+    if name in ("NV12", "NV21", "P010", "NV16"):  # pairs as rows of samples
+        flat = [np.ascontiguousarray(planes[0]), np.ascontiguousarray(planes[1]).reshape(len(planes[1]), -1)]
+        np.testing.assert_array_equal(picture(Source.of(name).read("frame", flat)), whole(spec, memory))
+
+
+@pytest.mark.parametrize("name", formats.FLAT)
+def test_memory_with_a_spec(name: str, tmp_path: Path) -> None:
+    dense = nl.FrameSpec(name, (23, 9))
+    spec = nl.FrameSpec(name, (23, 9), strides=[s + 128 for s in dense.strides], matrix="bt709")
+    memory = formats.noise(spec.size or 0, 4)
+    (tmp_path / "frame").write_bytes(memory.tobytes())
+    with (tmp_path / "frame").open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for given in (memory, memory.tobytes(), memoryview(memory), bytearray(memory), mapped):
+        np.testing.assert_array_equal(picture(Source.of(spec).read("frame", given)), whole(spec, memory))
+
+
+def test_memory_as_rows_of_its_pitch() -> None:
+    memory = formats.noise(PITCHED.size or 0, 5)
+    np.testing.assert_array_equal(
+        picture(Source.of(PITCHED).read("frame", memory.reshape(18, 32))), whole(PITCHED, memory)
+    )
+
+
+def test_flipped_frames() -> None:
+    image = formats.noise(16 * 12 * 3).reshape(12, 16, 3)
+    for view in (image[::-1], image[:, ::-1], image[..., ::-1], image.transpose(1, 0, 2)):
+        np.testing.assert_array_equal(picture(Source.of("BGR").read("frame", view)), view)
+    memory = formats.noise(NV12.size or 0)
+    y, uv = NV12.planes(memory)
+    for flip in (np.s_[::-1], np.s_[:, ::-1]):
+        got = picture(Source.of("NV12").read("frame", (y[flip], uv[flip])))
+        np.testing.assert_array_equal(got, whole(NV12, memory)[flip])
+
+
+def target() -> nl.TensorSpec:
+    return nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8")
+
+
+def zeros(*shape: int, dtype: Any = np.uint8) -> np.ndarray:
+    return np.zeros(shape, dtype)
+
+
+BAD: list[tuple[Any, Any, str]] = [
+    (
+        "NV12",
+        zeros(18, 15),
+        r"expected a uint8 array \(height . 3/2, width\), or planes \(height, width\) and \(height / 2, width / 2, 2\)",
+    ),
+    (
+        "NV12",
+        zeros(16, 16),
+        r"for source NV12, got uint8 of shape \(16, 16\); one array needs an even width and height, give others as",
+    ),
+    ("NV12", zeros(17, 16), "one array needs an even width and height"),
+    ("NV12", zeros(18, 16, 3), r"got uint8 of shape \(18, 16, 3\)"),
+    ("NV12", zeros(18, 16, dtype=np.uint16), "got uint16"),
+    ("NV12", (zeros(6, 8, 2), zeros(12, 16)), r"they are in another order; expected Y, UV, got UV, Y"),
+    (
+        NV12,
+        (zeros(6, 8, 2), zeros(12, 16)),
+        r"\(12, 16\) and \(6, 8, 2\) for source NV12 of 16x12, .*another order; expected Y, UV, got UV, Y",
+    ),
+    ("I420", (zeros(6, 8), zeros(12, 16), zeros(6, 8)), "another order; expected Y, U, V, got U, Y, V"),
+    (
+        "NV12",
+        (zeros(12, 16), zeros(5, 8, 2)),
+        r"\(12, 16\) and \(6, 8, 2\) for source NV12, got planes uint8 \(12, 16\) and uint8 \(5, 8, 2\)$",
+    ),
+    ("NV12", (zeros(12, 16), zeros(12, 16, 2)), r"expected .*\(6, 8, 2\) .* got planes .*\(12, 16, 2\)"),
+    (
+        "I420",
+        (zeros(12, 16), zeros(6, 8), zeros(6, 9)),
+        r"plane V has 9 columns for 8; if 9 is the pitch in bytes, give plane\[:, :8\]",
+    ),
+    ("NV12", (zeros(12, 16),), r"got planes uint8 \(12, 16\)$"),
+    ("NV12", (zeros(12, 16), zeros(6, 8, 2), zeros(6, 8)), "got planes"),
+    ("NV12", bytes(288), r"got bytes; bytes need source=FrameSpec\(format, size_wh\)"),
+    ("NV12", (bytes(192), bytes(96)), r"got planes of bytes; they need source=FrameSpec"),
+    ("NV12", None, r"got None \(did the camera deliver a frame\?\)"),
+    ("NV12", "text", "got str"),
+    (
+        NV12,
+        bytes(32 * 18),
+        r"buffer has 576 bytes; NV12 of 16x12 needs 288; 576 are those of 12 rows of 32 bytes: give strides=\(32, 32\)",
+    ),
+    (
+        PITCHED,
+        bytes(16 * 18),
+        r"with strides \(32, 32\) needs 576; 288 are those of 12 rows of 16 bytes: give strides=\(16, 16\)",
+    ),
+    (
+        NV12,
+        zeros(18, 32),
+        r"16 pixels a row and 32 differ; if 32 is the pitch in bytes, give frame\[:, :16\], or .*strides=32",
+    ),
+    (PITCHED, zeros(18, 16), "whose rows begin every 16 bytes; leave out strides= for arrays, .* rows of 32 bytes"),
+    (
+        NV12,
+        (zeros(12, 32), zeros(6, 8, 2)),
+        r"plane Y has 32 columns for 16; if 32 is the pitch in bytes, give plane\[:, :16\]",
+    ),
+    (NV12, (bytes(192), bytes(95)), "plane UV has 95 bytes; NV12 of 16x12 needs 96: 6 rows, one every 16 bytes"),
+    (PITCHED, (bytes(192), bytes(96)), "plane Y has 192 bytes; .* needs 368: 12 rows, one every 32 bytes"),
+    ("YUYV", zeros(12, 15, 2), "two pixels share U and V, so that the width is even"),
+    (
+        "YUYV",
+        zeros(12, 16, 3),
+        r"expected a uint8 array \(height, width, 2\) for source YUYV, got uint8 of shape \(12, 16, 3\)",
+    ),
+    ("I420", zeros(18, 20)[:, :16], "rows that begin every 20 bytes; .* or rows every 10 bytes: give planes"),
+    ("P010", zeros(18, 16), r"expected a uint16 array \(height \* 3/2, width\)"),
+    (
+        "RGGB10P",
+        zeros(12, 16),
+        r"expected a uint8 array \(height, bytes of a row\) for source RGGB10P, got uint8 of shape \(12, 16\)",
+    ),
+    (nl.FrameSpec("BGR", (16, 12)), zeros(12, 20, 3), r"if 60 is the pitch in bytes, give frame\[:, :16\]"),
+    (
+        nl.FrameSpec("BGR", (16, 12)),
+        zeros(11, 16, 3),
+        r"expected a uint8 array \(12, 16, 3\) for source BGR of 16x12, got uint8 of shape \(11",
+    ),
+    (nl.FrameSpec("NV12", (15, 11)), zeros(18, 16), r"\(11, 15\) and \(6, 8, 2\) for source NV12 of 15x11"),
+    ("NV12_32L32", bytes(100), "bytes need source=FrameSpec"),
+    ("NV12_32L32", zeros(18, 16), "tiles need source=FrameSpec"),
+    (nl.FrameSpec("NV12_32L32", (16, 12)), bytes(100), "buffer has 100 bytes; NV12_32L32 of 16x12 needs 2048"),
+]
+
+
+@pytest.mark.parametrize(("source", "frame", "says"), BAD)
+def test_what_does_not_fit_is_refused_and_nothing_written(source: Any, frame: Any, says: str) -> None:
+    out = np.full((1, 8, 8, 3), 77, np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match="^frame: .*" + says):
+        nl.Preprocessor(target(), source=source)(frame, out)
+    assert (out == 77).all()
+
+
+def jpeg(width: int = 16, height: int = 12) -> bytes:
+    return bytes(cv2.imencode(".jpg", cv2.resize(formats.noise(27).reshape(3, 3, 3), (width, height)))[1])
+
+
+def test_mjpeg() -> None:
+    data, out = jpeg(), np.full((1, 8, 8, 3), 77, np.uint8)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    for source in ("MJPEG", nl.FrameSpec("MJPEG", (16, 12))):
+        for given in (data, data + bytes(500), np.frombuffer(data, np.uint8), memoryview(data)):
+            np.testing.assert_array_equal(picture(Source.of(source).read("frame", given)), expected)
+    for source, given, says in (
+        ("MJPEG", data[:-2], r"from FF D8 to FF D9; got \d+ bytes that do not end with FF D9 \(its end was lost\)"),
+        ("MJPEG", data[: len(data) // 2] + bytes(99), "do not end with FF D9"),
+        ("MJPEG", data[1:], "do not begin with FF D8"),
+        ("MJPEG", b"", "got 0 bytes that do not begin with FF D8"),
+        ("MJPEG", bytes(99), "do not begin with FF D8"),
+        ("MJPEG", b"\xff\xd8\xff\xd9", "expected a JPEG with a frame header"),
+        ("MJPEG", None, "expected the bytes of a JPEG for source MJPEG, got NoneType"),
+        (nl.FrameSpec("MJPEG", (16, 13)), data, "expected a JPEG for source MJPEG of 16x13, got one of 16x12"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=f"^frame: .*{says}"):
+            nl.Preprocessor(target(), source=source)(given, out)
+    assert (out == 77).all()
+
+
+def test_a_jpeg_is_not_turned_by_what_its_camera_noted() -> None:
+    """Orientation in Exif is the viewer's; boxes belong to the pixels as they are stored."""
+    exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+    data = jpeg()
+    turned = data[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + data[2:]
+    assert cv2.imdecode(np.frombuffer(turned, np.uint8), cv2.IMREAD_COLOR).shape == (16, 12, 3)
+    np.testing.assert_array_equal(
+        picture(Source.of("MJPEG").read("frame", turned)), picture(Source.of("MJPEG").read("frame", data))
+    )
+
+
+def test_unknown_sources() -> None:
+    for source, says in (
+        ("NV13", "source: expected one of BGR, .*MJPEG, got 'NV13'"),
+        ("NV12_64Z32", "source: NV12_64Z32 is refused: .*Z-order"),
+        ({"format": "NV12"}, "source: d: no size_wh"),
+        (3, "source: expected one of"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.Preprocessor(target(), source=source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["NV12", "I420", "YUYV", "GRAY16", "RGGB"])
+def test_out_that_overlaps_a_plane(name: str) -> None:
+    spec = nl.FrameSpec(name, (16, 12))
+    memory = np.zeros(max(spec.size or 0, 200), np.uint8)
+    frame, out = memory[: spec.size], memory[-192:].reshape(1, 8, 8, 3)
+    with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
+        nl.Preprocessor(target(), source=spec)(frame, out)
+    assert not memory.any()

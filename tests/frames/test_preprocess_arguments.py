@@ -1,0 +1,77 @@
+"""The checks of a Preprocessor's arguments, each on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.frames.preprocess_arguments import (
+    check_choices,
+    check_numbers,
+    check_unquantised,
+    checked_roi,
+    checked_target,
+    numbers_of,
+)
+
+UINT8, INT8 = nl.TensorSpec((1, 3, 4, 5), dtype="uint8"), nl.TensorSpec((1, 3, 4, 5), dtype="int8")
+
+
+def test_targets_of_one_three_and_four_channels() -> None:
+    for color, channels in (("GRAY", 1), ("RGB", 3), ("BGR", 3), ("RGBA", 4), ("BGRA", 4)):
+        assert checked_target(nl.TensorSpec((2, channels, 4, 5)), color) == {"N": 2, "C": channels, "H": 4, "W": 5}
+        assert checked_target(nl.TensorSpec((channels, 4, 5), "HWC"), color)["C"] == channels
+        with pytest.raises(nl.NpuLayoutError, match=f"has 2 channels; color {color} expects {channels}"):
+            checked_target(nl.TensorSpec((1, 2, 4, 5)), color)
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (None, "target: expected a TensorSpec, got NoneType"),
+        (nl.TensorSpec((1, 3), "NC"), "expected axes N, C, H, W or C, H, W, got NC"),
+        (nl.TensorSpec((1, 3, 4, 5), dtype="int4"), "expected elements of whole bytes"),
+    ],
+)
+def test_targets_that_are_no_image(target: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        checked_target(target, "RGB")
+
+
+def test_choices() -> None:
+    check_choices(resize="crop", interpolation="area", color="BGRA")
+    for wrong in ({"resize": "fit"}, {"interpolation": "lanczos"}, {"color": "BGRX"}, {"color": None}):
+        with pytest.raises(nl.NpuLayoutError, match=f"{next(iter(wrong))}: expected one of"):
+            check_choices(**wrong)  # type: ignore[arg-type]
+
+
+def test_numbers() -> None:
+    assert numbers_of("mean", 3, 4) == (3.0,) * 4 and numbers_of("mean", [1, 2, 3], 3) == (1.0, 2.0, 3.0)
+    with pytest.raises(nl.NpuLayoutError, match="mean: expected 1 or 4 finite numbers"):
+        numbers_of("mean", [1, 2, 3], 4)
+    check_numbers((0.0,), (1.0,), (255.0,))
+    for arguments, says in (
+        (((1e39,), (1.0,), (0.0,)), "mean: expected numbers in the range of float32"),
+        (((0.0,), (1e-46,), (0.0,)), "std: expected numbers other than 0 in float32"),
+        (((0.0,), (1.0,), (256.0,)), r"pad_value: expected pixel values 0\.\.255"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            check_numbers(*arguments)
+
+
+def test_integers_that_are_not_quantised_are_pixels() -> None:
+    check_unquantised(UINT8, True, 0, 1)
+    check_unquantised(nl.TensorSpec((1, 3, 4, 5)), False, 5, 2)
+    with pytest.raises(nl.NpuLayoutError, match="mean and std must be 0 and 1"):
+        check_unquantised(UINT8, False, 5, 2)
+    with pytest.raises(nl.NpuLayoutError, match="expected dtype uint8, or give the TensorSpec a quantization"):
+        check_unquantised(INT8, True, 0, 1)
+
+
+def test_parts_of_a_frame() -> None:
+    assert checked_roi([2, 3, 4, 5], (6, 8)) == (2, 3, 6, 8)
+    for roi in ((2, 3, 5, 5), (2, 4, 4, 5), (0, 0, 0, 1), (0, 0, 1), None):
+        with pytest.raises(nl.NpuLayoutError, match=r"^roi_xywh: expected"):
+            checked_roi(roi, (6, 8))
