@@ -293,7 +293,11 @@ def sanitize(session: nox.Session) -> None:
     # Not test_concurrency: its threads and forks are for ThreadSanitizer below. pytest itself, not -m pytest, which
     # would find the package here first.
     files = [str(p) for p in sorted(home.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
-    files += ["tests/buffers/test_random_conversions.py", "tests/frames/test_gray.py"]
+    files += [
+        "tests/buffers/test_random_conversions.py",
+        "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
+    ]
+    files += [f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")]
     pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *files, *session.posargs]
     log, sanitized = [], False
     with subprocess.Popen(pytest, cwd=home, env=env, stdout=subprocess.PIPE, text=True) as running:

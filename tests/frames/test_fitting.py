@@ -12,6 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import kernels
+from npu_layout.frames import compiled_pass
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
 
@@ -284,3 +285,20 @@ def test_sides_beyond_those_of_the_kernels(interpolation: str) -> None:
         planes = nl.Preprocessor(spec, source="YUYV", yuv="planes", interpolation=interpolation)
         with pytest.raises(nl.NpuLayoutError, match="up to 65536 pixels a side, got 70000"):
             planes(np.zeros((2, 70000, 2), np.uint8))
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("source, shape", [("BGR", (30, 48, 3)), ("NV12", (45, 48))])
+def test_each_kind_of_kernels_has_the_pass_of_the_preprocessor(
+    backend: str, source: str, shape: tuple[int, ...]
+) -> None:
+    spec = nl.TensorSpec((1, 3, 32, 32), "NCHW16c", "int8", quantization=nl.Quantization(1.0, -128))
+    preprocess = nl.Preprocessor(spec, source=source)
+    frame = np.random.default_rng(4).integers(0, 256, shape, np.uint8)
+    run, out = compiled_pass(preprocess, frame, backend), np.full(spec.storage_shape, 99, np.int8)
+    if backend == "numpy":
+        assert run is None
+    else:
+        assert run is not None and run(out, frame)
+        np.testing.assert_array_equal(out, preprocess(frame)[0])
+    assert compiled_pass(nl.Preprocessor(spec, source=source, interpolation="cubic"), frame, backend) is None

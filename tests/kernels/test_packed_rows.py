@@ -302,3 +302,64 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
 def test_the_core_checks_what_it_is_given(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         native.yuv_rows(resize_of("same", (20, 10), (8, 4))._replace(**changes))
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_packed_pixels_have_one_pair_of_axes() -> None:
+    """Nothing is resized as planes, whatever the description says."""
+    resize = resize_of("four", (20, 10), (8, 4))
+    frame = frame_of(np.random.default_rng(4), "four", (20, 10))
+    got = written(native.yuv_rows(resize._replace(exact=False)), resize, frame)
+    np.testing.assert_array_equal(got, expected_of("four", frame, (8, 4)))
+
+
+@pytest.mark.parametrize("order", ["same", "swapped", "alpha dropped", "four"])
+def test_the_second_element_behind_the_last_one_is_the_last_one(order: str) -> None:
+    """However far results are from each other, and whatever the weights."""
+    frame, down = frame_of(np.random.default_rng(6), order, (400, 9)), kernels.linear_axis(9, 3, down=True)
+    first = np.array([399, 0, 399, 40, 398, 399, 200, 399], np.int32)
+    weights = np.tile(np.array([[700, 1348], [2047, 1]], np.uint16), (4, 1))
+    axes = ((kernels.Axis(400, first, weights), down),)
+    resize = resize_of(order, (400, 9), (8, 3))._replace(axes=axes)
+    expected = written(kernels.yuv_rows(resize, "numpy"), resize, frame)
+    for name, writer in writers(resize):
+        np.testing.assert_array_equal(written(writer, resize, frame), expected, name)
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_numbers_of_a_fit_that_overflow_are_refused() -> None:
+    most, rows, border = (1 << 63) - 1, native.yuv_rows(resize_of("same", (8, 6), (8, 6))), bytes(3)
+    for sizes, size, count, pitch in (
+        ((8, 6, most, 0), 144, 6, 24),
+        ((8, 6, 0, most), 144, 6, 24),
+        ((most, 6, 0, 0), 144, 6, 24),
+        ((8, 6, 0, 0), most, 6, 24),
+        ((8, 6, 0, 0), 144, most, 24),
+        ((8, 6, 0, 0), 144, 6, most),
+    ):
+        with pytest.raises(ValueError, match="fit: sizes"):
+            native._native.Fit(rows, sizes, border, False, size, count, pitch, None, None)
+    fit = native._native.Fit(rows, (8, 6, 0, 0), border, False, 144, 6, 24, None, None)
+    frame, out = np.ones((6, 24), np.uint8), np.zeros(144, np.uint8)
+    for offset, place in (
+        (most, (0, 24)),
+        (-1, (0, 24)),
+        *((0, odd) for odd in ((most, 24), (-most - 1, 24), (0, most), (0, -most - 1), (1, 24), (0, 25), (0, -1))),
+    ):
+        assert not fit.run_in(out, offset, frame, (place,)) and not out.any()
+    assert not fit.run_in(out, 0, frame[:, :0], ((0, 24),)) and not fit.run_in(out, 0, frame[::-1, :0], ((-23, 0),))
+    assert fit.run_in(out, 0, frame, ((0, 24),)) and out.all()
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_axes_that_are_not_aligned_or_too_heavy_are_refused() -> None:
+    resize = resize_of("same", (20, 10), (8, 4))
+    (along, down), given = resize.axes[0], ("base", False, resize.components, resize.size_wh)
+    memory = np.zeros(33, np.uint8)
+    memory[1:] = along.first.view(np.uint8)
+    heavy = along.weights.copy()
+    heavy[2] = 2049, 0
+    for first, weights, message in ((memory[1:], along.weights, "first"), (along.first, heavy, "2048")):
+        axes = (((first, weights, 20, 8), (down.first, down.weights, 10, 4), 0),)
+        with pytest.raises(ValueError, match=message):
+            native._native.YuvRows(*given, axes, True, None, (), 3)

@@ -32,6 +32,7 @@ from npu_layout.layouts.vendor_names import NAMED
 from npu_layout.recordings.model_side import model_inputs, model_outputs
 from tests.support.damage import mutate_json
 from tests.support.exchanged import SNAPSHOT, recording
+from tests.support.fuzz_pictures import pictures
 from tests.support.paths import TESTS
 
 _MOST = 1 << 12  # elements of which every one is looked at
@@ -277,6 +278,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "specs": specs,
     "recording": recordings,
     "importers": importers,
+    "pictures": pictures,
 }
 
 
@@ -304,6 +306,8 @@ def seeds(target: str) -> Iterator[bytes]:
         for kind in (b"about", b"signed", b"frame"):
             yield kind + b"\n" + files[RECORDED[kind][0]]
         yield b"archive\n" + frame.read("manifest.json") + b"\n" + frame.read("0.npy")
+    elif target == "pictures":
+        yield from (random.Random(i).randbytes(60) for i in range(60))
     else:
         heat = exchange_npy("polygraphy")
         for kind, (form, name, _) in IMPORTED.items():

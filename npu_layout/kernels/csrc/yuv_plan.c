@@ -182,12 +182,12 @@ static int make_far(YuvPlan *plan, const int32_t *columns) {
         !(all.high = allocate(plan, 8 * n)) || !(all.low = allocate(plan, 8 * n)))
         return -1;
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t first = columns[2 * i] * step, at = at_most(first, extent - 8);
+        const int64_t first = columns[2 * i] * step, next = (columns[2 * i + 1] - columns[2 * i]) * step, at = at_most(first, extent - 8);
         g->at[i] = (int32_t)at;
         for (int64_t c = 0; c < channels; ++c)
             for (int t = 0; t < 2; ++t) {
                 const int64_t k = 8 * i + 2 * c + t;
-                g->order[k] = (uint8_t)(first - at + t * step + spec->component[c].start + 8 * (i % 2));
+                g->order[k] = (uint8_t)(first - at + t * next + spec->component[c].start + 8 * (i % 2));
                 all.whole[k] = from->whole[2 * i + t], all.high[k] = from->high[2 * i + t], all.low[k] = from->low[2 * i + t];
             }
     }
@@ -286,7 +286,7 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     plan->samples = plan->n;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
-    for (int k = 0; made && k < (spec->convert_first ? 1 : spec->components); ++k)
+    for (int k = 0; made && k < (spec->packed || spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
     const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
     const int64_t needed = 2 * spec->x[0].to * pixel;

@@ -30,13 +30,14 @@ static int program_fits(const FitObject *self, const Program *program, int64_t y
 
 static int fit_fits(const FitObject *self) {
     const Fit *fit = &self->fit;
-    const int64_t most = 1 << 16, row = fit->width * fit->channels;
+    const int64_t most = 1 << 16, most_bytes = (int64_t)1 << 56; /* no sum or product of them has 64 bits */
     if (fit->width < 1 || fit->height < 1 || fit->width > most || fit->height > most || fit->left < 0 || fit->top < 0 ||
-        fit->left + fit->inner_w > fit->width || fit->top + fit->inner_h > fit->height || fit->rows < 1 || fit->rows > fit->height ||
-        fit->pitch < 0 || fit->pitch > (int64_t)1 << 40 || self->out_bytes < 0) {
+        fit->left > fit->width - fit->inner_w || fit->top > fit->height - fit->inner_h || fit->rows < 1 || fit->rows > fit->height ||
+        fit->pitch < 0 || fit->pitch > (int64_t)1 << 40 || self->out_bytes < 0 || self->out_bytes > most_bytes) {
         PyErr_SetString(PyExc_ValueError, "fit: sizes out of range");
         return 0;
     }
+    const int64_t row = fit->width * fit->channels;
     if (!fit->band) {
         const int good = (fit->packed || fit->channels == 1) && fit->pitch >= row && (fit->height - 1) * fit->pitch + row <= self->out_bytes;
         if (!good) PyErr_SetString(PyExc_ValueError, "fit: rows that do not fit the buffer");
@@ -172,8 +173,9 @@ static int places_fit(const YuvObject *source, const Py_buffer *frame, PyObject 
         int64_t rows, bytes;
         if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LL", &offset, &pitch)) return 0;
         yuv_plane_needs(source, i, &rows, &bytes);
-        const int64_t most = (int64_t)1 << 40, last = (rows - 1) * pitch, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
-        if (magnitude(offset) > most || magnitude(pitch) > most / rows) return 0;
+        const int64_t most = (int64_t)1 << 40, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
+        if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
+        const int64_t last = (rows - 1) * pitch;
         if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
         planes[i] = (YuvPlane){(const uint8_t *)frame->buf + offset, pitch};
     }
@@ -193,8 +195,10 @@ static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t
         if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
             fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
                    places_fit((const YuvObject *)self->rows, &frame, args[3], call.planes);
-            call.out = (uint8_t *)out.buf + offset;
-            if (fits) run_unlocked(fit_part, &call, self->moved);
+            if (fits) {
+                call.out = (uint8_t *)out.buf + offset;
+                run_unlocked(fit_part, &call, self->moved);
+            }
             PyBuffer_Release(&frame);
         }
         PyBuffer_Release(&out);

@@ -28,14 +28,16 @@ static int read_axis(PyObject *from, YuvAxis *axis, Py_buffer *views, int *open)
     if (size < 1 || size > SIDE || count < 1 || count > SIDE) return wrong("an axis of less than 1 element, or more than 65536");
     if (PyObject_GetBuffer(first, views + *open, PyBUF_SIMPLE)) return 0;
     axis->first = views[(*open)++].buf;
-    if (views[*open - 1].len != 4 * count) return wrong("first: expected one int32 for each result");
+    if (views[*open - 1].len != 4 * count || (uintptr_t)axis->first % 4) return wrong("first: expected one int32 for each result");
     if (weights == Py_None) return 1;
     if (PyObject_GetBuffer(weights, views + *open, PyBUF_SIMPLE)) return 0;
     axis->weights = views[(*open)++].buf;
-    if (views[*open - 1].len != 4 * count) return wrong("weights: expected two uint16 for each result");
-    for (int64_t i = 0; i < count; ++i)
-        if (magnitude(axis->weights[2 * i] + axis->weights[2 * i + 1] - 2048) > 1) /* both are rounded */
+    if (views[*open - 1].len != 4 * count || (uintptr_t)axis->weights % 2) return wrong("weights: expected two uint16 for each result");
+    for (int64_t i = 0; i < count; ++i) {
+        const uint16_t *pair = axis->weights + 2 * i;
+        if (magnitude(pair[0] + pair[1] - 2048) > 1 || pair[0] > 2048 || pair[1] > 2048) /* both are rounded */
             return wrong("weights: expected pairs whose sum is 2048, or 1 off");
+    }
     return 1;
 }
 
@@ -205,13 +207,16 @@ int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
     return 0;
 }
 
-/* The first byte of an array and the one behind its last. A plain buffer has no strides, and len bytes. */
+/* The first byte of an array and the one behind its last; an array without elements has no bytes. A plain buffer has no
+   strides, and len bytes. */
 void view_extent(const Py_buffer *view, const char **low, const char **high) {
     *low = *high = view->buf;
     if (!view->strides) {
         *high += view->len;
         return;
     }
+    for (int i = 0; i < view->ndim; ++i)
+        if (!view->shape[i]) return;
     for (int i = 0; i < view->ndim; ++i) *(view->strides[i] < 0 ? low : high) += (view->shape[i] - 1) * view->strides[i];
     *high += view->itemsize;
 }
