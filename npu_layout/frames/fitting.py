@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
 from .pictures import Frame, byte_rows, untiled
@@ -69,7 +70,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | Non
     planes = frame.format.kind == "yuv" and not wanted.exact
     same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
     axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
-    if axes_of is None:
+    if axes_of is None or not _within(frame.size_wh, geometry.input_wh):
         return None
     reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
     if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
@@ -83,6 +84,9 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | Non
 
 def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
+    if not _within(frame.size_wh, geometry.input_wh):
+        side = max(*frame.size_wh, *geometry.input_wh)
+        raise NpuLayoutError(f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {side}")
     frame, reading = untiled(frame), _reading(frame, order)
     resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
     if resize is None:
@@ -128,13 +132,18 @@ def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, in
     return tuple(parts)
 
 
+def _within(*sizes: tuple[int, int]) -> bool:
+    """Return whether the compiled kernels have sizes like these; OpenCV resizes larger ones."""
+    return max(map(max, sizes)) <= kernels.SIDE
+
+
 @lru_cache(maxsize=64)
 def rows_of(interpolation: str, channels: int, size_wh: tuple[int, int], result_wh: tuple[int, int]) -> Any:
     """Return what resizes pixels: ``write((pixels,), out)``, both of so many channels; None if OpenCV should.
 
     Without compiled kernels that is where it computes the same, as its wheels for x86 do and those for Arm do not.
     """
-    axes_of = AXES.get(interpolation)
+    axes_of = AXES.get(interpolation) if _within(size_wh, result_wh) else None
     along, down = (axes_of(n, m, i == 1) if axes_of else None for i, (n, m) in enumerate(zip(size_wh, result_wh)))
     if along is None or down is None:
         return None

@@ -174,6 +174,8 @@ class Source(NamedTuple):
         size_wh = self.spec.size_wh if self.spec else None
         if size_wh is None:
             steps = form.steps
+            if image.dtype != np.dtype(form.planes[0].dtype):
+                return ""
             if len(form.planes) > 1 and image.ndim == 2 and max(steps) > 1:
                 return f"; one array needs an even width{' and height' * (steps[1] > 1)}, give others as planes"
             if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:

@@ -17,6 +17,7 @@ from .pixel_formats import Plane, pixel_format
 Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
 _PITCHES = (16, 32, 64, 128, 256, 512)  # bytes: what cameras and codecs round a row up to
+_PITCH_UNIT = 4  # bytes: every pitch that was met is a multiple
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -204,15 +205,21 @@ class FrameSpec:
     def _other_reading(self, nbytes: int) -> str:
         """Return in words which other pitch, or which rounded height, has so many bytes; empty if none has."""
         width, height = self.size_wh
-        row = pixel_format(self.format).planes[0].row_bytes(width)
-        tried = [row, *(-(-row // step) * step for step in _PITCHES)]
-        rows = [height, *(-(-height // step) * step for step in (2, 8, 16, 32, 64))]
-        for lines in dict.fromkeys(rows):
-            for pitch in dict.fromkeys(tried):
-                other = FrameSpec(self.format, (width, lines), strides=pitch) if self._fits(pitch) else None
-                if other is not None and nbytes == other.size and (pitch, lines) != (self.strides[0], height):
-                    at = "" if lines == height else f", offsets={other.offsets}, size={nbytes}"
-                    return f"; {nbytes} are those of {lines} rows of {pitch} bytes: give strides={other.strides}{at}"
+        first = pixel_format(self.format).planes[0]
+        row = first.row_bytes(width)
+        pitches = dict.fromkeys([row, *(-(-row // step) * step for step in _PITCHES)])
+        rows = dict.fromkeys([height, *(-(-height // step) * step for step in (2, 8, 16, 32, 64))])
+        tried = [(lines, pitch) for lines in rows for pitch in pitches]
+        dense = FrameSpec(self.format, self.size_wh).size
+        if dense and first.tile is None:
+            equal = row * nbytes // dense  # any other pitch: all bytes, in equal rows
+            if equal % _PITCH_UNIT == 0 and row < equal < 2 * row:
+                tried.append((height, equal))
+        for lines, pitch in tried:
+            other = FrameSpec(self.format, (width, lines), strides=pitch) if self._fits(pitch) else None
+            if other is not None and nbytes == other.size and (pitch, lines) != (self.strides[0], height):
+                at = "" if lines == height else f", offsets={other.offsets}, size={nbytes}"
+                return f"; {nbytes} are those of {lines} rows of {pitch} bytes: give strides={other.strides}{at}"
         return ""
 
     def _fits(self, pitch: int) -> bool:
@@ -280,7 +287,7 @@ def _strides(what: str, planes: Sequence[Plane], width: int, given: Any) -> tupl
         if given >= least[0]:  # an odd first pitch is rounded up where the others have pairs
             strides = tuple(map(max, strides, least))
     else:
-        strides = whole_numbers(f"{what}: strides", given, len(planes), -(1 << 62))
+        strides = whole_numbers(f"{what}: strides", given, len(planes), None)
     for plane, stride, tile, needed in zip(planes, strides, tiles, least):
         if stride < needed or stride % tile:
             tiled = f" in whole tiles of {tile}" if tile > 1 else ""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..errors import NpuLayoutError
 from ..kernels import Color, Samples
 from ..layouts import repack
@@ -107,7 +108,9 @@ def _yuv(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     if frame.format.conversion and frame.color == OPENCV_COLOR and inside:
         whole = _by_opencv(frame, (left, top, right, bottom))
     else:
-        whole = _by_numpy(frame, (y, u, v), (left, top, min(right, frame.size_wh[0]), min(bottom, frame.size_wh[1])))
+        blocks = left, top, min(right, frame.size_wh[0]), min(bottom, frame.size_wh[1])
+        compiled = kernels.active() != "numpy" and max(frame.size_wh) <= kernels.SIDE
+        whole = _by_kernels(frame, blocks) if compiled else _by_numpy(frame, (y, u, v), blocks)
     return whole[y0 - top : y1 - top, x0 - left : x1 - left]
 
 
@@ -128,6 +131,21 @@ def _by_opencv(frame: Frame, box: Box) -> np.ndarray:
         return np.asarray(cv2.cvtColorTwoPlane(parts[0], parts[1], code))
     rows = np.concatenate([part.reshape(-1) for part in parts])
     return np.asarray(cv2.cvtColor(rows.reshape(-1, x1 - x0), code))
+
+
+def _by_kernels(frame: Frame, box: Box) -> np.ndarray:
+    """Return what `_by_numpy` returns, by a resize to the same size; the box begins at whole blocks."""
+    x0, y0, x1, y1 = box
+    width, height = x1 - x0, y1 - y0
+    axes = kernels.nearest_axis(width, width, False), kernels.nearest_axis(height, height, True)
+    resize = kernels.YuvResize(frame.format.samples, frame.color, (width, height), (axes,), True, (2, 1, 0), 3)
+    parts = []
+    for form, plane in zip(frame.format.planes, frame.planes):
+        rows = byte_rows(plane)[y0 // form.every_y : -(-y1 // form.every_y)]
+        parts.append(rows[:, x0 // form.every_x * form.nbytes : form.row_bytes(x1)])
+    out = np.empty((3, height, width), np.uint8)
+    kernels.yuv_rows(resize).write(tuple(parts), out)
+    return repack(out, "CHW", "HWC")
 
 
 def _by_numpy(frame: Frame, components: Sequence[np.ndarray], box: Box) -> np.ndarray:

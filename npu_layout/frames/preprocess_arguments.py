@@ -40,9 +40,11 @@ def checked_target(target: Any, color: str) -> dict[str, int]:
     extents = dict(zip(target.axes, target.shape))
     channels = CHANNEL_ORDERS[color].channels
     if extents["C"] != channels:
+        others = [name for name, other in CHANNEL_ORDERS.items() if other.channels == extents["C"] and "X" not in name]
+        hint = f"; give color={' or '.join(map(repr, others))}" if others else ""
         raise NpuLayoutError(
             f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
-            f"{channels}"
+            f"{channels}{hint}"
         )
     if target.element.nibbles:
         raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")

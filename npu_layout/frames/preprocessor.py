@@ -43,8 +43,9 @@ class Preprocessor:
         `channels` is the order that is written, if the runtime makes the model's of it.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
-        YOLOX, which rounds the other side down), "stretch", or "crop" (the largest centred part of the frame with the
-        input's aspect, in whole frame pixels).
+        YOLOX, which rounds the other side down; here it is rounded to the nearest pixel, so that it is one larger for
+        many frames), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole
+        frame pixels).
     interpolation
         "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
         OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for

@@ -54,6 +54,7 @@ __all__ = [
     "tops",
 ]
 
+SIDE = 1 << 16  #: pixels of a side, at most, that the compiled resizes have
 FallbackProgram = fallback.program.Program
 
 

@@ -150,20 +150,21 @@ def wanted_copy(given: Any) -> bool | None:
     raise NpuLayoutError(f"copy: expected None, True or False, got {given!r}")
 
 
-def whole_numbers(what: str, given: Any, count: int | None, least: int) -> tuple[int, ...]:
-    """Return `given` as `count` ints (None: any number of them) of at least `least`.
+def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -> tuple[int, ...]:
+    """Return `given` as `count` ints (None: any number of them) of at least `least` (None: any).
 
     NpuLayoutError if it is anything else; bools are refused too.
     """
     try:
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
         fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
-        fits = fits and (not numbers or min(numbers) >= least)
+        fits = fits and (least is None or not numbers or min(numbers) >= least)
     except TypeError:
         fits = False
     if not fits:
         many = "" if count is None else f"{count} "
-        raise NpuLayoutError(f"{what}: expected {many}whole numbers of at least {least}, got {given!r}")
+        bound = "" if least is None else f" of at least {least}"
+        raise NpuLayoutError(f"{what}: expected {many}whole numbers{bound}, got {given!r}")
     return numbers
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -179,6 +181,13 @@ def test_frames_flipped_read_only_and_over_out() -> None:
             preprocess(near, big[start : start + spec.nbytes].reshape(1, 16, 16, 3))
         assert (big == before).all()
     np.testing.assert_array_equal(preprocess(near, big[frame.size :].reshape(1, 16, 16, 3))[0], expected)
+    inside = np.zeros(2 * spec.nbytes, np.uint8)  # frames that begin behind the first byte of out
+    for height in (4, 60):
+        behind = np.lib.stride_tricks.as_strided(inside[1:], (height, 6, 3), (18, 3, 1))
+        preprocess(behind.copy())
+        with pytest.raises(nl.NpuLayoutError, match="shares memory"):
+            preprocess(behind, inside[: spec.nbytes].reshape(1, 16, 16, 3))
+        assert not inside.any()
     read_only = np.zeros((1, 16, 16, 3), np.uint8)
     read_only.flags.writeable = False
     with pytest.raises(nl.NpuLayoutError, match="read-only"):
@@ -255,6 +264,27 @@ def test_large_frames_by_threads(threads: int) -> None:
                 np.testing.assert_array_equal(out.reshape(-1), expected)
     finally:
         kernels.set_num_threads(before)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "nearest", "nearest_floor", "area"])
+def test_sides_beyond_those_of_the_kernels(interpolation: str) -> None:
+    rng = np.random.default_rng(0)
+    codes = {"linear": 1, "nearest": cv2.INTER_NEAREST_EXACT, "nearest_floor": cv2.INTER_NEAREST, "area": 3}
+    spec = nl.TensorSpec((1, 3, 24, 16), "NHWC", "uint8")
+    preprocess = nl.Preprocessor(spec, resize="stretch", interpolation=interpolation, color="BGR")
+    for size in ((65537, 3, 3), (2, 70000, 3)):
+        frame = rng.integers(0, 256, size, np.uint8)
+        expected = cv2.resize(frame, (16, 24), interpolation=codes[interpolation])
+        if interpolation == "linear" and platform.machine() not in ("x86_64", "AMD64"):
+            assert abs(preprocess(frame)[0][0].astype(int) - expected).max() <= 2
+        else:
+            np.testing.assert_array_equal(preprocess(frame)[0][0], expected)
+    wide = nl.Preprocessor(nl.TensorSpec((1, 3, 2, 70000), "NHWC", "uint8"), interpolation=interpolation)
+    np.testing.assert_array_equal(wide(np.full((6, 6, 3), 114, np.uint8))[0], np.full((1, 2, 70000, 3), 114, np.uint8))
+    if interpolation != "area":
+        planes = nl.Preprocessor(spec, source="YUYV", yuv="planes", interpolation=interpolation)
+        with pytest.raises(nl.NpuLayoutError, match="up to 65536 pixels a side, got 70000"):
+            planes(np.zeros((2, 70000, 2), np.uint8))
 
 
 @pytest.mark.parametrize("backend", kernels.backends())

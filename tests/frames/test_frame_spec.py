@@ -183,6 +183,8 @@ def test_planes_may_alternate_by_rows() -> None:
             r"1088 rows of 1920 bytes: .* offsets=\(0, 2088960\), size=3133440",
         ),
         (nl.FrameSpec("NV12", (1920, 1080)), 100, r"buffer has 100 bytes; NV12 of 1920x1080 needs 3110400$"),
+        (nl.FrameSpec("NV12", (1920, 1080)), 1984 * 1620, r"1080 rows of 1984 bytes: give strides=\(1984, 1984\)"),
+        (nl.FrameSpec("NV12", (1920, 1080)), 1922 * 1620, r"needs 3110400$"),
         (nl.FrameSpec("NV12_32L32", (64, 40)), 96 * 96, r"needs 6144$"),
     ],
 )

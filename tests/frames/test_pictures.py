@@ -205,3 +205,15 @@ def test_gstreamers_tiles(name: str, size: Any) -> None:
     linear = nl.FrameSpec("NV12", size).planes(GSTREAMER[f"NV12_{width}x{height}"])
     for rows, expected in zip(untiled(read(spec, memory)).planes, linear):
         np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("name", ["P010", "NV16", "NV12", "I444", "YV12", "UYVY"])
+def test_kernels_convert_as_numpy_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    spec = nl.FrameSpec(name, (45, 31), strides=128, matrix="bt709")
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 20, 28), "NHWC", "uint8"), source=spec, interpolation="cubic")
+    memory = rng.integers(0, 256, spec.size, np.uint8)
+    made = [preprocess(memory, roi_xywh=roi)[0] for roi in (None, (3, 5, 20, 11), (7, 2, 38, 29))]
+    monkeypatch.setattr("npu_layout.kernels.SIDE", 0)  # without the kernels
+    for roi, result in zip((None, (3, 5, 20, 11), (7, 2, 38, 29)), made):
+        np.testing.assert_array_equal(preprocess(memory, roi_xywh=roi)[0], result)

@@ -202,6 +202,7 @@ def test_bad_arguments() -> None:
         (uint8, {"resize": "fit"}, "letterbox"),
         (uint8, {"color": "GRAY"}, "channels"),
         (nl.TensorSpec((1, 64, 96, 3), "NHWC"), {}, "axes NCHW, has 64 channels; color RGB expects 3"),
+        (nl.TensorSpec((1, 1, 4, 4)), {}, "has 1 channels; color RGB expects 3; give color='GRAY'$"),
         (uint8, {"std": 0}, "std"),
         (nl.TensorSpec((1, 3, 4, 4)), {"std": 1e-46}, "in float32"),
         (nl.TensorSpec((1, 3, 4, 4)), {"mean": 1e39}, "mean: expected numbers in the range of float32"),

@@ -207,9 +207,14 @@ int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
     return 0;
 }
 
-/* The first byte of an array and the one behind its last; an array without elements has no bytes. */
+/* The first byte of an array and the one behind its last; an array without elements has no bytes. A plain buffer has no
+   strides, and len bytes. */
 void view_extent(const Py_buffer *view, const char **low, const char **high) {
     *low = *high = view->buf;
+    if (!view->strides) {
+        *high += view->len;
+        return;
+    }
     for (int i = 0; i < view->ndim; ++i)
         if (!view->shape[i]) return;
     for (int i = 0; i < view->ndim; ++i) *(view->strides[i] < 0 ? low : high) += (view->shape[i] - 1) * view->strides[i];
