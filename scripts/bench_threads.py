@@ -16,6 +16,7 @@ import time
 import npu_layout as nl
 from npu_layout.bench import cases as bench_cases
 from npu_layout.bench import contenders
+from npu_layout.bench.frame_cases import frame_cases
 
 LEAST, ROUNDS, WARM_UP, SECONDS = 1_000_000, 7, 5, 0.02
 
@@ -43,7 +44,8 @@ def main() -> None:
     threads = parser.parse_args().threads
     if threads < 2:
         parser.error(f"threads: expected 2 or more, got {threads}")
-    cases = [case for case in bench_cases.cases() if case.target.nbytes >= LEAST]
+    every = (*bench_cases.cases(), *frame_cases())
+    cases = [case for case in every if case.target.nbytes >= LEAST]
     rows = sorted((*gain(case, threads), case.target.nbytes, case.title) for case in cases)
     for times, one, size, title in rows:
         print(f"{times:5.2f} x  {size / 1e6:5.1f} MB  {one * 1e6:6.0f} us  {title}")

@@ -11,6 +11,7 @@ from ..support import counted, write_text
 from . import peers
 from .cases import cases
 from .contenders import OURS
+from .frame_cases import frame_cases
 from .measuring import machine, measure
 from .tables import columns, headings, markdown, plot
 
@@ -48,9 +49,11 @@ def run(options: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:  # wide enough for whole rows
         console = Console(width=230)
-    todo = [case for case in cases() if not options.cases or case.key in options.cases]
+    todo = [case for case in (*cases(), *frame_cases()) if not options.cases or case.key in options.cases]
     if not todo:
-        console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in cases()}))}")
+        console.print(
+            f"no case {options.cases}; there are {', '.join(sorted({case.key for case in (*cases(), *frame_cases())}))}"
+        )
         return 2
     restricted = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)

@@ -259,7 +259,7 @@ class Case:
         strides: tuple[int, ...] | None = None,
         kept: Any = (),
     ) -> None:
-        self.row = (key, kind, shape, source, target, view, order, strides, kept)
+        self.row: tuple[Any, ...] = (key, kind, shape, source, target, view, order, strides, kept)
         axes, *numbers = shape.split()
         extents = dict(zip(axes, map(int, numbers)))
         (from_dtype, from_layout), (to_dtype, to_layout) = source.split(), target.split()
@@ -298,7 +298,7 @@ class Case:
 
     def again(self) -> Case:
         """Return the same case in other memory."""
-        return Case(*self.row)
+        return type(self)(*self.row)
 
     def elsewhere(self) -> Case:
         """Return the same case with a copy of its source."""
@@ -331,6 +331,11 @@ class Case:
     def nbytes(self) -> int:
         """The bytes that a copy moves for comparison: those of the result; for gray: half of those read and written."""
         return (self.flat.nbytes + self.target.nbytes) // 2 if self.kind == "gray" else self.target.nbytes
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether elements are only moved, so that every result has the same bits."""
+        return self.kind in ("move", "pad")
 
     def cropped(self, result: np.ndarray) -> np.ndarray:
         """Return what the target stores of a result with whole blocks of channels: 1-D; all of it for peaks."""

@@ -9,10 +9,12 @@ import numpy as np
 
 from .. import kernels, ops
 from ..buffers import plan
-from ..frames import Preprocessor, gray_views, to_gray
+from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
 from .cases import REDUCTIONS, TOP, Case, Outputs
+from .frame_cases import FrameCase
 from .peers import Call
+from .peers.calls import writes
 
 OURS = "npu_layout"  # the public function, with the active kernels
 
@@ -26,6 +28,8 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     names = kernels.backends()
     if case.kind in REDUCTIONS:
         return reductions(case)
+    if isinstance(case, FrameCase):
+        return frames(case), []
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -60,6 +64,18 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     found.update((name, directly(program)) for name, program in made.items())
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def frames(case: FrameCase) -> dict[str, Call]:
+    """Return the calls for a frame: the Preprocessor, and its pass as each instruction set has it."""
+    out, frame = case.out(), case.x
+    preprocess = Preprocessor(case.target, source=case.format, mean=case.mean, std=case.std)
+    found: dict[str, Call] = {OURS: lambda: preprocess(frame, out)[0]}
+    for name in kernels.backends():
+        run, other = compiled_pass(preprocess, frame, name), case.out()
+        if run is not None:
+            found[name] = writes(other, run, other, frame)
+    return found
 
 
 def paths_of(kernel: str, *arguments: Any) -> list[str]:
@@ -128,11 +144,10 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
     names = [name for name in calls if name == OURS or name in ours]
     first = np.array(calls[OURS]()).reshape(-1)
-    exact = case.kind in ("move", "pad")
     tolerance = 1 if expected.dtype.kind in "iu" else 1e-4
 
     def right(got: np.ndarray) -> bool:
-        if exact or got.shape != expected.shape:
+        if case.is_exact or got.shape != expected.shape:
             return np.array_equal(got, expected)
         return np.allclose(got.astype(np.float64), expected, rtol=1e-3, atol=tolerance)
 
@@ -141,9 +156,18 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
         got = case.cropped(np.asarray(call()))
         good = ours_are_right and np.array_equal(got, case.cropped(first)) if name in names else right(got)
         if not good:
-            wrong[name] = f"differs: {got[:4]} ..., expected {expected[:4]} ..."
+            wrong[name] = difference(got, expected)
             del calls[name]
     return wrong
+
+
+def difference(got: np.ndarray, expected: np.ndarray) -> str:
+    """Describe in what a result is not equal to the one that is expected."""
+    if got.shape != expected.shape:
+        return f"not equal: {got.size} values, expected {expected.size}"
+    places = np.flatnonzero(got != expected)
+    some = places[:4]
+    return f"not equal: {len(places)} of {got.size} values differ: {got[some]} ..., expected {expected[some]} ..."
 
 
 def memcpy(case: Case, result: np.ndarray) -> Call:

@@ -28,10 +28,16 @@ def columns(row: dict[str, Any]) -> list[str]:
         f"{times['memcpy']['us']:.0f} us, {times['memcpy']['gb_s']:.0f} GB/s",
         f"{mine['ratio']:.2f} ±{50 * mine['spread']:.0f} %",
         others,
-        f"{times[best]['ratio']:.2f} {best.split(':')[0]}",
+        f"{times[best]['ratio']:.2f} {best.split(':')[0]}{unequal(row)}",
         f"{times[best]['us'] / mine['us']:.1f}x",
         *(cold(row["cold"][state]) for state in COLD),
     ]
+
+
+def unequal(row: dict[str, Any]) -> str:
+    """Name the peers that are not compared since their result is another."""
+    names = sorted({name.split(":")[0] for name in row["wrong"] if ": " in name})
+    return f" (not equal: {', '.join(names)})" if names else ""
 
 
 def cold(figures: dict[str, Any]) -> str:

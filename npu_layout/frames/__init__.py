@@ -9,7 +9,7 @@ from .gray import gray_views, to_gray
 from .pixel_formats import Plane, pixel_format
 from .pixel_units import IMAGENET, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
-from .preprocessor import Preprocessor
+from .preprocessor import Preprocessor, compiled_pass
 from .recorded_frames import as_channels, frame_array
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Plane",
     "Preprocessor",
     "as_channels",
+    "compiled_pass",
     "frame_array",
     "gray_views",
     "pixel_format",

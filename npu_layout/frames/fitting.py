@@ -63,8 +63,8 @@ class Pass(NamedTuple):
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
-def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass | None:
-    """Return the pass for frames like this one; None if kernels have none for it. item: which frame of a batch."""
+def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | None = None) -> Pass | None:
+    """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     planes = frame.format.kind == "yuv" and not wanted.exact
     same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
@@ -77,7 +77,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, item: int) -> Pass
     resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
     if resize is None:
         return None
-    made = _fit(wanted, resize, geometry, item)
+    made = _fit(wanted, resize, geometry, backend)
     return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
 
 
@@ -175,7 +175,7 @@ def _reading(frame: Frame, order: str) -> Reading | None:
     return tuple(form.samples[form.order.index(c)] for c in order), None, ()
 
 
-def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: int) -> Any:
+def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, backend: str | None) -> Any:
     """Return the kernels' fit, or None."""
     storage, channels = wanted.target.storage, resize.depth
     (width, height), element = geometry.input_wh, wanted.target.element.kernel
@@ -194,12 +194,12 @@ def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, item: in
         plan = plan_move(
             _canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch
         )
-        return plan.program()
+        return plan.program(backend)
 
     description = kernels.Fit(
         resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, flipped, storage.size, band, pitch or 0
     )
-    made = kernels.fit(description, program(band), program(height % band if pitch else 0), element)
+    made = kernels.fit(description, program(band), program(height % band if pitch else 0), element, backend)
     return made
 
 

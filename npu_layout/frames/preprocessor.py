@@ -242,7 +242,7 @@ class Preprocessor:
         if known is ...:
             if len(self._passes) >= _PASSES:
                 self._passes.clear()
-            known = self._passes[key] = pass_of(self._wanted, frame, geometry, 0)
+            known = self._passes[key] = pass_of(self._wanted, frame, geometry)
         if known is None or not known.run(buffer, frame.planes):
             return False
         if type(given) is np.ndarray and len(self._known) < _PASSES:
@@ -383,6 +383,14 @@ class Preprocessor:
             self._batch * height * width * pixel,
         )
         return plan_move(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
+
+
+def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:
+    """Return ``run(buffer, frame)`` by one kind of kernels, for frames like this one; None if it is not compiled."""
+    read = preprocess._source.read("frame", frame)
+    geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
+    made = pass_of(preprocess._wanted, read, geometry, backend)
+    return None if made is None else made.within(frame, read.planes)
 
 
 def _orders(order: str, color: str) -> tuple[str, str]:

@@ -34,6 +34,12 @@ def test_what_is_wrong_is_found() -> None:
     assert list(contenders.check(case, calls)) == ["other: zeros"] and "other: zeros" not in calls
 
 
+def test_a_difference_is_counted() -> None:
+    got, expected = np.array([1, 2, 3, 4]), np.array([1, 0, 3, 0])
+    assert contenders.difference(got, expected) == "not equal: 2 of 4 values differ: [2 4] ..., expected [0 0] ..."
+    assert contenders.difference(got, expected[:3]) == "not equal: 4 values, expected 3"
+
+
 @pytest.mark.skipif(kernels.active() == "numpy", reason="the compiled kernels are turned off")
 def test_every_fast_path_has_a_case() -> None:
     from npu_layout.kernels import native

@@ -57,6 +57,11 @@ def test_columns_of_a_wrong_result(row: dict[str, Any]) -> None:
     assert shown[2] == "WRONG: differs: 1, expected 2" and len(shown) == len(tables.headings())
 
 
+def test_peers_with_another_result_are_named(row: dict[str, Any]) -> None:
+    row["wrong"] = {"PIL: resize": "not equal: 3 of 4", "PIL: other": "not equal: 4 of 4", "numpy": "not equal: 1 of 4"}
+    assert tables.columns(row)[4] == "3.00 cv2 (not equal: PIL)"
+
+
 def test_markdown(row: dict[str, Any]) -> None:
     lines = tables.markdown([row, row], ABOUT).splitlines()
     assert lines[0] == "2024-05-06, CPU, 2 thread(s), kernels native; numpy 2.0."

@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import kernels
+from npu_layout.frames import compiled_pass
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
 
@@ -254,3 +255,20 @@ def test_large_frames_by_threads(threads: int) -> None:
                 np.testing.assert_array_equal(out.reshape(-1), expected)
     finally:
         kernels.set_num_threads(before)
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("source, shape", [("BGR", (30, 48, 3)), ("NV12", (45, 48))])
+def test_each_kind_of_kernels_has_the_pass_of_the_preprocessor(
+    backend: str, source: str, shape: tuple[int, ...]
+) -> None:
+    spec = nl.TensorSpec((1, 3, 32, 32), "NCHW16c", "int8", quantization=nl.Quantization(1.0, -128))
+    preprocess = nl.Preprocessor(spec, source=source)
+    frame = np.random.default_rng(4).integers(0, 256, shape, np.uint8)
+    run, out = compiled_pass(preprocess, frame, backend), np.full(spec.storage_shape, 99, np.int8)
+    if backend == "numpy":
+        assert run is None
+    else:
+        assert run is not None and run(out, frame)
+        np.testing.assert_array_equal(out, preprocess(frame)[0])
+    assert compiled_pass(nl.Preprocessor(spec, source=source, interpolation="cubic"), frame, backend) is None

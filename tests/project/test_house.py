@@ -34,6 +34,7 @@ LATE = {
     "reports.pictures": {"cv2"},
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},
     "bench.peers.conversions": {"cv2", "onnx", "torch"},
+    "bench.peers.frames": {"PIL", "cv2"},
     "bench.peers.libraries": {"cv2", "torch"},
     "bench.peers.moves": {"cv2", "einops", "onnx", "torch"},
     "bench.peers.pictures": {"cv2", "onnx", "openvino", "torch"},

@@ -4,7 +4,7 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import conversions, moves, pictures, reductions
+from . import conversions, frames, moves, pictures, reductions
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call
 
@@ -12,6 +12,7 @@ __all__ = [
     "PEERS",
     "Call",
     "conversions",
+    "frames",
     "installed",
     "moves",
     "pictures",

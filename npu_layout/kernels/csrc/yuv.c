@@ -3,6 +3,8 @@
 
 #include "yuv_plan.h"
 
+enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
+
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
  * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
 typedef struct {
@@ -204,6 +206,20 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
+/* Fetch the source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no
+ * cache. */
+static void fetch_packed(const Work *w, int64_t y) {
+    const YuvPlan *plan = w->plan;
+    const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
+    const int64_t bytes = plan->spec.width * plan->spec.component[0].step;
+    if (bytes < FETCHED) return;
+    for (int k = 0; k < (next->below ? 2 : 1); ++k) {
+        if (next->row[k] <= now->row[now->below != 0]) continue;
+        const uint8_t *row = w->planes[0].first + next->row[k] * w->planes[0].pitch;
+        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+    }
+}
+
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const YuvPlan *plan = w->plan;
     const Resize *resize = plan->resize;
@@ -256,7 +272,10 @@ void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64
             case ROWS:
             case PAIRS: pixels_row(&w, y, rgb); break;
             case PLANES: planes_row(&w, y, rgb); break;
-            case PACKED_PIXELS: packed_row(&w, y, out); break;
+            case PACKED_PIXELS:
+                if (y + 1 < plan->spec.y[0].to) fetch_packed(&w, y);
+                packed_row(&w, y, out);
+                break;
         }
         if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }

@@ -1,0 +1,139 @@
+"""Rows of camera frames: every size and target, and what each contender makes of them is OpenCV's to the last pixel."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+
+import cv2
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+from npu_layout.bench import contenders, measuring, peers
+from npu_layout.bench.frame_cases import BORDER, FrameCase, frame_cases
+from tests.support import resized_pixels
+
+TARGETS = ("uint8 NHWC", "float32 NCHW", "int8 NHWC", "int8 NCHW16c")
+# Shrunk by a fraction, by 2 (a mean of four pixels), by more, enlarged, and of the right size already.
+SIZES = ((48, 30), (64, 32), (150, 100), (20, 14), (32, 24))
+SIDE = 32
+OPENCV = "cv2: cvtColor, resize, copyMakeBorder, cvtColor, xor, mixChannels or blob"
+PILLOW = "PIL: Image.resize(BILINEAR), then numpy"
+each_case = pytest.mark.parametrize(
+    "case",
+    [FrameCase(format, wh, target, SIDE) for format in ("BGR", "NV12") for wh in SIZES for target in TARGETS],
+    ids=lambda case: case.title,
+)
+
+
+def letterboxed(case: FrameCase) -> np.ndarray:
+    """Return the RGB that a network should get, by a resize that is written from OpenCV's rules."""
+    pixels = case.x if case.format == "BGR" else cv2.cvtColor(case.x, cv2.COLOR_YUV2BGR_NV12)
+    left, top, right, bottom = case.geometry.pad_ltrb
+    inner = resized_pixels.linear(pixels, case.geometry.resized_wh)
+    return np.pad(inner, ((top, bottom), (left, right), (0, 0)), constant_values=BORDER)[..., ::-1]
+
+
+def stored(case: FrameCase) -> np.ndarray:
+    """Return what the target stores of it, 1-D."""
+    rgb = letterboxed(case).astype(np.float64)
+    kind = case.title.split(" -> ")[1].rsplit(" ", 1)[0]
+    if kind == "float32 NCHW":
+        return ((rgb - case.mean) / case.std).transpose(2, 0, 1).reshape(-1)
+    less = rgb - 128 if kind.startswith("int8") else rgb
+    if kind == "int8 NCHW16c":
+        less = np.concatenate([less, np.zeros((*less.shape[:2], 13))], 2)
+    return less.reshape(-1)
+
+
+def test_rows_are_all_sizes_formats_and_targets() -> None:
+    cases = list(frame_cases())
+    assert len({(case.key, case.title) for case in cases}) == len(cases) == 2 * 4 * 3 * 4
+    assert Counter(case.key for case in cases) == {"frame": 48, "frame'": 48}
+    assert cases[0].title == "4K BGR -> uint8 NHWC 640x640" and cases[0].x.shape == (2160, 3840, 3)
+    assert cases[-1].title == "VGA NV12 -> int8 NCHW16c 224x224" and cases[-1].x.shape == (720, 640)
+    assert np.shares_memory(cases[0].x, cases[1].x)  # else all rows together are a gigabyte
+    assert {case.geometry.input_wh[0] for case in cases} == {640, 320, 224}
+    for case in cases:
+        assert case.nbytes == case.target.nbytes and case.flat.nbytes == case.x.nbytes
+
+
+def test_a_frame_is_made_again_in_other_memory() -> None:
+    case = FrameCase("NV12", (48, 30), "uint8 NHWC", SIDE)
+    other = case.again()
+    assert isinstance(other, FrameCase) and other.title == case.title == "48x30 NV12 -> uint8 NHWC 32x32"
+    assert not np.shares_memory(other.x, case.x) and np.shares_memory(other.x, other.flat)
+    np.testing.assert_array_equal(other.x, case.x)
+
+
+@each_case
+def test_every_contender_has_the_same_pixels(case: FrameCase) -> None:
+    expected = stored(case)
+    calls, paths, wrong = contenders.competitors(case, with_peers=True)
+    compiled = {name for name in kernels.backends() if name != "numpy"}
+    blob = {"cv2: blobFromImageWithParams, letterbox"} if case.target.dtype == "float32" else set()
+    numpy = {"numpy: rows and columns by index, in integers"}
+    assert paths == []
+    unsure = {OPENCV, PILLOW, *blob}  # wheels for Arm compute something else, and Pillow has a filter of its own
+    assert calls.keys() - unsure == {"memcpy", contenders.OURS, *compiled, *numpy} and wrong.keys() <= unsure
+    for name, call in calls.items():
+        if name != "memcpy":
+            got = np.asarray(call()).reshape(-1)
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=0 if case.is_exact else 2e-6, err_msg=name)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="its wheels for x86 are meant")
+@each_case
+def test_opencv_is_in_the_ratio(case: FrameCase) -> None:
+    calls, _, wrong = contenders.competitors(case, with_peers=True)
+    assert OPENCV in calls and not any(name.startswith("cv2") for name in wrong)
+
+
+def test_pillow_is_compared_only_where_it_is_equal() -> None:
+    pytest.importorskip("PIL")
+    resized, same = (FrameCase("BGR", wh, "uint8 NHWC", SIDE) for wh in ((48, 30), (32, 24)))
+    calls, _, wrong = contenders.competitors(resized, with_peers=True)
+    assert PILLOW not in calls and wrong[PILLOW].startswith("not equal: ")
+    assert PILLOW in contenders.competitors(same, with_peers=True)[0]
+
+
+def test_a_peer_that_is_off_by_one_is_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def off_by_one(case: FrameCase) -> peers.Call:
+        def run() -> np.ndarray:
+            result = stored(case)
+            result[5] += 1 if case.is_exact else 1 / 60
+            return result.astype(case.target.stored)
+
+        return run
+
+    monkeypatch.setitem(peers.PEERS, "frame", [*peers.PEERS["frame"], ("cv2", "off by one", off_by_one)])
+    for target in TARGETS:
+        case = FrameCase("BGR", (48, 30), target, SIDE)
+        calls, _, wrong = contenders.competitors(case, with_peers=True)
+        assert "cv2: off by one" in wrong and "cv2: off by one" not in calls, target
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("format", ["BGR", "NV12"])
+def test_rotating_frames_have_results_of_their_own(format: str, target: str, shared: bool) -> None:
+    case = FrameCase(format, (48, 30), target, SIDE)
+    calls, _, _ = contenders.competitors(case, with_peers=True)
+    expected = stored(case)
+    rotating = contenders.rotating(case, calls, 3, shared)
+    assert rotating.keys() == calls.keys() and {len(every) for every in rotating.values()} == {3}
+    for name in rotating.keys() - {"memcpy"}:
+        results = [np.asarray(call()) for call in rotating[name]]
+        for result in results:
+            np.testing.assert_allclose(result.reshape(-1), expected, rtol=1e-5, atol=2e-6, err_msg=name)
+        if np.shares_memory(results[0], np.asarray(rotating[name][0]())):
+            assert np.shares_memory(results[0], results[1]) == shared, name
+
+
+def test_a_row_has_three_states() -> None:
+    row = measuring.measure(FrameCase("NV12", (48, 30), "int8 NHWC", SIDE), 0.01)
+    assert row["key"] == "frame'" and {contenders.OURS, row["best_peer"]} <= row["times"].keys()
+    assert set(row["cold"]) == {"source", "both"}
+    for state in row["cold"].values():
+        assert set(state["times"]) == set(row["times"])
