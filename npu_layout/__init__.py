@@ -20,7 +20,6 @@ from .buffers import Conversion, Quantization, TensorSpec, plan
 from .diagnosis import Hypothesis, Identification, identify
 from .engines import OnnxRuntimeEngine, SimulatedNpu
 from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
-from .frames import FrameSpec, Geometry, Preprocessor, to_gray
 from .kernels import set_num_threads
 from .layouts import Layout, repack
 from .support import __version__ as __version__
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .frames import FrameSpec, Geometry, Preprocessor, to_gray
     from .recordings import Recorder, Recording
     from .reports import OutputReport, Report, Reports
     from .validation import find_recordings, validate, validate_many
@@ -88,8 +88,11 @@ __getattr__, __dir__ = support.late(
     __name__,
     {  # what they need takes longer to import than all the rest
         "Explanation": "drawing",
+        "FrameSpec": "frames",
+        "Geometry": "frames",
         "InputReport": "diagnosis",
         "OutputReport": "reports",
+        "Preprocessor": "frames",
         "Recorder": "recordings",
         "Recording": "recordings",
         "Report": "reports",
@@ -98,6 +101,7 @@ __getattr__, __dir__ = support.late(
         "explain": "drawing",
         "find_recordings": "validation",
         "ops": "ops",
+        "to_gray": "frames",
         "track_layout": "arrays",
         "validate": "validation",
         "validate_many": "validation",

@@ -69,6 +69,7 @@ def _seconds(run: Callable[[], object], rounds: int = 5) -> float:
     return min(found)
 
 
+@pytest.mark.alone
 def test_a_frame_costs_some_passes_over_its_values() -> None:
     """In units of squaring a float64 copy and adding it up: 4.5 were measured, and 27 for one pass for each figure."""
     rng = np.random.default_rng(0)
@@ -84,4 +85,4 @@ def test_a_frame_costs_some_passes_over_its_values() -> None:
         return sum(float(np.square(x.astype(np.float64)).sum()) for x in frames)
 
     compared()
-    assert _seconds(compared) < 12 * _seconds(squared)
+    assert _seconds(compared) < 16 * _seconds(squared)
