@@ -107,10 +107,14 @@ class _Scene:
             self.images = [self.images[0]] * length
         if fault.brightness != 1:
             self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
-        pair = np.random.default_rng([zlib.crc32(str(case).encode()), case.seed, 2])
-        self.seconds = second_input.stream(pair, self.images) if self.model.pair else self.images
+        self.seconds = self.second_stream()
         self.records_frame = fault.odd_frames or self.rng.random() < 0.25
         self._kept: dict[Any, Arrays] = {}
+
+    def second_stream(self) -> list[np.ndarray]:
+        """Return the pictures of a model's second input; the same as of the first one if it has none."""
+        pair = np.random.default_rng([zlib.crc32(str(self.case).encode()), self.case.seed, 2])
+        return second_input.stream(pair, self.images) if self.model.pair else self.images
 
     def _count(self) -> int:
         low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
@@ -258,6 +262,7 @@ def _unrelated(scene: _Scene) -> list[Arrays]:
     other = _Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
     other.count = count
     other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
+    other.seconds = other.second_stream()
     return [_device(other, t) for t in range(count)]
 
 
