@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Plan, check_out, plan_move
 from ..support import instance, shown
+from .flat_memory import check_order
 from .spec import TensorSpec
 from .stored import StoredTensor
 
@@ -60,7 +61,7 @@ class Conversion:
             got = f"{out.shape} of strides {out.strides}" if isinstance(out, np.ndarray) else type(out).__name__
             raise NpuLayoutError(f"out for {target.describe()}: expected {target.size} contiguous elements, got {got}")
         check_out(out, out.shape, target.stored, flat, target.describe)
-        target._check_order(out.shape, "out")
+        check_order(target._tensor, target._shapes, out.shape, "out")
         self._run(flat, out.reshape(-1))
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
             self._fitted = buffer.dtype, buffer.shape, out.dtype, out.shape

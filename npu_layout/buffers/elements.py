@@ -10,6 +10,27 @@ import numpy as np
 from ..errors import LayoutError
 
 
+class DTypeName(str):
+    """The name of a stored type, a str that also equals what names the same type: ``spec.dtype == np.uint8``.
+
+    Its hash is the text's: in a dict or a set, look for the name.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str) or other is None:
+            return str.__eq__(self, other) is True
+        try:
+            return str.__eq__(self, element(other).name)
+        except LayoutError:
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 class Element(NamedTuple):
     """A stored type: the dtype of its buffer, the dtype it unpacks to, and its name in the kernels.
 

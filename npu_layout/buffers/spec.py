@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BufferSizeError, LayoutError, NpuLayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..layouts import (
     Layout,
     LayoutLike,
@@ -16,7 +16,6 @@ from ..layouts import (
     Storage,
     as_layout,
     bind_array,
-    c_strides,
     check_distinct,
     check_out,
     plan_move,
@@ -24,11 +23,12 @@ from ..layouts import (
     without_overlap,
 )
 from ..support import plain_array, wanted_copy
-from .elements import Element, element, kernel_name, pack_nibbles, unpack_nibbles
-from .near_misses import order_words, same_order, size_words
+from .elements import DTypeName, Element, element, kernel_name, pack_nibbles, unpack_nibbles
+from .flat_memory import flat_memory
 from .packing import plan_packing
 from .quantization import Quantization
-from .spec_checks import check_quantization, checked_channels
+from .spec_checks import check_quantization, checked_channels, warn_of_storage_order
+from .spec_fields import logical_of, replaced
 from .stored import StoredTensor
 from .unpacking import Unpacking, plan_unpacking, real_values
 from .written_forms import spec_arguments, spec_dict, spec_text
@@ -116,6 +116,8 @@ class TensorSpec:
     ) -> None:
         kind = element(dtype)
         order = as_layout(layout, axes)
+        if axes is None and isinstance(layout, str):
+            warn_of_storage_order(order, shape)
         storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
         if quantization is not None:
             check_quantization(quantization, kind, storage)
@@ -125,7 +127,7 @@ class TensorSpec:
         self.__dict__.update(
             shape=storage.shape,
             layout=order,
-            dtype=kind.name,
+            dtype=DTypeName(kind.name),
             axes=order.axes,
             quantization=quantization,
             storage_shape=storage.storage_shape,
@@ -184,54 +186,12 @@ class TensorSpec:
         """Return `buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
 
         bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
-        C-contiguous ndarray of the stored dtype: 1-D, or of the storage shape, in which dimensions of 1 may be left
-        out or added, and neighbours merged. Raises BufferSizeError on another size, LayoutError on an array whose
-        shape belongs to another order, NpuLayoutError on another dtype or a non-contiguous array.
+        C-contiguous ndarray of the stored dtype, or another library's array (``__dlpack__`` on the CPU,
+        ``__array_interface__``): 1-D, or of the storage shape, in which dimensions of 1 may be left out or added, and
+        neighbours merged. Raises BufferSizeError on another size, LayoutError on an array whose shape belongs to
+        another order, NpuLayoutError on another dtype or a non-contiguous array.
         """
-        if isinstance(buffer, np.ndarray):
-            if buffer.dtype != self.stored:
-                raise NpuLayoutError(
-                    f"buffer has dtype {buffer.dtype}; {self.describe()} expects {self.stored}"
-                    + ("" if buffer.dtype.itemsize != 1 else f" (raw bytes: give buffer.view({str(self.stored)!r}))")
-                )
-            if not buffer.flags.c_contiguous:
-                raise NpuLayoutError(
-                    f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
-                    f"{self.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
-                )
-            if buffer.size == self.element.buffer_size(self.size):
-                self._check_order(buffer.shape, "buffer")
-            array = plain_array("buffer", buffer).reshape(-1)
-        else:
-            try:
-                array = np.frombuffer(buffer, np.uint8)
-            except (TypeError, ValueError, AttributeError, BufferError) as error:
-                if not hasattr(buffer, "__len__") or len(buffer) or isinstance(buffer, (str, list, tuple)):
-                    raise NpuLayoutError(
-                        f"buffer: expected bytes, a contiguous buffer or an ndarray for {self.describe()}, "
-                        f"got {type(buffer).__name__} ({error})"
-                    ) from None
-                array = np.empty(0, np.uint8)
-        if array.nbytes != self.nbytes:
-            raise BufferSizeError(
-                f"buffer has {array.nbytes} bytes; {self.describe()} needs {self.nbytes}{self.storage.padding_words()}"
-                f"{size_words(self.storage, self.element, array.nbytes)}"
-            )
-        return array if array.dtype == self.stored else array.view(self.stored)
-
-    def _check_order(self, shape: Shape, what: str) -> None:
-        """Raise LayoutError if a C array of this shape, as long as the buffer, has another order of axes."""
-        if shape in self._shapes:
-            return
-        if not same_order(self.storage, shape, 2 if self.element.nibbles else 1):
-            plain = self.storage_strides == c_strides(self.storage_shape)
-            strides = "" if plain else f" of strides {self.storage_strides}"
-            raise LayoutError(
-                f"{what} has shape {shape}, {order_words(self.storage, shape)}; "
-                f"{self.describe()} is stored as {self.storage_shape}{strides}. If its memory is in the order of "
-                f"{self.layout} all the same, give {what}.reshape(-1)"
-            )
-        self._shapes.add(shape)
+        return flat_memory(self._tensor, self._shapes, buffer)
 
     def view(self, flat: Any) -> np.ndarray:
         """Return the buffer as a strided array with the logical axes, of the stored dtype: no copy.
@@ -370,6 +330,78 @@ class TensorSpec:
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
         return result
+
+    @classmethod
+    def of_storage(
+        cls,
+        stored: Sequence[int],
+        layout: LayoutLike,
+        dtype: Any = "float32",
+        *,
+        shape: Sequence[int] | None = None,
+        axes: str | None = None,
+        quantization: Quantization | None = None,
+        storage_strides: Sequence[int] | None = None,
+        storage_offset: int = 0,
+        size: int | None = None,
+        name: str = "",
+        channels: str | None = None,
+    ) -> TensorSpec:
+        """Return the spec of a buffer whose shape is given in storage order, as TFLite, Hailo and Ascend list it.
+
+        Parameters
+        ----------
+        stored
+            Extents in the order of the letters of the tag, blocks too: (1, 80, 80, 255) of NHWC, (1, 16, 80, 80, 16) of
+            NCHW16c.
+        layout
+            Storage order: a tag or a Layout.
+        shape
+            The logical shape, in the order of the axes, which the storage of blocks does not tell.
+        axes
+            The logical order; default: the tag's own (NHWC for NHWC); of tags with blocks, the layout's.
+        dtype, quantization, storage_strides, storage_offset, size, name, channels
+            As for TensorSpec.
+
+        Raises
+        ------
+        LayoutError
+            If the numbers do not fit the tag, or shape= is missing where there are blocks.
+
+        Examples
+        --------
+        >>> TensorSpec.of_storage((1, 80, 80, 255), "NHWC", "uint8")
+        TensorSpec((1, 80, 80, 255), 'NHWC', 'uint8', axes='NHWC')
+        >>> TensorSpec.of_storage((1, 80, 80, 255), "NHWC", "uint8", axes="NCHW").shape
+        (1, 255, 80, 80)
+        >>> TensorSpec.of_storage((1, 16, 80, 80, 16), "NCHW16c", "int8", shape=(1, 255, 80, 80))
+        TensorSpec((1, 255, 80, 80), 'NCHW16c', 'int8')
+        """
+        order, logical = logical_of(stored, layout, shape, axes)
+        return cls(
+            logical,
+            order,
+            dtype,
+            quantization=quantization,
+            storage_shape=stored,
+            storage_strides=storage_strides,
+            storage_offset=storage_offset,
+            size=size,
+            name=name,
+            channels=channels,
+        )
+
+    def replace(self, **fields: Any) -> TensorSpec:
+        """Return a spec with other values of some fields, arguments of TensorSpec; the others stay.
+
+        Storage shape, strides, offset and size that were given stay too, so that shape, layout or axes can only be
+        replaced together with them (None or 0: what follows from the layout). Errors as of TensorSpec; NpuLayoutError
+        on an unknown field.
+
+        >>> TensorSpec((1, 3, 4, 4), "NHWC", "uint8").replace(dtype="int8", name="x")
+        TensorSpec((1, 3, 4, 4), 'NHWC', 'int8', name='x')
+        """
+        return type(self)(**replaced(self._tensor, fields))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; from_dict makes an equal spec of it."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import LayoutError
-from ..layouts import COLOR_ORDERS, Storage
+from ..layouts import COLOR_ORDERS, Layout, Storage
 from .elements import Element
 from .quantization import Quantization
 
@@ -41,3 +43,30 @@ def check_quantization(quantization: Quantization, kind: Element, storage: Stora
             f"{storage.describe()}: axis {axis} ({storage.layout.axes[axis]}) has {storage.shape[axis]} elements, "
             f"but quantization has {quantization.count} scales"
         )
+
+
+def in_storage_order(layout: Layout, shape: Sequence[int]) -> bool:
+    """Whether `shape` looks like one in storage order: channels last, and C equal to the first side, unlike the second.
+
+    So (1, 80, 80, 255) of NHWC does if its axes are N, C, H and W.
+    """
+    outer = layout.letters
+    if layout.is_blocked or not outer.endswith("C") or outer == layout.axes or not len(shape) == len(layout.axes) == 4:
+        return False
+    extents = dict(zip(layout.axes, shape))
+    first, second = (extents[letter] for letter in outer[-3:-1])
+    return bool(extents["C"] == first != second)
+
+
+def warn_of_storage_order(layout: Layout, shape: Sequence[int]) -> None:
+    """Warn where `in_storage_order`; for the constructor of TensorSpec: the warning names the line that called it."""
+    if not in_storage_order(layout, shape):
+        return
+    words = ", ".join(f"{letter}={extent}" for letter, extent in zip(layout.axes, shape))
+    call = f"TensorSpec({tuple(shape)}, {str(layout)!r}"
+    warnings.warn(
+        f"{call}) is read in the order of its axes, {words}. If the shape is in storage order, as TFLite and Hailo "
+        f"list it, write TensorSpec.of_storage({tuple(shape)}, {str(layout)!r}); if not, say so: "
+        f"{call}, axes={layout.axes!r})",
+        stacklevel=3,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Storage
 from .quantization import Quantization
+from .spec_checks import in_storage_order
 from .stored import StoredTensor
 
 _FIELDS = (
@@ -63,7 +64,7 @@ def spec_text(spec: StoredTensor) -> str:
     """Return `spec` as Python text, without what is default; TensorSpec's repr."""
     storage = spec.storage
     parts = [repr(storage.shape), repr(str(storage.layout)), repr(spec.element.name)]
-    if _default_axes(storage.layout.tag) != spec.axes:
+    if _default_axes(storage.layout.tag) != spec.axes or in_storage_order(storage.layout, storage.shape):
         parts.append(f"axes={spec.axes!r}")
     if spec.quantization is not None:
         parts.append(f"quantization={spec.quantization!r}")

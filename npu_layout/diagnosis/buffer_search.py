@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec, element
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import naming
+from ..support import foreign_array, naming
 from .buffer_scales import quantization
 from .fillings import Filling, features, weighted
 from .thresholds import ROUNDING
@@ -42,6 +42,8 @@ class Buffer:
     """The bytes to be read, and their possible dtypes; `own`: the dtype of the array that was given, or None."""
 
     def __init__(self, flat: Any) -> None:
+        foreign = foreign_array("buffer", flat)
+        flat = flat if foreign is None else foreign
         self.own: str | None = None
         self.dtypes: tuple[str, ...] = _DTYPES
         if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:

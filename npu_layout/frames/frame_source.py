@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import naming, plain_array
+from ..support import foreign_array, naming, plain_array
 from .camera_stacks import buffers_of, is_described, jpeg_size
 from .color_matrices import color_of
 from .frame_spec import FrameSpec
@@ -77,6 +77,7 @@ class Source(NamedTuple):
             return self._coded(frame)
         if is_described(frame):
             return self._self_described(frame)
+        frame = [_in_place(part) for part in frame] if isinstance(frame, (tuple, list)) else _in_place(frame)
         if isinstance(frame, np.ndarray):
             return self._array(frame if type(frame) is np.ndarray else plain_array("frame", frame))
         if isinstance(frame, (tuple, list)) and all(_is_memory(part) for part in frame) and len(frame):
@@ -307,6 +308,14 @@ def _dense(name: str, size_wh: tuple[int, int]) -> FrameSpec:
 def _words(every_x: int, every_y: int, channels: int) -> str:
     parts = [f"{side}{f' / {every}' if every > 1 else ''}" for side, every in (("height", every_y), ("width", every_x))]
     return f"({', '.join([*parts, *([str(channels)] if channels else [])])})"
+
+
+def _in_place(given: Any) -> Any:
+    """Return another library's array as one of numpy; anything else as it is."""
+    if _is_memory(given):
+        return given
+    foreign = foreign_array("frame", given)
+    return given if foreign is None else foreign
 
 
 def _is_memory(given: Any) -> bool:

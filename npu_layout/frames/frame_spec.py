@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BufferSizeError, NpuLayoutError
-from ..support import one_of, shown, whole_number, whole_numbers
+from ..support import foreign_array, one_of, shown, whole_number, whole_numbers
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
 from .pixel_formats import Plane, pixel_format
@@ -331,6 +331,9 @@ def _bytes_of(given: Any, what: str) -> np.ndarray:
     except (TypeError, ValueError, AttributeError, BufferError) as error:
         if isinstance(given, (bytes, bytearray, memoryview)) and not len(given):
             return np.empty(0, np.uint8)
+        foreign = foreign_array(what, given)
+        if foreign is not None:
+            return _bytes_of(foreign, what)
         raise NpuLayoutError(
             f"{what}: expected bytes, a memoryview, an mmap or a uint8 array, got {type(given).__name__} ({error})"
         ) from None

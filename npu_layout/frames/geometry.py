@@ -183,7 +183,7 @@ class Geometry:
         Raises
         ------
         NpuLayoutError
-            On another shape, or a dtype that is not an integer or float.
+            On another shape, a dtype that is not an integer or float, and x1 < x0 or y1 < y0 (boxes x, y, w, h).
         """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
@@ -237,6 +237,8 @@ class Geometry:
 
     def _mapped(self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool) -> np.ndarray:
         array, dtype = _numbers(name, values, last)
+        if last == 4:
+            _check_corners(name, array)
         if clip is not True and clip is not False:
             clip = flag("clip", clip)
         for axis in range(2):
@@ -309,6 +311,18 @@ def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[An
         raise NpuLayoutError(f"{name}: expected {expected}, got {array.dtype} of shape {array.shape}")
     single = array.dtype.kind == "f" and array.itemsize == 4
     return array.astype(np.float64, order="C"), np.dtype(np.float32 if single else np.float64)
+
+
+def _check_corners(name: str, boxes: np.ndarray) -> None:
+    """Raise NpuLayoutError for the first box whose second corner lies before its first: it may be x, y, w, h."""
+    wrong = (boxes[..., 2:] < boxes[..., :2]).any(-1)
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = f" {index[0] if len(index) == 1 else index}" if index else ""
+        raise NpuLayoutError(
+            f"{name}: box{where}: expected x0 <= x1 and y0 <= y1, got {boxes[index].tolist()}; of x, y, width, height "
+            f"make corners first (x, y, x + width, y + height)"
+        )
 
 
 def _mask(mask: Any, linear: bool) -> np.ndarray:

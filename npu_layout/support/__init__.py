@@ -26,6 +26,7 @@ from .arguments import (
     whole_numbers,
 )
 from .files import PathLike, whole, whole_folder, write_text
+from .foreign_arrays import foreign_array
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import Steps, steps, track
@@ -42,6 +43,7 @@ __all__ = [
     "errors_named",
     "finite",
     "flag",
+    "foreign_array",
     "instance",
     "isolated",
     "items_of",

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import NpuLayoutError
+from .foreign_arrays import foreign_array
 
 _T = TypeVar("_T")
 
@@ -210,8 +211,10 @@ def plain_array(what: str, x: Any, copy: bool | None = None, expected: str = "an
             f"{what}: masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask separately"
         )
     try:
-        array = np.asarray(x)
+        array = np.asarray(x if not hasattr(x, "__dlpack__") else foreign_array(what, x))
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        if isinstance(error, NpuLayoutError):
+            raise
         raise NpuLayoutError(f"{what}: expected {expected}, got {type(x).__name__}: {error}") from None
     if copy is False and not isinstance(x, np.ndarray) and array.flags.owndata:
         raise NpuLayoutError(f"{what}: {type(x).__name__} is no array: copy=False, but a copy is needed")

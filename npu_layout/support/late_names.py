@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 
 def late(package: str, rooms: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+    """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562): dunders, and the names of its ``__all__``.
 
     Parameters
     ----------
@@ -26,6 +26,8 @@ def late(package: str, rooms: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return module if name == rooms[name] else getattr(module, name)
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *rooms})
+        known = vars(sys.modules[package])
+        public = known.get("__all__", {*known, *rooms})
+        return sorted({*(name for name in known if name.startswith("__")), *public})
 
     return found, names

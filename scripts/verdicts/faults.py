@@ -52,7 +52,7 @@ class Port(NamedTuple):
 
     def spec(self, layout: str, dtype: str, **more: Any) -> nl.TensorSpec:
         more.setdefault("quantization", self.quantization(dtype))
-        return nl.TensorSpec(self.shape, layout, dtype, name=self.name, **more)
+        return nl.TensorSpec(self.shape, nl.Layout(layout), dtype, name=self.name, **more)
 
 
 Specs = tuple[nl.TensorSpec, nl.TensorSpec]  # the true one, the declared one

@@ -76,7 +76,7 @@ class Model(NamedTuple):
     def input_spec(self) -> nl.TensorSpec:
         """What the accelerator takes."""
         layout, dtype = ("NHWC", "uint8") if self.folded else ("NCHW", "float32")
-        return nl.TensorSpec(self.shape, layout, dtype, name="image")
+        return nl.TensorSpec(self.shape, nl.Layout(layout), dtype, name="image")
 
 
 def _stem(net: Network, widths: tuple[int, ...] = (12, 16, 24)) -> str:

@@ -335,7 +335,7 @@ def test_pack_into_what_lies_between_its_elements() -> None:
 def test_repr_tells_apart_what_differs() -> None:
     for tag in ("NCHW", "CHWN", "NHWC", "NCHW4c"):
         for axes in (None, "NCHW", "CHWN", "NHWC"):
-            spec = nl.TensorSpec((1, 12, 12, 3), tag, axes=axes)
+            spec = nl.TensorSpec((1, 12, 12, 3), nl.Layout(tag), axes=axes)
             assert eval(repr(spec), {"TensorSpec": nl.TensorSpec}) == spec
 
 

@@ -79,7 +79,7 @@ def check(rng: np.random.Generator, i: int, most: int = 200) -> bool:
         size_wh, resize = (w * int(rng.integers(1, 5)), h * int(rng.integers(1, 5))), "stretch"
     mean = mean if channels == 3 or not isinstance(mean, tuple) else mean[:1]
     std = std if channels == 3 or not isinstance(std, tuple) else std[:1]
-    spec = nl.TensorSpec((1, channels, h, w), layout, dtype, quantization=quantization)
+    spec = nl.TensorSpec((1, channels, h, w), layout, dtype, axes="NCHW", quantization=quantization)
     preprocess = nl.Preprocessor(
         spec, source=source, color=color, resize=resize, interpolation=how, mean=mean, std=std, pad_value=7
     )

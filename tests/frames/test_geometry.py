@@ -159,10 +159,33 @@ def test_bad_records(change: Any, message: str) -> None:
 # --- points and boxes
 
 
+def in_order(corners: list[Any]) -> list[Any]:
+    """The corners of a box: x0 <= x1, y0 <= y1."""
+    (x0, x1), (y0, y1) = sorted(corners[::2]), sorted(corners[1::2])
+    return [x0, y0, x1, y1]
+
+
+@pytest.mark.parametrize("name", ["boxes_to_frame", "boxes_to_input"])
+def test_boxes_of_another_kind_are_refused(name: str) -> None:
+    """x, y, width, height given for corners came out as nonsense."""
+    convert = getattr(MIXED, name)
+    good = [[1, 2, 3, 4], [5, 5, 5, 5], [np.nan, 1, 0, 2]]
+    assert convert(good).shape == (3, 4)
+    for wrong, at in (
+        ([[1, 2, 3, 4], [200, 5, 30, 40]], "box 1"),
+        ([5, 9, 6, 8], "box"),
+        ([[[2, 0, 1, 0]]], r"box \(0, 0\)"),
+    ):
+        with pytest.raises(
+            NpuLayoutError, match=f"boxes_xyxy: {at}: expected x0 <= x1 and y0 <= y1, got .*make corners"
+        ):
+            convert(wrong)
+
+
 @given(ANY, st.data())
 def test_points_and_boxes_are_the_exact_formula(g: Geometry, data: Any) -> None:
     numbers = st.integers(-5000, 5000)
-    values = data.draw(st.lists(numbers, min_size=4, max_size=4))
+    values = in_order(data.draw(st.lists(numbers, min_size=4, max_size=4)))
     half = Fraction(1, 2)
     for i, x in enumerate(values):
         edge, back = edge_to_frame(g, i % 2, Fraction(x)), edge_to_input(g, i % 2, Fraction(x))
@@ -179,6 +202,7 @@ def test_points_and_boxes_are_the_exact_formula(g: Geometry, data: Any) -> None:
 
 @given(ANY, st.lists(st.floats(-0.5, 1.5), min_size=4, max_size=4))
 def test_there_and_back(g: Geometry, share: list[float]) -> None:
+    share = in_order(share)
     in_frame = np.multiply(share, g.frame_wh * 2)
     in_input = np.multiply(share, g.input_wh * 2)
     tolerance = 1e-6 * max(g.frame_wh)
@@ -199,7 +223,7 @@ def test_the_edges_of_the_parts_correspond_exactly(g: Geometry) -> None:
 
 @given(SIZE, MODE, st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
 def test_a_frame_of_the_input_size_is_left_alone(size: Any, mode: str, values: list[float]) -> None:
-    g = MODES[mode](size, size)
+    g, values = MODES[mode](size, size), in_order(values)
     for convert in (g.boxes_to_frame, g.boxes_to_input):
         assert convert(values).tolist() == values
     for convert in (g.points_to_frame, g.points_to_input):

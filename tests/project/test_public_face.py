@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import npu_layout
 from tests.public_face import FILE, Item, is_annotation, items, lines, modules
 
 ITEMS = {item.name: item for item in items()}
@@ -101,3 +102,7 @@ def test_the_rule_finds_what_is_left_out() -> None:
 
     found = list(complaints(Item("npu_layout.bare", bare, None, "npu_layout.bare(x: np.ndarray)")))
     assert [text.split(" ")[0] for text in found] == ["does"] * 6 and "size_wh: pixels?" in found[2]
+
+
+def test_dir_shows_the_public_names_only() -> None:
+    assert {name for name in dir(npu_layout) if not name.startswith("__")} == set(npu_layout.__all__)

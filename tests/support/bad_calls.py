@@ -93,6 +93,7 @@ class Outcome(NamedTuple):
 ALSO = {
     "Layout.tag": "layout",
     "TensorSpec.axes": "storage_shape",  # of another order of axes
+    "TensorSpec.of_storage.axes": "storage_shape",
     "TensorSpec.from_dict.d": "a dict",
     "flat": "buffer",
     "inputs": "input",

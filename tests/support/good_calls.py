@@ -198,8 +198,16 @@ CALLS: dict[str, Callable[[], Call]] = {
     "TensorSpec.describe": lambda: Call(SPEC.describe, {}),
     "TensorSpec.flat": lambda: Call(SPEC.flat, dict(buffer=stored())),
     "TensorSpec.from_dict": lambda: Call(nl.TensorSpec.from_dict, dict(d=SPEC.to_dict())),
+    "TensorSpec.of_storage": lambda: Call(
+        nl.TensorSpec.of_storage,
+        dict(
+            stored=(1, 2, 4, 4), layout="NHWC", dtype="int8", shape=(1, 2, 3, 4), axes="NHWC",
+            quantization=nl.Quantization(0.5), storage_strides=(40, 16, 4, 1), storage_offset=2, size=50, name="y",
+        ),
+    ),
     "TensorSpec.offset": lambda: Call(SPEC.offset, {"*index": (0, 1, 1, 1)}),
     "TensorSpec.pack": lambda: Call(SPEC.pack, dict(tensor=tensor(), out=np.empty(SPEC.size, np.int8))),
+    "TensorSpec.replace": lambda: Call(SPEC.replace, {}),
     "TensorSpec.to_dict": lambda: Call(SPEC.to_dict, {}),
     "TensorSpec.unpack": lambda: Call(
         SPEC.unpack,

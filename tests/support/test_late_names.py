@@ -30,7 +30,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_name_is_imported_at_its_first_use(package: str) -> None:
     module = __import__(package)
-    assert dir(module) == sorted({*vars(module), "number", "other"}) and f"{package}.slow" not in sys.modules
+    dunders = {name for name in vars(module) if name.startswith("__")}
+    assert dir(module) == sorted({*vars(module), "number", "other"} | dunders)
+    module.__all__ = ["early", "number"]
+    assert dir(module) == sorted({"early", "number", "__all__"} | dunders) and f"{package}.slow" not in sys.modules
     assert module.number == 42 and f"{package}.slow" in sys.modules and f"{package}.other" not in sys.modules
     assert module.other is sys.modules[f"{package}.other"] and module.other.number == 43
 

@@ -53,6 +53,8 @@ def tensors(quantized: nl.TensorSpec) -> np.ndarray:
     assert_type(spec.unpack(bytes(flat), to="NHWC", dtype=np.float32, out=None, copy=None), np.ndarray)
     assert_type(spec.flat(flat), np.ndarray)
     plain = nl.TensorSpec(spec.shape, dtype="int8")
+    assert_type(plain.replace(dtype="int8", name=""), nl.TensorSpec)
+    assert nl.TensorSpec.of_storage((1, 3, 4, 2), "NHWC", "int8", axes="NCHW").shape == (1, 2, 3, 4)
     assert_type(plain.view(plain.pack(np.zeros(spec.shape, np.int8))), np.ndarray)
     convert = nl.plan(spec, nl.TensorSpec(spec.shape, "NHWC", "float32"))
     assert isinstance(convert, nl.Conversion) and convert.source == spec and convert.move is not None

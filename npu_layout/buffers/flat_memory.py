@@ -1,0 +1,68 @@
+"""Read what callers pass as a buffer as a 1-D array of a spec's stored dtype, or report why it does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import BufferSizeError, LayoutError, NpuLayoutError
+from ..layouts import Shape, c_strides
+from ..support import foreign_array, plain_array
+from .near_misses import order_words, same_order, size_words
+from .stored import StoredTensor
+
+
+def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarray:
+    """Return TensorSpec.flat; `shapes`: of arrays that passed the check of their order, which this adds to."""
+    storage, kind = spec.storage, spec.element
+    if isinstance(buffer, np.ndarray):
+        if buffer.dtype != kind.buffer:
+            raise NpuLayoutError(
+                f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
+                + ("" if buffer.dtype.itemsize != 1 else f" (raw bytes: give buffer.view({str(kind.buffer)!r}))")
+            )
+        if not buffer.flags.c_contiguous:
+            raise NpuLayoutError(
+                f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
+                f"{spec.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
+            )
+        if buffer.size == kind.buffer_size(storage.size):
+            check_order(spec, shapes, buffer.shape, "buffer")
+        array = plain_array("buffer", buffer).reshape(-1)
+    else:
+        try:
+            array = np.frombuffer(buffer, np.uint8)
+        except (TypeError, ValueError, AttributeError, BufferError) as error:
+            foreign = foreign_array("buffer", buffer)
+            if foreign is not None:
+                return flat_memory(spec, shapes, foreign)
+            if not hasattr(buffer, "__len__") or len(buffer) or isinstance(buffer, (str, list, tuple)):
+                raise NpuLayoutError(
+                    f"buffer: expected bytes, a contiguous buffer or an ndarray for {spec.describe()}, "
+                    f"got {type(buffer).__name__} ({error})"
+                ) from None
+            array = np.empty(0, np.uint8)
+    needed = kind.buffer_size(storage.size) * kind.buffer.itemsize
+    if array.nbytes != needed:
+        raise BufferSizeError(
+            f"buffer has {array.nbytes} bytes; {spec.describe()} needs {needed}{storage.padding_words()}"
+            f"{size_words(storage, kind, array.nbytes)}"
+        )
+    return array if array.dtype == kind.buffer else array.view(kind.buffer)
+
+
+def check_order(spec: StoredTensor, shapes: set[Shape], shape: Shape, what: str) -> None:
+    """Raise LayoutError if `what`, a C array of this shape and of the buffer's length, has another order of axes."""
+    if shape in shapes:
+        return
+    storage = spec.storage
+    if not same_order(storage, shape, 2 if spec.element.nibbles else 1):
+        plain = storage.strides == c_strides(storage.storage_shape)
+        strides = "" if plain else f" of strides {storage.strides}"
+        raise LayoutError(
+            f"{what} has shape {shape}, {order_words(storage, shape)}; "
+            f"{spec.describe()} is stored as {storage.storage_shape}{strides}. If its memory is in the order of "
+            f"{storage.layout} all the same, give {what}.reshape(-1)"
+        )
+    shapes.add(shape)

@@ -1,0 +1,57 @@
+"""The memory that callers pass as a buffer; more in test_spec.py and tests/support/test_foreign_arrays.py."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+SPEC = nl.TensorSpec((1, 3, 2, 2), "NHWC", "int16")
+VALUES = np.arange(12, dtype=np.int16)
+
+
+def holders(tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "flat"
+    path.write_bytes(VALUES.tobytes())
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return {
+        "bytes": VALUES.tobytes(),
+        "bytearray": bytearray(VALUES.tobytes()),
+        "memoryview": memoryview(VALUES.tobytes()),
+        "array": array.array("h", VALUES.tolist()),
+        "ctypes": (ctypes.c_int16 * 12)(*VALUES.tolist()),
+        "mmap": mapped,
+        "numpy": VALUES,
+        "storage": VALUES.reshape(1, 2, 2, 3),
+        "merged": VALUES.reshape(4, 3),
+    }
+
+
+def test_every_holder_of_memory(tmp_path: Path) -> None:
+    for name, held in holders(tmp_path).items():
+        flat = SPEC.flat(held)
+        assert flat.dtype == np.int16 and flat.tolist() == VALUES.tolist(), name
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", [1, 2], object(), {}, VALUES.tolist()])
+def test_what_is_no_memory(wrong: Any) -> None:
+    with pytest.raises(nl.NpuLayoutError, match="buffer"):
+        SPEC.flat(wrong)
+
+
+def test_a_dtype_equals_what_names_it() -> None:
+    assert SPEC.dtype == np.int16 and np.int16 == SPEC.dtype and np.dtype("int16") == SPEC.dtype
+    assert (SPEC.dtype != np.int16) is False and SPEC.dtype != np.uint16
+    assert SPEC.dtype not in (np.int8, None, 3, object)
+    assert hash(SPEC.dtype) == hash("int16") and {SPEC.dtype: 1}["int16"] == 1 and repr(SPEC.dtype) == "'int16'"
+    half = nl.TensorSpec((2,), "N", "bfloat16")
+    assert half.dtype == "bfloat16" and half.dtype != np.uint16
+    assert nl.TensorSpec((2,), "N", ">i2").dtype == np.dtype(">i2") != SPEC.dtype
