@@ -25,7 +25,7 @@ from .layouts import Layout, repack
 from .support import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import exchange, ops
+    from . import decode, exchange, ops
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
@@ -61,6 +61,7 @@ __all__ = [
     "TensorSpec",
     "asformat",
     "clone",
+    "decode",
     "empty",
     "empty_like",
     "exchange",
@@ -97,6 +98,7 @@ __getattr__, __dir__ = support.late(
         "Recording": "recordings",
         "Report": "reports",
         "Reports": "reports",
+        "decode": "decode",
         "exchange": "exchange",
         "explain": "drawing",
         "find_recordings": "validation",

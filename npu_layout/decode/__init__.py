@@ -1,0 +1,27 @@
+"""Heads: from an accelerator's stored outputs to answers, boxes, keypoints, masks and classes.
+
+A head is a record that says what each cell of a network's outputs means; `Decoder` checks it against the outputs' specs
+once, and then reads detections from stored buffers in any layout and dtype.
+
+Imports buffers, kernels, layouts and support.
+"""
+
+from .decoder import Decoder
+from .detections import Detections
+from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .networks import yolov5, yolov8
+from .suppression import nms
+
+__all__ = [
+    "Boxes",
+    "Decoder",
+    "Detections",
+    "Form",
+    "Head",
+    "Keypoints",
+    "Part",
+    "Suppression",
+    "nms",
+    "yolov5",
+    "yolov8",
+]

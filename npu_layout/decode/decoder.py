@@ -1,0 +1,175 @@
+"""Turn an accelerator's stored outputs into detections, as a head says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..support import instance, items_of, real_number, shown, whole_number, whole_numbers
+from . import reference
+from .detections import Detections
+from .head import ROLES, Head
+from .places import Fitted, fit
+from .ranges import largest_score
+from .suppression import suppress
+
+MOST = 30000  #: detections of one call, at most
+
+
+class Decoder:
+    """Decodes the outputs of one network.
+
+    Parameters
+    ----------
+    head
+        What the outputs mean: a row of `npu_layout.decode`, such as ``yolov8(classes=80)``.
+    specs
+        TensorSpecs of the outputs, in any order: which output is which part is told by channels and extents.
+    input_shape
+        Height and width of the network's input, in pixels.
+    outputs
+        {role: names of outputs, one for each level} for parts that extents do not tell apart, such as a score_sum
+        beside a single class.
+
+    Raises
+    ------
+    LayoutError
+        If the outputs do not fit the head: which part of which level, expected and got.
+    NpuLayoutError
+        On what is no head or no spec.
+
+    Attributes
+    ----------
+    head, specs, input_shape
+        As given.
+
+    Examples
+    --------
+    >>> from npu_layout.decode import yolov8
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW16c", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 2)]
+    >>> decoder = Decoder(yolov8(classes=2), maps, (64, 64))
+    >>> decoder([np.zeros(spec.size, np.int8) for spec in maps], confidence=1)
+    <Detections: 0>
+    """
+
+    head: Head
+    specs: tuple[TensorSpec, ...]
+    input_shape: tuple[int, int]
+
+    def __init__(
+        self,
+        head: Head,
+        specs: Iterable[TensorSpec],
+        input_shape: Sequence[int],
+        *,
+        outputs: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.head = instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
+        given = specs.values() if isinstance(specs, Mapping) else specs
+        self.specs = tuple(items_of("specs", given, TensorSpec))
+        rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
+        self.input_shape = (rows, columns)
+        self._fitted: Fitted = fit(head, self.specs, self.input_shape, _names(outputs, self.specs))
+        self._most = largest_score(head, self._fitted, self.specs)
+
+    def __repr__(self) -> str:
+        form = self._fitted.form.name
+        return f"<Decoder {self.head.name} of {self.head.classes} classes, {form}, input {self.input_shape}>"
+
+    def __call__(
+        self,
+        buffers: Any,
+        confidence: float = 0.25,
+        iou: float = 0.45,
+        limit: int = 300,
+        out: Detections | None = None,
+    ) -> Detections:
+        """Return the detections in the outputs of one run.
+
+        Parameters
+        ----------
+        buffers
+            {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
+        confidence
+            The least score: compared in float64 with the stored value, dequantised and activated.
+        iou
+            Boxes whose IoU with a better one of the same class is greater go.
+        limit
+            The number of detections, at most, after suppression: candidates are never cut.
+        out
+            Not used yet.
+
+        Returns
+        -------
+        New Detections, the best first; of equal scores the lower level, then the first cell, row by row.
+
+        Raises
+        ------
+        BufferSizeError, LayoutError, NpuLayoutError
+            On buffers that do not fit their specs; if no stored value reaches `confidence`.
+        """
+        least, overlap = real_number("confidence", confidence), real_number("iou", iou)
+        most = whole_number("limit", limit)
+        if not 1 <= most <= MOST:
+            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
+        if least > self._most:
+            raise NpuLayoutError(
+                f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
+                f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
+            )
+        return self._decoded(self._flat(buffers), least, overlap, most)
+
+    def _flat(self, buffers: Any) -> list[np.ndarray]:
+        """Return the buffers in the order of the specs, checked."""
+        if isinstance(buffers, Mapping):
+            missing = [spec.name for spec in self.specs if spec.name not in buffers]
+            if missing:
+                raise NpuLayoutError(f"buffers: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
+            given = [buffers[spec.name] for spec in self.specs]
+        elif isinstance(buffers, (list, tuple)):
+            given = list(buffers)
+        else:
+            given = [buffers]
+        if len(given) != len(self.specs):
+            raise NpuLayoutError(f"buffers: expected {len(self.specs)}, one for each output, got {len(given)}")
+        return [spec.flat(buffer) for spec, buffer in zip(self.specs, given)]
+
+    def _decoded(self, flat: Sequence[np.ndarray], confidence: float, iou: float, limit: int) -> Detections:
+        head, fitted = self.head, self._fitted
+        tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+        found = reference.candidates(head, fitted, tensors, confidence)
+        xyxy = reference.boxes(fitted, found, tensors, self.input_shape)
+        kept = suppress(xyxy, found.class_id, iou, head.suppression, limit)
+        found = found.take(kept)
+        return Detections(
+            xyxy[kept],
+            found.score,
+            found.class_id,
+            found.level,
+            found.cell,
+            found.anchor,
+            reference.keypoints(head, fitted, found, tensors),
+        )
+
+
+def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:
+    """Return the argument `outputs`, checked."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise NpuLayoutError(f"outputs: expected {{role: names}}, got {shown(given)}")
+    known = {spec.name for spec in specs}
+    checked = {}
+    for role, names in given.items():
+        if role not in ROLES:
+            raise NpuLayoutError(f"outputs: expected roles of {', '.join(ROLES)}, got {shown(role)}")
+        names = tuple(items_of(f"outputs[{role!r}]", [names] if isinstance(names, str) else names, str, "names"))
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise LayoutError(f"outputs[{role!r}]: no output {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        checked[role] = names
+    return checked

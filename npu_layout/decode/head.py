@@ -1,0 +1,248 @@
+"""Describe a network's head as a record: what each cell of its outputs says, and how that becomes detections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..errors import NpuLayoutError
+from ..support import real_number, shown, text_of, whole_numbers
+from .records import Record, count_of, items
+
+ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "angle")
+ACTIVATIONS = ("none", "sigmoid", "softmax")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "yxyx")
+UNITS = ("stride", "pixel", "input")
+CELLS = ("grid", "list")
+RULES = ("class", "objectness", "root")
+LABELS = ("best", "all")
+POINTS = ("cells", "pixels", "priors", "distances")
+
+
+@dataclass(frozen=True)
+class Part(Record):
+    """Channels of one anchor of a cell that mean one thing.
+
+    Parameters
+    ----------
+    role
+        "box", "score", "objectness", "bound" (a sum of scores, which is not read), "keypoints", "coefficients" (of
+        masks), "angle".
+    count
+        Channels.
+    activation
+        What the decoder still has to apply: "none" (it is in the graph), "sigmoid", or "softmax" over the classes.
+    optional
+        Outputs may lack it.
+    """
+
+    role: str
+    count: int
+    activation: str = "none"
+    optional: bool = False
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
+
+    def _check(self) -> None:
+        self._set(count=count_of(f"Part {self.role!r}: count", self.count))
+
+
+@dataclass(frozen=True)
+class Boxes(Record):
+    """How channels become the edges of a box.
+
+    Parameters
+    ----------
+    encoding
+        "dfl": four sides left, top, right, bottom, each the mean of a softmax over `bins`, from the cell's centre (Li
+        et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
+        sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
+        strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh" (centre and size),
+        "xyxy", "yxyx": decoded already.
+    bins
+        Of each side of "dfl".
+    center
+        Where in a cell its centre is, in cells: 0.5, or 0 for its corner.
+    unit
+        Of the channels: "stride" (cells), "pixel" or "input" (1 is the whole input).
+    variances
+        Of centre and size.
+    """
+
+    encoding: str = "dfl"
+    bins: int = 16
+    center: float = 0.5
+    unit: str = "stride"
+    variances: tuple[float, float] = (0.1, 0.2)
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS}
+
+    def _check(self) -> None:
+        pair = tuple(real_number("Boxes: variances", v, 0.0) for v in items("Boxes: variances", self.variances, 2))
+        center = real_number("Boxes: center", self.center)
+        self._set(bins=count_of("Boxes: bins", self.bins), center=center, variances=pair)
+
+    @property
+    def channels(self) -> int:
+        """Channels of one box."""
+        return 4 * self.bins if self.encoding == "dfl" else 4
+
+
+@dataclass(frozen=True)
+class Keypoints(Record):
+    """Points beside each box.
+
+    `count` points of `values` channels: x, y and, if there are three, the confidence, with `activation`. encoding:
+    "cells": (2 v + cell) stride (YOLOv8-pose); "pixels": decoded already; "priors": centre + v variance size
+    (RetinaFace); "distances": centre + v stride (SCRFD).
+    """
+
+    count: int
+    values: int = 3
+    encoding: str = "cells"
+    activation: str = "sigmoid"
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": POINTS, "activation": ACTIVATIONS[:2]}
+
+    def _check(self) -> None:
+        values = count_of("Keypoints: values", self.values)
+        if values not in (2, 3):
+            raise NpuLayoutError(f"Keypoints: values: expected 2 or 3, got {self.values}")
+        self._set(count=count_of("Keypoints: count", self.count), values=values)
+
+
+@dataclass(frozen=True)
+class Suppression(Record):
+    """Which boxes are dropped beside a better one; see `npu_layout.decode.nms`.
+
+    kind: "greedy" or "none". per_class: boxes of other classes do not count. inclusive: a box goes if its IoU is equal
+    to the threshold too. extra: pixels added to each side's length (1 in older code). epsilon: added to the union.
+    """
+
+    kind: str = "greedy"
+    per_class: bool = True
+    inclusive: bool = False
+    extra: float = 0.0
+    epsilon: float = 0.0
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none")}
+
+    def _check(self) -> None:
+        for name in ("per_class", "inclusive"):
+            if not isinstance(getattr(self, name), bool):
+                raise NpuLayoutError(f"Suppression: {name}: expected True or False, got {shown(getattr(self, name))}")
+        extra, epsilon = (real_number(f"Suppression: {n}", getattr(self, n)) for n in ("extra", "epsilon"))
+        self._set(extra=extra, epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class Form(Record):
+    """One way in which exports deliver a head: its parts, in the order in which one output has several of them.
+
+    cells: "grid": each level has outputs of its own, of height and width input / stride; "list": one axis has the cells
+    of all levels, one after the other, of each level anchor by anchor, row by row.
+    """
+
+    name: str
+    parts: tuple[Part, ...] = field(metadata={"record": Part, "many": True})
+    boxes: Boxes = field(default=Boxes(), metadata={"record": Boxes})
+    cells: str = "grid"
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
+
+    def _check(self) -> None:
+        text_of("Form: name", self.name)
+        self._set(parts=tuple(items("Form: parts", self.parts)))
+        roles = [part.role for part in self.parts]
+        for role in ("box", "score"):
+            if roles.count(role) != 1:
+                raise NpuLayoutError(
+                    f"Form {self.name!r}: expected one part {role!r}, got {', '.join(roles) or 'none'}"
+                )
+        if len(set(roles)) != len(roles):
+            raise NpuLayoutError(f"Form {self.name!r}: expected each role once, got {', '.join(roles)}")
+        if self.part("box").count != self.boxes.channels:  # type: ignore[union-attr]
+            raise NpuLayoutError(
+                f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels, "
+                f"its part has {self.part('box').count}"  # type: ignore[union-attr]
+            )
+
+    def part(self, role: str) -> Part | None:
+        """Return the part of a role, or None."""
+        return next((part for part in self.parts if part.role == role), None)
+
+
+@dataclass(frozen=True)
+class Head(Record):
+    """What a network's outputs mean, as data; a network is a row of `npu_layout.decode.networks`.
+
+    Parameters
+    ----------
+    name
+        Of the network.
+    classes
+        Their number.
+    strides
+        Pixels of the input from one cell to the next, a level each: (8, 16, 32).
+    anchors
+        Width and height in pixels, some for each level; () : no anchors.
+    score
+        "class": the class's own; "objectness": times objectness; "root": the square root of that product.
+    labels
+        "best": one detection for each cell, the first class with the largest stored value; "all": one for each class.
+    background
+        The number of the class that is none; it is left out, and classes behind it count from there. None: there is no
+        such class.
+    keypoints, suppression, forms
+        See Keypoints, Suppression and Form. Of the forms, the first one that outputs fit is used.
+    """
+
+    name: str
+    classes: int
+    strides: tuple[int, ...]
+    forms: tuple[Form, ...] = field(metadata={"record": Form, "many": True})
+    anchors: tuple[tuple[tuple[float, float], ...], ...] = ()
+    score: str = "class"
+    labels: str = "best"
+    background: int | None = None
+    keypoints: Keypoints | None = field(default=None, metadata={"record": Keypoints})
+    suppression: Suppression = field(default=Suppression(), metadata={"record": Suppression})
+    words: ClassVar[dict[str, tuple[str, ...]]] = {"score": RULES, "labels": LABELS}
+
+    def _check(self) -> None:
+        text_of("Head: name", self.name)
+        strides = whole_numbers("Head: strides", self.strides, None, 1)
+        anchors = tuple(
+            tuple(_pair(a) for a in items("Head: anchors", level)) for level in items("anchors", self.anchors)
+        )
+        if not strides:
+            raise NpuLayoutError("Head: strides: expected one for each level, got none")
+        if anchors and (len(anchors) != len(strides) or len({len(level) for level in anchors}) != 1 or not anchors[0]):
+            raise NpuLayoutError(
+                f"Head: anchors: expected as many for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
+            )
+        self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors)
+        self._set(forms=tuple(items("Head: forms", self.forms)))
+        if not self.forms or not all(isinstance(form, Form) for form in self.forms):
+            raise NpuLayoutError(f"Head: forms: expected one or more of Form, got {shown(self.forms)}")
+        for form in self.forms:
+            self._check_form(form)
+
+    def _check_form(self, form: Form) -> None:
+        where = f"Head {self.name!r}, form {form.name!r}"
+        stored = self.classes + (self.background is not None)
+        if form.part("score").count != stored:  # type: ignore[union-attr]
+            raise NpuLayoutError(f"{where}: {stored} classes stored, part 'score' has {form.part('score').count}")  # type: ignore[union-attr]
+        if self.score != "class" and form.part("objectness") is None:
+            raise NpuLayoutError(f"{where}: score={self.score!r} needs a part 'objectness'")
+        points = form.part("keypoints")
+        known = self.keypoints.count * self.keypoints.values if self.keypoints else 0
+        if points is not None and points.count != known:
+            raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {known}")
+        if form.boxes.encoding == "center_power" and not self.anchors:
+            raise NpuLayoutError(f"{where}: boxes of encoding 'center_power' need anchors")
+
+    @property
+    def anchors_each(self) -> int:
+        """Anchors of each cell, 1 where there are none."""
+        return len(self.anchors[0]) if self.anchors else 1
+
+
+def _pair(given: Any) -> tuple[float, float]:
+    width, height = (real_number("Head: anchors", v, 0.0) for v in items("Head: anchors", given, 2))
+    return width, height

@@ -1,0 +1,56 @@
+"""Compute which scores stored integers can mean, so that a threshold out of their reach is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from .head import Head
+from .places import Fitted, Place
+from .reference import activated
+
+
+def codes(spec: TensorSpec) -> np.ndarray | None:
+    """Return all stored values of an integer output of at most 16 bits; None of other dtypes."""
+    kind = spec.element.unpacked
+    if kind.kind not in "iu" or kind.itemsize > 2:
+        return None
+    limits = (-8, 7) if spec.dtype.startswith("int4") else (0, 15) if spec.dtype.startswith("uint4") else None
+    low, high = limits or (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    return np.arange(low, high + 1).astype(kind)
+
+
+def values_of(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
+    """Return what stored values mean, as `TensorSpec.unpack` returns them; a row for each scale."""
+    quantization = spec.quantization
+    if quantization is None:
+        return stored[None]
+    if quantization.axis is None:
+        return quantization.dequantize(stored)[None]
+    each = np.broadcast_to(stored, (quantization.count, len(stored)))
+    return type(quantization)(quantization.scale, quantization.zero_point, 0).dequantize(each)
+
+
+def largest_score(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> float:
+    """Return the largest score that any stored values mean; infinity if the dtype does not bound it."""
+    return max(_of_level(head, level.places, specs) for level in fitted.levels)
+
+
+def _of_level(head: Head, places: dict[str, Place], specs: Sequence[TensorSpec]) -> float:
+    score = _largest(places["score"], specs)
+    if head.score == "class":
+        return score
+    product = score * _largest(places["objectness"], specs)
+    return math.sqrt(product) if head.score == "root" else product
+
+
+def _largest(place: Place, specs: Sequence[TensorSpec]) -> float:
+    if place.part.activation == "softmax":
+        return 1.0
+    stored = codes(specs[place.output])
+    if stored is None:
+        return 1.0 if place.part.activation == "sigmoid" else math.inf
+    return float(activated(place.part.activation, values_of(specs[place.output], stored)).max())

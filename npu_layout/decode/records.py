@@ -1,0 +1,87 @@
+"""Records that JSON can store: frozen dataclasses of words, numbers and other records, which check their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from ..errors import NpuLayoutError
+from ..support import naming, one_of, shown, whole_numbers
+
+R = TypeVar("R", bound="Record")
+
+
+class Record:
+    """A frozen dataclass of words, numbers and other records, which JSON can store."""
+
+    words: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __post_init__(self) -> None:
+        for name, known in self.words.items():
+            with naming(type(self).__name__):
+                one_of(name, getattr(self, name), known)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise NpuLayoutError where fields do not fit each other, and store them in their own types."""
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that differ from their default as lists, numbers, strings and dicts."""
+        return {
+            f.name: _plain(getattr(self, f.name))
+            for f in dataclasses.fields(self)  # type: ignore[arg-type]
+            if f.default is dataclasses.MISSING or getattr(self, f.name) != f.default
+        }
+
+    @classmethod
+    def from_dict(cls: type[R], d: Any) -> R:
+        """Return the record of a result of to_dict; NpuLayoutError that names what is unknown or missing."""
+        known = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        if not isinstance(d, Mapping) or not set(d) <= set(known):
+            got = ", ".join(sorted(map(str, d))) if isinstance(d, Mapping) else shown(d)
+            raise NpuLayoutError(f"{cls.__name__}: expected a dict with any of {', '.join(known)}; got {got}")
+        needed = [f.name for f in known.values() if f.default is dataclasses.MISSING]
+        missing = [name for name in needed if name not in d]
+        if missing:
+            raise NpuLayoutError(
+                f"{cls.__name__}: {', '.join(missing)} missing; got {', '.join(map(str, d)) or 'none'}"
+            )
+        with naming(cls.__name__):
+            return cls(**{name: _read(known[name].metadata, value) for name, value in d.items()})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_dict()
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _read(kinds: Mapping[str, Any], value: Any) -> Any:
+    """Return a field's value with the records that its dicts stand for."""
+    record: type[Record] | None = kinds.get("record")
+    if record is None or value is None or isinstance(value, record):
+        return value
+    if kinds.get("many"):
+        return tuple(_read({"record": record}, v) for v in items(f"a sequence of {record.__name__}", value))
+    return record.from_dict(value)
+
+
+def count_of(what: str, given: Any) -> int:
+    """Return a whole number of at least 1; NpuLayoutError if it is anything else."""
+    (number,) = whole_numbers(what, [given], 1, 1)
+    return number
+
+
+def items(what: str, given: Any, count: int | None = None) -> tuple[Any, ...]:
+    """Return a sequence as a tuple; NpuLayoutError if it is none, or has not `count` items."""
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise NpuLayoutError(f"{what}: expected a sequence, got {shown(given)}")
+    items = tuple(given)
+    if count is not None and len(items) != count:
+        raise NpuLayoutError(f"{what}: expected {count} items, got {shown(given)}")
+    return items

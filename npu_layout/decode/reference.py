@@ -1,0 +1,243 @@
+"""Decode in numpy, in float64: the fallback of the compiled kernels, and what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .exponential import exponential, sigmoid
+from .head import Boxes, Head
+from .places import Fitted, Level, Place
+
+
+class Candidates(NamedTuple):
+    """What passed the threshold, in order: the best first."""
+
+    score: np.ndarray  #: float32
+    class_id: np.ndarray  #: int64
+    level: np.ndarray
+    cell: np.ndarray
+    anchor: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def take(self, rows: np.ndarray) -> Candidates:
+        """Return some of them."""
+        return Candidates(*(column[rows] for column in self))
+
+
+def values(place: Place, level: Level, tensor: np.ndarray) -> np.ndarray:
+    """Return the values of a part in a level as (anchors, count, cells), of the tensor's dtype."""
+    rows, columns = level.grid
+    cells, turns, count = rows * columns, level.turns, place.part.count
+    if place.rows is None and place.turns:
+        flat = _at(tensor, (place.columns, place.channel))[
+            place.start : place.start + turns * cells, place.first : place.first + count
+        ]
+        return flat.reshape(turns, cells, count).transpose(0, 2, 1)
+    if place.rows is None:
+        flat = _at(tensor, (place.channel, place.columns))[:, place.start : place.start + cells]
+    else:
+        order = (place.channel, place.rows, place.columns)
+        if place.anchor is not None:
+            found = _at(tensor, (place.anchor, *order))[:, place.first : place.first + count]
+            return found.reshape(turns, count, cells)
+        flat = _at(tensor, order).reshape(-1, cells)
+    each = [flat[place.first + a * place.step :][:count] for a in range(turns)]
+    return np.stack(each) if turns > 1 else each[0][None]
+
+
+def _at(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    """Return a view with these axes, in this order; the others have extent 1."""
+    rest = [axis for axis in range(tensor.ndim) if axis not in axes]
+    return tensor.transpose(*rest, *axes).reshape([tensor.shape[axis] for axis in axes])
+
+
+def activated(kind: str, x: np.ndarray, axis: int = 1) -> np.ndarray:
+    """Return float64 values after an activation, over the classes on `axis`."""
+    return _ACTIVATIONS[kind](x.astype(np.float64), axis)
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    e = exponential(x - x.max(axis, keepdims=True))
+    shares: np.ndarray = e / _sum(e, axis)
+    return shares
+
+
+def _sum(x: np.ndarray, axis: int) -> np.ndarray:
+    """Return the sum in order, one after the other, as a loop adds; the axis is kept."""
+    return np.take(np.add.accumulate(x, axis), [-1], axis)
+
+
+_ACTIVATIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "none": lambda x, axis: x,
+    "sigmoid": lambda x, axis: sigmoid(x),
+    "softmax": _softmax,
+}
+
+
+def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confidence: float) -> Candidates:
+    """Return what has a score of at least `confidence`, the best first.
+
+    Equal scores are in the order of levels, then cells, row by row, then anchors, then classes. NaN never passes.
+    """
+    found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
+    columns = [np.concatenate(column) for column in zip(*found)]
+    score, class_id, level_of, cell, anchor = columns
+    order = np.lexsort((class_id, anchor, cell, level_of, -score))
+    return Candidates(score, class_id, level_of, cell, anchor).take(order)
+
+
+def _of_level(
+    head: Head, level: Level, number: int, tensors: Sequence[np.ndarray], confidence: float
+) -> tuple[np.ndarray, ...]:
+    place = level.places["score"]
+    stored = values(place, level, tensors[place.output])
+    if head.labels == "best" and place.part.activation != "softmax":
+        if head.background is not None:
+            stored = np.delete(stored, head.background, 1)
+        classes = stored.argmax(1, keepdims=True)
+        scores = activated(place.part.activation, np.take_along_axis(stored, classes, 1))
+    else:
+        scores = activated(place.part.activation, stored)
+        if head.background is not None:
+            scores = np.delete(scores, head.background, 1)
+        classes = np.broadcast_to(np.arange(head.classes)[:, None], scores.shape)
+        if head.labels == "best":
+            classes = scores.argmax(1, keepdims=True)
+            scores = np.take_along_axis(scores, classes, 1)
+    if head.score != "class":
+        at = level.places["objectness"]
+        scores = activated(at.part.activation, values(at, level, tensors[at.output])) * scores
+        if head.score == "root":
+            scores = np.sqrt(scores)
+    with np.errstate(invalid="ignore"):
+        anchor, label, cell = np.nonzero(scores >= confidence)
+    kept = scores[anchor, label, cell]
+    with np.errstate(over="ignore"):
+        single = kept.astype(np.float32)
+    return single, classes[anchor, label, cell].astype(np.int64), np.full(len(cell), number), cell, anchor
+
+
+def boxes(fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]) -> np.ndarray:
+    """Return the edges of candidates' boxes, float32 (n, 4), in pixels of the input: float64 rounded once."""
+    result = np.empty((len(found), 4))
+    for n, level in enumerate(fitted.levels):
+        rows = np.flatnonzero(found.level == n)
+        if len(rows):
+            result[rows] = _boxes(fitted.form.boxes, level, found.take(rows), tensors, input_hw)
+    with np.errstate(over="ignore"):
+        return result.astype(np.float32)
+
+
+def chosen(place: Place, level: Level, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a part's values of candidates of one level, float64 (n, count), activated."""
+    part = values(place, level, tensors[place.output])
+    return activated(place.part.activation, part[found.anchor, :, found.cell])
+
+
+def _boxes(
+    how: Boxes, level: Level, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]
+) -> np.ndarray:
+    x = chosen(level.places["box"], level, found, tensors)
+    cell = np.stack([found.cell % level.grid[1], found.cell // level.grid[1]], 1).astype(np.float64)
+    anchor = np.array(level.anchors or [(1.0, 1.0)])[found.anchor]
+    unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _ENCODINGS[how.encoding](_Cells(how, cell, float(level.stride), anchor, np.array(unit, np.float64)), x)
+
+
+class _Cells(NamedTuple):
+    """Cells of candidates: columns and rows, the stride, anchors in pixels, and the unit of their channels."""
+
+    how: Boxes
+    cell: np.ndarray
+    stride: float
+    anchor: np.ndarray
+    unit: np.ndarray
+
+
+def _dfl(at: _Cells, x: np.ndarray) -> np.ndarray:
+    bins = x.reshape(len(x), 4, at.how.bins)
+    e = exponential(bins - bins.max(2, keepdims=True))
+    sides = _sum(e * np.arange(at.how.bins), 2)[..., 0] / _sum(e, 2)[..., 0]
+    return _distances(at, sides)
+
+
+def _distances(at: _Cells, sides: np.ndarray) -> np.ndarray:
+    if at.how.unit == "stride":
+        center = at.cell + at.how.center
+        return np.concatenate([center - sides[:, :2], center + sides[:, 2:]], 1) * at.stride
+    center = (at.cell + at.how.center) * at.stride
+    return np.concatenate([center - sides[:, :2] * at.unit, center + sides[:, 2:] * at.unit], 1)
+
+
+def _center_power(at: _Cells, x: np.ndarray) -> np.ndarray:
+    center = (2.0 * x[:, :2] - 0.5 + at.cell) * at.stride
+    double = 2.0 * x[:, 2:]
+    return _corners(center, double * double * at.anchor)
+
+
+def _center_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
+    size = exponential(x[:, 2:]) * (at.anchor if at.how.unit == "pixel" else at.stride)
+    return _corners((x[:, :2] + at.cell + at.how.center) * at.stride, size)
+
+
+def _variances(at: _Cells, x: np.ndarray) -> np.ndarray:
+    of_center, of_size = at.how.variances
+    center = (at.cell + at.how.center) * at.stride + x[:, :2] * of_center * at.anchor
+    return _corners(center, exponential(x[:, 2:] * of_size) * at.anchor)
+
+
+def _corners(center: np.ndarray, size: np.ndarray) -> np.ndarray:
+    half = size / 2.0
+    return np.concatenate([center - half, center + half], 1)
+
+
+_ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
+    "dfl": _dfl,
+    "distances": _distances,
+    "center_power": _center_power,
+    "center_exp": _center_exp,
+    "variances": _variances,
+    "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
+    "xyxy": lambda at, x: x * np.tile(at.unit, 2),
+    "yxyx": lambda at, x: x[:, [1, 0, 3, 2]] * np.tile(at.unit, 2),
+}
+
+
+def keypoints(head: Head, fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input; None if there are none."""
+    how = head.keypoints
+    if how is None or fitted.form.part("keypoints") is None:
+        return None
+    result = np.empty((len(found), how.count, how.values))
+    for n, level in enumerate(fitted.levels):
+        rows = np.flatnonzero(found.level == n)
+        if not len(rows):
+            continue
+        some = found.take(rows)
+        x = chosen(level.places["keypoints"], level, some, tensors).reshape(len(rows), how.count, how.values)
+        cell = np.stack([some.cell % level.grid[1], some.cell // level.grid[1]], 1).astype(np.float64)[:, None]
+        anchor = np.array(level.anchors or [(1.0, 1.0)])[some.anchor][:, None]
+        encoding = "pixels" if fitted.form.cells == "list" else how.encoding
+        center = (cell + fitted.form.boxes.center) * level.stride
+        points = _POINTS[encoding](
+            x[..., :2], cell, center, float(level.stride), anchor, fitted.form.boxes.variances[0]
+        )
+        result[rows, :, :2] = points
+        if how.values == 3:
+            result[rows, :, 2] = activated(how.activation if encoding != "pixels" else "none", x[..., 2])
+    with np.errstate(over="ignore"):
+        return result.astype(np.float32)
+
+
+_POINTS: dict[str, Callable[..., np.ndarray]] = {
+    "cells": lambda x, cell, center, stride, anchor, variance: (2.0 * x + cell) * stride,
+    "pixels": lambda x, cell, center, stride, anchor, variance: x,
+    "priors": lambda x, cell, center, stride, anchor, variance: center + x * variance * anchor,
+    "distances": lambda x, cell, center, stride, anchor, variance: center + x * stride,
+}

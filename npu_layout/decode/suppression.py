@@ -1,0 +1,131 @@
+"""Drop boxes that overlap better ones: greedy non-maximum suppression with a stated rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..support import plain_array, real_number
+from .head import Suppression
+
+
+def nms(
+    boxes: Any,
+    scores: Any,
+    *,
+    iou: float,
+    class_id: Any = None,
+    limit: int | None = None,
+    inclusive: bool = False,
+    extra: float = 0.0,
+    epsilon: float = 0.0,
+) -> np.ndarray:
+    """Return the indices of the boxes that stay, best first: greedy non-maximum suppression.
+
+    A box goes if its IoU with a box that stays, of its class, is greater than `iou`. Boxes of equal scores keep the
+    order in which they came. The IoU is torchvision's: areas and intersection in float32, compared as float64. Without
+    options the result is that of ``torchvision.ops.nms`` of each class, in the order of scores (``batched_nms`` without
+    the rounding of its offsets).
+
+    Parameters
+    ----------
+    boxes
+        (n, 4) numbers x0, y0, x1, y1, rounded to float32; [] counts as (0, 4).
+    scores
+        (n,) numbers, rounded to float32; no NaN.
+    iou
+        The threshold.
+    class_id
+        (n,) whole numbers; None: all boxes are of one class.
+    limit
+        The number of boxes that stay, at most: the best ones.
+    inclusive, extra, epsilon
+        Other code's rules: a box of IoU equal to `iou` goes too (HailoRT); pixels that are added to widths and heights
+        (1 in RetinaFace and rknn_model_zoo's C++); what is added to the union.
+
+    Returns
+    -------
+    int64 indices into `boxes`, a new array.
+
+    Raises
+    ------
+    NpuLayoutError
+        On shapes that differ, NaN, and what is no number.
+
+    Examples
+    --------
+    >>> nms([[0, 0, 10, 10], [1, 0, 10, 10], [20, 0, 30, 10]], [0.5, 0.9, 0.5], iou=0.5).tolist()
+    [1, 2]
+    """
+    edges = _column("boxes", boxes, 4)
+    values = _column("scores", scores, None)
+    if len(values) != len(edges):
+        raise NpuLayoutError(f"scores: expected {len(edges)}, one for each box, got {len(values)}")
+    if np.isnan(values).any():
+        raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
+    classes = None
+    if class_id is not None:
+        classes = plain_array("class_id", class_id)
+        if classes.shape != values.shape or (classes.size and classes.dtype.kind not in "iu"):
+            raise NpuLayoutError(
+                f"class_id: expected {len(values)} whole numbers, one for each box, got {classes.dtype} {classes.shape}"
+            )
+    rule = Suppression("greedy", classes is not None, inclusive, extra, epsilon)
+    order = np.argsort(-values, kind="stable")
+    kept = suppress(edges[order], None if classes is None else classes[order], real_number("iou", iou), rule, limit)
+    result: np.ndarray = order[kept]
+    return result
+
+
+def _column(what: str, given: Any, width: int | None) -> np.ndarray:
+    array = plain_array(what, given)
+    if array.shape == (0,) and width:
+        array = array.reshape(0, width)
+    shape = "(n,)" if width is None else f"(n, {width})"
+    if array.ndim != (1 if width is None else 2) or array.shape[1:] != ((width,) if width else ()):
+        raise NpuLayoutError(f"{what}: expected numbers {shape}, got {array.dtype} {array.shape}")
+    if array.dtype.kind not in "iuf" and array.size:
+        raise NpuLayoutError(f"{what}: expected numbers {shape}, got {array.dtype} {array.shape}")
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
+def suppress(
+    boxes: np.ndarray, class_id: np.ndarray | None, iou: float, rule: Suppression, limit: int | None
+) -> np.ndarray:
+    """Return the indices of boxes that stay; `boxes`, float32, and their classes are in the order of scores."""
+    if rule.kind == "none":
+        return np.arange(len(boxes) if limit is None else min(limit, len(boxes)))
+    classes = class_id if rule.per_class else None
+    alive = np.ones(len(boxes), bool)
+    extra, kept = np.float32(rule.extra), []
+    with np.errstate(invalid="ignore", over="ignore"):
+        areas = (boxes[:, 2] - boxes[:, 0] + extra) * (boxes[:, 3] - boxes[:, 1] + extra)
+        for i in range(len(boxes)):
+            if not alive[i]:
+                continue
+            kept.append(i)
+            if len(kept) == limit:
+                break
+            rest = np.flatnonzero(alive[i + 1 :]) + i + 1
+            if classes is not None:
+                rest = rest[classes[rest] == classes[i]]
+            found = _iou(boxes[i], areas[i], boxes[rest], areas[rest], extra, rule.epsilon)
+            alive[rest[found >= iou if rule.inclusive else found > iou]] = False
+    return np.array(kept, np.int64)
+
+
+def _iou(
+    box: np.ndarray, area: np.float32, others: np.ndarray, areas: np.ndarray, extra: np.float32, epsilon: float
+) -> np.ndarray:
+    """Return intersections over unions, float32 as torchvision computes them, as float64."""
+    zero = np.float32(0)
+    width = np.maximum(zero, np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0]) + extra)
+    height = np.maximum(zero, np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1]) + extra)
+    shared = width * height
+    union = area + areas - shared
+    if epsilon:
+        union = union + np.float32(epsilon)
+    return np.asarray(shared / union, np.float64)
