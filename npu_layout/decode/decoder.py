@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, items_of, real_number, shown, whole_number, whole_numbers
 from . import reference
+from .compiling import compiled, thresholds
 from .detections import Detections
 from .head import ROLES, Head
 from .places import Fitted, fit
@@ -75,6 +79,10 @@ class Decoder:
         self.input_shape = (rows, columns)
         self._fitted: Fitted = fit(head, self.specs, self.input_shape, _names(outputs, self.specs))
         self._most = largest_score(head, self._fitted, self.specs)
+        self._made = compiled(head, self._fitted, self.specs, self.input_shape)
+        self._detector = None if self._made is None else kernels.detector(self._made)
+        self._lock = threading.Lock()
+        self._thresholds: tuple[float, bytes] = (np.nan, b"")
 
     def __repr__(self) -> str:
         form = self._fitted.form.name
@@ -140,6 +148,8 @@ class Decoder:
 
     def _decoded(self, flat: Sequence[np.ndarray], confidence: float, iou: float, limit: int) -> Detections:
         head, fitted = self.head, self._fitted
+        if self._detector is not None:
+            return self._run(flat, confidence, iou, limit)
         tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
         found = reference.candidates(head, fitted, tensors, confidence)
         xyxy = reference.boxes(fitted, found, tensors, self.input_shape)
@@ -154,6 +164,24 @@ class Decoder:
             found.anchor,
             reference.keypoints(head, fitted, found, tensors),
         )
+
+    def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, limit: int) -> Detections:
+        """Run the compiled detector; one call at a time, because it keeps its workspace."""
+        xyxy, score = np.empty((limit, 4), np.float32), np.empty(limit, np.float32)
+        numbers = np.empty((4, limit), np.int64)
+        with self._lock:
+            known, codes = self._thresholds
+            if known != confidence:
+                codes = thresholds(self.head, self._made, confidence)  # type: ignore[arg-type]
+                self._thresholds = confidence, codes
+            n = self._detector.run(tuple(flat), codes, confidence, iou, limit, xyxy, score, *numbers)
+        found = Detections(xyxy[:n], score[:n], *numbers[:, :n])
+        if self.head.keypoints is None:
+            return found
+        columns = (found.confidence, found.class_id, found.level, found.cell, found.anchor)
+        tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+        points = reference.keypoints(self.head, self._fitted, reference.Candidates(*columns), tensors)
+        return dataclasses.replace(found, keypoints=points)
 
 
 def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:

@@ -14,17 +14,17 @@ LEAST, MOST = -708.0, 709.0
 
 def exponential(x: np.ndarray) -> np.ndarray:
     """Return e**x of float64, to within 1 unit in the last place; 0 below -708, infinity above 709. A copy."""
-    clamped = np.minimum(np.maximum(x, LEAST), MOST)
-    k = np.rint(clamped * LOG2E)
-    r = (clamped - k * LN2_HIGH) - k * LN2_LOW
-    p = np.full_like(r, COEFFICIENTS[0])
-    for c in COEFFICIENTS[1:]:
-        p = p * r + c
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # NaN
+        clamped = np.minimum(np.maximum(x, LEAST), MOST)
+        k = np.rint(clamped * LOG2E)
+        r = (clamped - k * LN2_HIGH) - k * LN2_LOW
+        p = np.full_like(r, COEFFICIENTS[0])
+        for c in COEFFICIENTS[1:]:
+            p = p * r + c
         exponent = (np.where(np.isnan(k), 0.0, k).astype(np.int64) + 1023) << 52
-    y = (1.0 + (r + (r * r) * p)) * exponent.view(np.float64)
-    y = np.where(x < LEAST, 0.0, y)
-    return np.where(x > MOST, np.inf, y)
+        y = (1.0 + (r + (r * r) * p)) * exponent.view(np.float64)
+        y = np.where(x < LEAST, 0.0, y)
+        return np.where(x > MOST, np.inf, y)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -56,8 +56,8 @@ class Boxes(Record):
         "dfl": four sides left, top, right, bottom, each the mean of a softmax over `bins`, from the cell's centre (Li
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
-        strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh" (centre and size),
-        "xyxy", "yxyx": decoded already.
+        strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
+        (centre and size), "xyxy", "yxyx": decoded already.
     bins
         Of each side of "dfl".
     center

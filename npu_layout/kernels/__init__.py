@@ -21,6 +21,14 @@ from .bfloat16 import widen_bfloat16 as widen_bfloat16
 from .box import Affine as Affine
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
+from .detecting import Anchor as Anchor
+from .detecting import Detection as Detection
+from .detecting import FeatureMap as FeatureMap
+from .detecting import Grid as Grid
+from .detecting import Source as Source
+from .detecting import codes as codes
+from .detecting import least_code as least_code
+from .detecting import least_float as least_float
 from .fallback.checks import (
     check_types,
     checked_argmax,
@@ -141,6 +149,33 @@ def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None)
     if level is None or any(isinstance(p, FallbackProgram) for p in (band, tail)):
         return None
     return _core.fit(made, band, tail, Arithmetic("uint8", dtype).itemsizes[1], level)
+
+
+def detector(made: Detection, backend: str | None = None) -> Any:
+    """Return the compiled detector: ``run(buffers, thresholds, ...)``; None if there is none for the backend."""
+    level = _BACKENDS[backend or _ACTIVE]
+    return None if level is None else _core.detector(made, level)
+
+
+def nms(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    class_id: np.ndarray | None,
+    classes: int,
+    rule: tuple[float, bool, float, float],
+    limit: int,
+    backend: str | None = None,
+) -> np.ndarray | None:
+    """Return the indices of boxes that stay, best first; None if it is not compiled for the backend.
+
+    boxes, scores: float32 (n, 4) and (n,); class_id: int64 (n,), from 0 to `classes` - 1, or None; rule: the threshold
+    of the IoU, whether it is inclusive, what is added to sides and to unions.
+    """
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None:
+        return None
+    found: np.ndarray = _core.nms(boxes, scores, class_id, classes, rule, limit, level)
+    return found
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:

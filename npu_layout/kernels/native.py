@@ -12,6 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
+from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
 from .yuv import Axis, Fit, YuvResize
 
 _DTYPES = _native.DTYPES
@@ -209,3 +210,48 @@ def ask_for_the_last_cache() -> None:
     found = caches()
     if found.known and 3 in found.sizes:
         _native.set_last_cache(min(max(found.last, least), most))
+
+
+def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
+    """Return the compiled detector; ValueError if an element is outside its buffer."""
+    levels = tuple(
+        (
+            grid.columns,
+            ENCODINGS.index(grid.encoding),
+            grid.bins,
+            int(grid.strides),
+            grid.center,
+            *grid.unit_xy,
+            *grid.variances,
+            grid.stride,
+            tuple(
+                (_source(a.score), None if a.objectness is None else _source(a.objectness), _source(a.box), *a.size_wh)
+                for a in grid.anchors
+            ),
+        )
+        for grid in made.levels
+    )
+    rules = (made.all_labels, made.suppresses, made.per_class, made.inclusive, (made.extra, made.epsilon))
+    return _native.Detector(level, made.nbytes, SCORES.index(made.score), made.classes, *rules, levels)
+
+
+def _source(source: Source) -> tuple[object, ...]:
+    size = {"int8": 1, "uint8": 1, "float32": 4}.get(source.map.dtype, 2)
+    tables = [np.ascontiguousarray(table, np.int64) * size for table in source.map[1:]]
+    values = None if source.values is None else np.ascontiguousarray(source.values, np.float64).tobytes()
+    number = _DTYPES.index(source.map.dtype)
+    return (source.buffer, number, ACTIVATIONS.index(source.activation), *(t.tobytes() for t in tables), values)
+
+
+def nms(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    class_id: np.ndarray | None,
+    classes: int,
+    rule: tuple[float, bool, float, float],
+    limit: int,
+    level: str = LEVEL,
+) -> np.ndarray:
+    """Return the indices of boxes that stay, int64; float32 boxes and scores, int64 classes from 0 to `classes` - 1."""
+    kept = np.empty(min(limit, len(scores)), np.int64)
+    return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]

@@ -129,6 +129,28 @@ typedef struct {
 } Nearby;
 typedef int64_t Peak(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found);
 
+/* Find cells of a line of a feature map: the line is at `offset`, its first cell is `first`; append those whose largest code is
+ * `least` or more (which is above the lowest code). Return how many cells were looked at, from the first on. */
+struct FeatureMap;
+struct Hits;
+typedef int64_t Scan(const struct FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int32_t least, struct Hits *hits);
+
+/* Boxes that stay, BESIDE of them in a row, and the number of the next row of the same class, or -1; a place without a box is NaN. */
+enum { BESIDE = 8 };
+typedef struct {
+    float x0[BESIDE], y0[BESIDE], x1[BESIDE], y1[BESIDE], area[BESIDE];
+    int32_t count, next;
+} KeptBoxes;
+/* Whether the IoU of a box with one of the kept rows from `row` on is `least` or more. `extra` is added to each side's length,
+ * `epsilon` to the union. */
+typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], float area, float extra, float epsilon, float least);
+
+/* The loops of detectors. */
+typedef struct {
+    Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
+    Overlaps *overlaps;
+} DetectLoops;
+
 /* After stores past the caches: makes them visible to other threads. */
 typedef void Fence(void);
 
@@ -198,6 +220,7 @@ typedef struct Level {
     Fast fast[PATHS];
     Fence *fence;
     const YuvLoops *yuv;
+    const DetectLoops *detect;
     const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
 } Level;
 

@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "binding/detect_type.h"
 #include "binding/fit_type.h"
 #include "binding/level_named.h"
 #include "binding/program_type.h"
@@ -107,6 +108,7 @@ static PyMethodDef module_methods[] = {
     {"softmax", native_softmax, METH_VARARGS, "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
     {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
+    {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
@@ -121,6 +123,8 @@ static int module_exec(PyObject *module) {
     if (!type || PyModule_AddObject(module, "YuvRows", type)) return -1;
     type = PyType_FromSpec(&fit_spec);
     if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
+    type = PyType_FromSpec(&detector_spec);
+    if (!type || PyModule_AddObject(module, "Detector", type)) return -1;
     PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
     for (int t = 0; dtypes && t < DTYPES; ++t)
         if (!append_text(dtypes, dtype_name[t])) return -1;

@@ -20,6 +20,8 @@
 #include "simd/softmax.inl.h"
 #include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
+#include "simd/scan.inl.h"
+#include "simd/overlaps.inl.h"
 #include "simd/gather.inl.h"
 #include "simd/yuv.inl.h"
 #include "simd/packed.inl.h"
@@ -102,5 +104,6 @@ const Level HERE(level) = {
     },
     HERE(fence),
     &HERE(yuv_loops),
+    &HERE(detect_loops),
     NARROWER,
 };

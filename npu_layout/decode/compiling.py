@@ -1,0 +1,152 @@
+"""Turn a fitted head into the description that the compiled kernels run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import kernels
+from ..buffers import TensorSpec, kernel_name
+from .head import Head
+from .places import Fitted, Level, Place
+from .ranges import values_of
+from .reference import activated
+
+_DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+
+
+def compiled(
+    head: Head, fitted: Fitted, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
+) -> kernels.Detection | None:
+    """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes."""
+    places = [place for level in fitted.levels for place in level.places.values()]
+    if not all(_runs(place, specs[place.output]) for place in places):
+        return None
+    rule = head.suppression
+    return kernels.Detection(
+        tuple(spec.nbytes for spec in specs),
+        head.score,
+        head.classes,
+        head.labels == "all",
+        rule.kind == "greedy",
+        rule.per_class,
+        rule.inclusive,
+        rule.extra,
+        rule.epsilon,
+        tuple(_grid(head, fitted, level, specs, input_hw) for level in fitted.levels),
+    )
+
+
+def _runs(place: Place, spec: TensorSpec) -> bool:
+    """Whether the kernels read the part: a monotone activation, one positive scale, a dtype that they have."""
+    quantization = spec.quantization
+    one = quantization is None or (quantization.axis is None and float(quantization.scale) > 0)
+    name = kernel_name(spec.stored) if spec.dtype != "bfloat16" else "bfloat16"
+    return place.part.activation != "softmax" and one and name in _DTYPES and not spec.element.nibbles
+
+
+def _grid(
+    head: Head, fitted: Fitted, level: Level, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
+) -> kernels.Grid:
+    how = fitted.form.boxes
+    unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
+    anchors = []
+    for a in range(level.turns):
+        sources = {
+            role: _source(head, level, level.places[role], a, specs)
+            for role in ("score", "objectness", "box")
+            if role in level.places and (role != "objectness" or head.score != "class")
+        }
+        size = level.anchors[a] if level.anchors else (1.0, 1.0)
+        anchors.append(kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size))
+    strides = how.unit == "stride"
+    if strides and how.encoding in ("xywh", "xyxy", "yxyx"):
+        unit = (float(level.stride), float(level.stride))
+    return kernels.Grid(
+        level.grid[1],
+        how.encoding,
+        how.bins,
+        strides,
+        how.center,
+        unit,
+        how.variances,
+        float(level.stride),
+        tuple(anchors),
+    )
+
+
+def _source(head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec]) -> kernels.Source:
+    spec, part = specs[place.output], place.part
+    dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
+    stored = kernels.codes(dtype)
+    values = None
+    if stored is not None:
+        real = _real(spec, stored, dtype)
+        values = activated(part.activation, real[None])[0]
+    return kernels.Source(place.output, _map(head, level, place, a, spec, dtype), part.activation, values)
+
+
+def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
+    """Return what codes mean, float64; those of floats by their bits, with -infinity for what is below it."""
+    if dtype == "float16":
+        floats: np.ndarray = stored.view(np.float16)
+    elif dtype == "bfloat16":
+        floats = (stored.astype(np.uint32) << 16).view(np.float32)
+    else:
+        return values_of(spec, stored)[0].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        real = floats.astype(np.float64)
+    real[: len(real) // 2][np.isnan(real[: len(real) // 2])] = -np.inf
+    return real
+
+
+def _map(head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str) -> kernels.FeatureMap:
+    zero = [0] * len(spec.shape)
+    start = int(spec.offset(*zero))
+
+    def along(axis: int, indices: np.ndarray) -> np.ndarray:
+        """Offsets of indices of one axis, without what index 0 has."""
+        index: list[object] = list(zero)
+        index[axis] = indices
+        offsets: np.ndarray = np.asarray(spec.offset(*index), np.int64) - start
+        return offsets
+
+    rows, columns = level.grid
+    wanted = np.arange(place.part.count)
+    if place.part.role == "score" and head.background is not None:
+        wanted = np.delete(wanted, head.background)
+    channels = along(place.channel, place.first + a * place.step + wanted) + start
+    if place.anchor is not None:
+        channels = channels + along(place.anchor, np.array([a]))[0]
+    if place.rows is not None:
+        down, across = along(place.rows, np.arange(rows)), along(place.columns, np.arange(columns))
+    else:
+        first = place.start + (a * rows * columns if place.turns else 0)
+        down, across = np.zeros(1, np.int64), along(place.columns, first + np.arange(rows * columns))
+    return kernels.FeatureMap(dtype, channels, down, across)
+
+
+def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:
+    """Return the least code that can pass, of each anchor of each level, int32; whatever has it is compared."""
+    found = [_threshold(head, anchor, confidence) for level in made.levels for anchor in level.anchors]
+    return np.array(found, np.int32).tobytes()
+
+
+def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
+    source, bound = anchor.score, confidence
+    if anchor.objectness is not None:
+        source = anchor.objectness
+        scores = anchor.score.values
+        most = 1.0 if scores is None and anchor.score.activation == "sigmoid" else np.inf
+        if scores is not None:
+            most = float(np.nanmax(scores))
+        target = confidence * confidence if head.score == "root" else confidence
+        bound = target / most * (1 - 1e-9) if most > 0 else np.inf
+    if source.values is not None:
+        return kernels.least_code(source.values, bound)
+    if source.activation == "sigmoid":
+        if bound >= 1:
+            return kernels.least_float(16.0)
+        bound = -np.inf if bound <= 0 else float(np.log(bound) - np.log1p(-bound)) - 1e-6 * (1 + abs(np.log(bound)))
+    return kernels.least_float(bound)

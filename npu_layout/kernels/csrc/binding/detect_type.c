@@ -1,0 +1,305 @@
+/* The type Detector: reads a description, checks that every element is inside its buffer, and runs; and nms. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdlib.h>
+
+#include "binding/detect_type.h"
+#include "binding/level_named.h"
+#include "detect.h"
+
+enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24 };
+
+typedef struct {
+    PyObject_HEAD
+    Detector detector;
+    PyObject *description; /* whose bytes the tables are */
+    int buffers, busy;
+    int64_t bytes[MOST_BUFFERS];
+    Workspace work;
+} DetectorObject;
+
+static int refuse(const char *what) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "detector: %s", what);
+    return 0;
+}
+
+/* A table of elements of 8 bytes in a bytes object; NULL, with an error set, if it is none. */
+static const void *table_of(PyObject *bytes, int64_t *n) {
+    if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) % 8 || !PyBytes_Size(bytes)) return refuse("expected a table, as bytes"), NULL;
+    *n = PyBytes_Size(bytes) / 8;
+    return PyBytes_AsString(bytes);
+}
+
+/* (buffer, dtype, activation, channels, rows, columns, values or None) */
+static int read_source(const DetectorObject *self, PyObject *tuple, Source *source) {
+    int dtype, activation;
+    PyObject *channels, *rows, *columns, *values;
+    FeatureMap *map = &source->map;
+    if (!PyTuple_Check(tuple) ||
+        !PyArg_ParseTuple(tuple, "iiiOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values))
+        return refuse("source: expected 7 fields");
+    if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || dtype == I32 || activation < 0 ||
+        activation >= (int)ACTIVATIONS)
+        return refuse("source: out of range");
+    map->type = (Dtype)dtype, source->activation = (Activation)activation;
+    if (!(map->channel = table_of(channels, &map->count)) || !(map->row = table_of(rows, &map->rows)) ||
+        !(map->column = table_of(columns, &map->columns)))
+        return 0;
+    if (map->rows > MOST_CELLS / map->columns || map->count > 1 << 20 || !feature_map_plan(map, self->bytes[source->buffer]))
+        return refuse("an element is outside its buffer");
+    source->values = NULL;
+    if (values == Py_None) return dtype == F32 || refuse("source: expected a table of values");
+    int64_t n;
+    if (!(source->values = table_of(values, &n))) return 0;
+    return (dtype != F32 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
+}
+
+static int same_cells(const Source *a, const Source *b) {
+    return a->map.rows * a->map.columns == b->map.rows * b->map.columns || refuse("parts of a level with other numbers of cells");
+}
+
+static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRule *rule, Anchor *anchor) {
+    PyObject *score, *objectness, *box;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOdd", &score, &objectness, &box, &anchor->w, &anchor->h))
+        return refuse("anchor: expected 5 fields");
+    if (!read_source(self, score, &anchor->score) || !read_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
+        return 0;
+    if (anchor->score.map.count > self->detector.classes) return refuse("more scores than classes");
+    const int product = self->detector.score != CLASS_ONLY;
+    if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
+    if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
+    if (anchor->box.map.count != (rule->encoding == DFL ? 4 * rule->bins : 4)) return refuse("box: another number of channels");
+    if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
+        anchor->box.powers = malloc(65536 * sizeof(double));
+        if (!anchor->box.powers) return PyErr_NoMemory(), 0;
+        source_powers(&anchor->box);
+    }
+    return 1;
+}
+
+/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, anchors) */
+static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
+    long long columns;
+    int encoding;
+    PyObject *anchors;
+    BoxRule *r = &level->rule;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "LiiiddddddO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x,
+                                                   &r->unit_y, &r->of_center, &r->of_size, &r->stride, &anchors))
+        return refuse("level: expected 11 fields");
+    if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > 256 || !PyTuple_Check(anchors))
+        return refuse("level: out of range");
+    const Py_ssize_t n = PyTuple_Size(anchors);
+    if (n < 1 || n > MOST_ANCHORS) return refuse("level: expected 1 to 64 anchors");
+    level->columns = columns, r->encoding = (Encoding)encoding;
+    if (!(level->each = calloc((size_t)n, sizeof *level->each))) return PyErr_NoMemory(), 0;
+    level->anchors = (int)n;
+    for (int a = 0; a < n; ++a)
+        if (!read_anchor(self, PyTuple_GetItem(anchors, a), r, level->each + a)) return 0;
+    return 1;
+}
+
+static int read_buffers(DetectorObject *self, PyObject *sizes) {
+    const Py_ssize_t n = PyTuple_Size(sizes);
+    if (n < 1 || n > MOST_BUFFERS) return refuse("expected 1 to 64 buffers");
+    self->buffers = (int)n;
+    for (int i = 0; i < n; ++i) {
+        self->bytes[i] = PyLong_AsLongLong(PyTuple_GetItem(sizes, i));
+        if (self->bytes[i] < 0) return refuse("sizes of buffers");
+    }
+    return 1;
+}
+
+static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    const char *name;
+    PyObject *sizes, *levels;
+    int score;
+    long long classes;
+    DetectorObject *self = (DetectorObject *)PyType_GenericAlloc(type, 0);
+    if (!self) return NULL;
+    Detector *d = &self->detector;
+    Py_INCREF(args);
+    self->description = args;
+    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLpppp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &d->all_labels,
+                                           &d->suppress, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
+    good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
+    if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = refuse("score or classes out of range");
+    if (good) {
+        const Py_ssize_t n = PyTuple_Size(levels);
+        d->score = (ScoreRule)score, d->classes = classes;
+        good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : refuse("expected 1 to 64 levels");
+        d->levels = good ? (int)n : 0;
+        for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
+    }
+    if (good) return (PyObject *)self;
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "Detector takes no keywords");
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void detector_dealloc(PyObject *object) {
+    DetectorObject *self = (DetectorObject *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    for (int i = 0; i < self->detector.levels; ++i) {
+        for (int a = 0; a < self->detector.each[i].anchors; ++a) free(self->detector.each[i].each[a].box.powers);
+        free(self->detector.each[i].each);
+    }
+    free(self->detector.each);
+    workspace_free(&self->work);
+    Py_XDECREF(self->description);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+/* Store the thresholds of each anchor of each level, int32. */
+static int set_thresholds(const Detector *d, PyObject *bytes) {
+    int64_t n = 0;
+    for (int i = 0; i < d->levels; ++i) n += d->each[i].anchors;
+    if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) != 4 * n) return refuse("thresholds: expected one for each anchor");
+    const char *from = PyBytes_AsString(bytes);
+    for (int i = 0; i < d->levels; ++i)
+        for (int a = 0; a < d->each[i].anchors; ++a, from += 4) memcpy(&d->each[i].each[a].threshold, from, 4);
+    return 1;
+}
+
+/* Open the results: xyxy, confidence; class_id, level, cell, anchor. */
+static int open_results(PyObject *const *args, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
+    static const int sizes[6] = {16, 4, 8, 8, 8, 8};
+    void *places[6];
+    for (int i = 0; i < 6; ++i) {
+        if (PyObject_GetBuffer(args[i], views + i, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
+        ++*open;
+        if (views[i].len < limit * sizes[i]) return refuse("results that are too short");
+        places[i] = views[i].buf;
+    }
+    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5]};
+    return 1;
+}
+
+/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor): how many */
+static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    DetectorObject *self = (DetectorObject *)object;
+    Py_buffer views[MOST_BUFFERS], results[6];
+    const uint8_t *data[MOST_BUFFERS];
+    DetectionArrays out;
+    int open = 0, made = 0;
+    int64_t n = 0;
+    if (count != 11 || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return refuse("run: other arguments"), NULL;
+    const Thresholds t = {PyFloat_AsDouble(args[2]), PyFloat_AsDouble(args[3]), PyLong_AsLongLong(args[4])};
+    if (PyErr_Occurred()) return NULL;
+    if (t.limit < 0 || t.limit > 1 << 24) return refuse("limit out of range"), NULL;
+    for (; open < self->buffers; ++open) {
+        if (PyObject_GetBuffer(PyTuple_GetItem(args[0], open), views + open, PyBUF_C_CONTIGUOUS)) goto end;
+        data[open] = views[open].buf;
+        if (views[open].len != self->bytes[open]) {
+            ++open, refuse("a buffer of another size");
+            goto end;
+        }
+    }
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "busy");
+        goto end;
+    }
+    if (open_results(args + 5, t.limit, results, &made, &out) && set_thresholds(&self->detector, args[1])) {
+        self->busy = 1;
+        PyThreadState *state = PyEval_SaveThread();
+        n = detect_run(&self->detector, data, &t, &self->work, &out);
+        PyEval_RestoreThread(state);
+        self->busy = 0;
+        if (n < 0) PyErr_NoMemory();
+    }
+end:
+    while (open--) PyBuffer_Release(views + open);
+    while (made--) PyBuffer_Release(results + made);
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(n);
+}
+
+static PyMethodDef detector_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
+     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor): how many were found"},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot detector_slots[] = {
+    {Py_tp_doc, "From stored outputs to detections."},
+    {Py_tp_new, detector_new},
+    {Py_tp_dealloc, detector_dealloc},
+    {Py_tp_methods, detector_methods},
+    {0, NULL},
+};
+PyType_Spec detector_spec = {"npu_layout.kernels._native.Detector", sizeof(DetectorObject), 0, Py_TPFLAGS_DEFAULT, detector_slots};
+
+typedef struct {
+    const Level *level;
+    const float *boxes, *scores;
+    const int64_t *class_id;
+    int64_t n, limit, *kept;
+    NmsRule rule;
+} NmsCall;
+
+/* The indices of boxes that stay; -1: there is no memory. */
+static int64_t nms_run(const NmsCall *call, int64_t classes) {
+    Kept kept = {0};
+    int64_t found = 0;
+    uint32_t *work = malloc(3 * (size_t)call->n * sizeof *work);
+    if (!work || !kept_clear(&kept, classes)) found = -1;
+    const uint32_t *order = found ? NULL : order_of_scores(call->scores, call->n, work);
+    for (int64_t i = 0; order && i < call->n && found < call->limit; ++i) {
+        const uint32_t k = order[i];
+        const int stays = kept_add(call->level, &kept, &call->rule, call->class_id ? call->class_id[k] : 0, call->boxes + 4 * (int64_t)k);
+        if (stays < 0) {
+            found = -1;
+            break;
+        }
+        if (stays) call->kept[found++] = k;
+    }
+    free(work);
+    kept_free(&kept);
+    return found;
+}
+
+PyObject *native_nms(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *arrays[4];
+    long long classes, limit;
+    double iou, extra, epsilon;
+    int inclusive, open = 0;
+    int64_t found = 0;
+    Py_buffer views[4];
+    NmsCall call = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sOOOLdpddLO", &name, arrays, arrays + 1, arrays + 2, &classes, &iou, &inclusive, &extra, &epsilon, &limit,
+                          arrays + 3) ||
+        !(call.level = level_named(name)))
+        return NULL;
+    for (; open < 4; ++open) {
+        views[open].buf = NULL;
+        if (open == 2 && arrays[2] == Py_None) {
+            if (PyObject_GetBuffer(arrays[1], views + 2, PyBUF_C_CONTIGUOUS)) goto end;
+            continue;
+        }
+        if (PyObject_GetBuffer(arrays[open], views + open, PyBUF_C_CONTIGUOUS | (open == 3 ? PyBUF_WRITABLE : 0))) goto end;
+    }
+    call.n = views[1].len / 4, call.limit = limit;
+    if (views[0].len != 16 * call.n || views[3].len < 8 * (limit < call.n ? limit : call.n) || limit < 0 || classes < 1 ||
+        classes > 1 << 20 || call.n > 1 << 30 || (arrays[2] != Py_None && views[2].len != 8 * call.n)) {
+        refuse("nms: arrays that do not fit");
+        goto end;
+    }
+    call.boxes = views[0].buf, call.scores = views[1].buf, call.kept = views[3].buf;
+    call.class_id = arrays[2] == Py_None ? NULL : views[2].buf;
+    for (int64_t i = 0; call.class_id && i < call.n; ++i)
+        if (call.class_id[i] < 0 || call.class_id[i] >= classes) {
+            refuse("nms: a class out of range");
+            goto end;
+        }
+    call.rule = nms_rule(iou, inclusive, extra, epsilon);
+    if (call.n) {
+        PyThreadState *state = PyEval_SaveThread();
+        found = nms_run(&call, classes);
+        PyEval_RestoreThread(state);
+        if (found < 0) PyErr_NoMemory();
+    }
+end:
+    while (open--) PyBuffer_Release(views + open);
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(found);
+}

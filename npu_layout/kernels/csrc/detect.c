@@ -1,0 +1,182 @@
+#include "detect.h"
+
+#include <stdlib.h>
+
+#include "exponential.h"
+
+double source_value(const Source *source, int32_t code) {
+    if (source->values) return source->values[code - lowest_code(source->map.type)];
+    const double value = float_of_code(code);
+    return source->activation == SIGMOID_OF ? sigmoid_of(value) : value;
+}
+
+void source_powers(Source *source) {
+    for (int top = 0; top < 256; ++top)
+        for (int code = 0; code < 256; ++code)
+            source->powers[top * 256 + code] = exponential(source->values[code] - source->values[top]);
+}
+
+static int32_t code_at(const Source *source, const uint8_t *data, int64_t offset, int64_t c) {
+    return sorted_code(source->map.type, data + offset + source->map.channel[c]);
+}
+
+static int append(Workspace *work, Candidate candidate) {
+    if (work->count == work->room) {
+        const int64_t room = work->room ? 2 * work->room : 1024;
+        Candidate *more = realloc(work->candidates, (size_t)room * sizeof *more);
+        if (!more) return 0;
+        work->candidates = more, work->room = room;
+    }
+    work->candidates[work->count++] = candidate;
+    return 1;
+}
+
+static int class_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
+    const Anchor *anchor = d->each[level].each + a;
+    const Source *score = &anchor->score;
+    const uint8_t *data = buffers[score->buffer];
+    work->hits.count = 0;
+    if (!(d->all_labels ? scan_all(&score->map, data, anchor->threshold, &work->hits)
+                        : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
+        return 0;
+    for (int64_t i = 0; i < work->hits.count; ++i) {
+        const Hit hit = work->hits.items[i];
+        const double value = source_value(score, hit.code);
+        if (value >= confidence && !append(work, (Candidate){(float)value, hit.channel, hit.cell, (int16_t)level, (int16_t)a})) return 0;
+    }
+    return 1;
+}
+
+static int product_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
+    const Anchor *anchor = d->each[level].each + a;
+    const Source *score = &anchor->score;
+    const uint8_t *data = buffers[score->buffer];
+    work->hits.count = 0;
+    if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
+    for (int64_t i = 0; i < work->hits.count; ++i) {
+        const Hit hit = work->hits.items[i];
+        const double object = source_value(&anchor->objectness, hit.code);
+        const Hit best = best_of_cell(&score->map, data, hit.cell);
+        const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
+        const int64_t offset = cell_at(&score->map, hit.cell);
+        for (int64_t c = from; c < to; ++c) {
+            double value = object * source_value(score, d->all_labels ? code_at(score, data, offset, c) : best.code);
+            if (d->score == ROOT_OF_PRODUCT) value = sqrt(value);
+            if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, hit.cell, (int16_t)level, (int16_t)a})) return 0;
+        }
+    }
+    return 1;
+}
+
+/* Room for as many scores and candidates as there is for candidates; 0: there is no memory. */
+static int sorting_room(Workspace *work) {
+    if (work->count <= work->sorted) return 1;
+    const size_t room = (size_t)work->room;
+    float *scores = realloc(work->scores, room * sizeof *scores);
+    if (!scores) return 0;
+    work->scores = scores;
+    uint32_t *order = realloc(work->order, 3 * room * sizeof *order);
+    if (!order) return 0;
+    work->order = order;
+    Candidate *others = realloc(work->others, room * sizeof *others);
+    if (!others) return 0;
+    work->others = others, work->sorted = work->room;
+    return 1;
+}
+
+/* Bring candidates that were found anchor by anchor into the order of cells; 0: there is no memory. */
+static int order_by_cell(Workspace *work, int64_t from) {
+    const int64_t n = work->count - from;
+    if (!sorting_room(work)) return 0;
+    for (int64_t i = 0; i < n; ++i) work->scores[i] = -(float)work->candidates[from + i].cell;
+    const uint32_t *order = order_of_scores(work->scores, n, work->order);
+    for (int64_t i = 0; i < n; ++i) work->others[i] = work->candidates[from + order[i]];
+    memcpy(work->candidates + from, work->others, (size_t)n * sizeof *work->others);
+    return 1;
+}
+
+/* All candidates, in the order of levels, cells, anchors, classes. */
+static int find_candidates(const Detector *d, const uint8_t *const *buffers, double confidence, Workspace *work) {
+    work->count = 0;
+    for (int level = 0; level < d->levels; ++level) {
+        const int64_t from = work->count;
+        for (int a = 0; a < d->each[level].anchors; ++a)
+            if (!(d->score == CLASS_ONLY ? class_candidates : product_candidates)(d, level, a, buffers, confidence, work)) return 0;
+        if (d->each[level].anchors > 1 && !order_by_cell(work, from)) return 0;
+    }
+    return 1;
+}
+
+static uint32_t *sorted_candidates(Workspace *work) {
+    if (!sorting_room(work)) return NULL;
+    for (int64_t i = 0; i < work->count; ++i) work->scores[i] = work->candidates[i].score;
+    return order_of_scores(work->scores, work->count, work->order);
+}
+
+/* The mean of bins under a softmax; `step` is between the codes of one side. */
+static double mean_bin(const Source *box, const uint8_t *data, int64_t offset, int64_t first, int bins) {
+    int32_t codes[256], top;
+    double total = 0, moment = 0;
+    for (int i = 0; i < bins; ++i) codes[i] = code_at(box, data, offset, first + i);
+    top = codes[0];
+    for (int i = 1; i < bins; ++i)
+        if (codes[i] > top) top = codes[i];
+    if (box->powers) {
+        const double *row = box->powers + (top + 128) * 256 + 128;
+        for (int i = 0; i < bins; ++i) total += row[codes[i]], moment += row[codes[i]] * i;
+        return moment / total;
+    }
+    const double most = source_value(box, top);
+    for (int i = 0; i < bins; ++i) {
+        const double power = exponential(source_value(box, codes[i]) - most);
+        total += power, moment += power * i;
+    }
+    return moment / total;
+}
+
+static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, float box[4]) {
+    const DetectLevel *level = d->each + c->level;
+    const Anchor *anchor = level->each + c->anchor;
+    const Source *source = &anchor->box;
+    const uint8_t *data = buffers[source->buffer];
+    const int64_t offset = cell_at(&source->map, c->cell);
+    double v[4], edges[4];
+    for (int i = 0; i < 4; ++i)
+        v[i] = level->rule.encoding == DFL ? mean_bin(source, data, offset, (int64_t)i * level->rule.bins, level->rule.bins)
+                                           : source_value(source, code_at(source, data, offset, i));
+    box_edges(&level->rule, v, (double)(c->cell % level->columns), (double)(c->cell / level->columns), anchor->w, anchor->h, edges);
+    for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];
+}
+
+int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
+    if (!find_candidates(d, buffers, t->confidence, work)) return -1;
+    const uint32_t *order = work->count ? sorted_candidates(work) : NULL;
+    if (work->count && !order) return -1;
+    const NmsRule rule = nms_rule(t->iou, d->inclusive, d->extra, d->epsilon);
+    if (d->suppress && !kept_clear(&work->kept, d->per_class ? d->classes : 1)) return -1;
+    int64_t n = 0;
+    for (int64_t i = 0; i < work->count && n < t->limit; ++i) {
+        const Candidate *c = work->candidates + order[i];
+        float box[4];
+        decode_box(d, buffers, c, box);
+        if (d->suppress) {
+            const int kept = kept_add(d->level, &work->kept, &rule, d->per_class ? c->class_id : 0, box);
+            if (kept < 0) return -1;
+            if (!kept) continue;
+        }
+        memcpy(out->xyxy + 4 * n, box, sizeof box);
+        out->confidence[n] = c->score, out->class_id[n] = c->class_id, out->level[n] = c->level;
+        out->cell[n] = c->cell, out->anchor[n] = c->anchor;
+        ++n;
+    }
+    return n;
+}
+
+void workspace_free(Workspace *work) {
+    free(work->hits.items);
+    free(work->candidates);
+    free(work->others);
+    free(work->scores);
+    free(work->order);
+    kept_free(&work->kept);
+}

@@ -1,0 +1,59 @@
+#include "encodings.h"
+
+#include "exponential.h"
+
+static void corners(double cx, double cy, double w, double h, double e[4]) {
+    const double half_w = w / 2.0, half_h = h / 2.0;
+    e[0] = cx - half_w, e[1] = cy - half_h, e[2] = cx + half_w, e[3] = cy + half_h;
+}
+
+static void distances(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    (void)w, (void)h;
+    if (r->strides) {
+        const double cx = x + r->center, cy = y + r->center;
+        e[0] = (cx - v[0]) * r->stride, e[1] = (cy - v[1]) * r->stride;
+        e[2] = (cx + v[2]) * r->stride, e[3] = (cy + v[3]) * r->stride;
+        return;
+    }
+    const double cx = (x + r->center) * r->stride, cy = (y + r->center) * r->stride;
+    e[0] = cx - v[0] * r->unit_x, e[1] = cy - v[1] * r->unit_y, e[2] = cx + v[2] * r->unit_x, e[3] = cy + v[3] * r->unit_y;
+}
+
+static void center_power(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    const double double_w = 2.0 * v[2], double_h = 2.0 * v[3];
+    corners((2.0 * v[0] - 0.5 + x) * r->stride, (2.0 * v[1] - 0.5 + y) * r->stride, double_w * double_w * w, double_h * double_h * h, e);
+}
+
+static void center_exp(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    const double of_w = r->strides ? r->stride : w, of_h = r->strides ? r->stride : h;
+    corners((v[0] + x + r->center) * r->stride, (v[1] + y + r->center) * r->stride, exponential(v[2]) * of_w, exponential(v[3]) * of_h, e);
+}
+
+static void variances(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    const double cx = (x + r->center) * r->stride + v[0] * r->of_center * w, cy = (y + r->center) * r->stride + v[1] * r->of_center * h;
+    corners(cx, cy, exponential(v[2] * r->of_size) * w, exponential(v[3] * r->of_size) * h, e);
+}
+
+static void xywh(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    (void)x, (void)y, (void)w, (void)h;
+    corners(v[0] * r->unit_x, v[1] * r->unit_y, v[2] * r->unit_x, v[3] * r->unit_y, e);
+}
+
+static void xyxy(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    (void)x, (void)y, (void)w, (void)h;
+    e[0] = v[0] * r->unit_x, e[1] = v[1] * r->unit_y, e[2] = v[2] * r->unit_x, e[3] = v[3] * r->unit_y;
+}
+
+static void yxyx(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    const double turned[4] = {v[1], v[0], v[3], v[2]};
+    xyxy(r, turned, x, y, w, h, e);
+}
+
+static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
+    [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
+    [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [YXYX] = yxyx,
+};
+
+void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]) {
+    encodings[rule->encoding](rule, v, x, y, w, h, edges);
+}

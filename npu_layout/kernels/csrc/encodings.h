@@ -1,0 +1,20 @@
+/* From the channels of a cell to the edges of its box, in float64. */
+#ifndef NPU_LAYOUT_ENCODINGS_H
+#define NPU_LAYOUT_ENCODINGS_H
+
+#include <stdint.h>
+
+/* As decode/head.py lists them. */
+typedef enum { DFL, DISTANCES, CENTER_POWER, CENTER_EXP, VARIANCES, XYWH, XYXY, YXYX, ENCODINGS } Encoding;
+
+/* How boxes of a level are encoded. `strides`: channels are in cells, else in units of unit_x and unit_y pixels. */
+typedef struct {
+    Encoding encoding;
+    int bins, strides;
+    double center, unit_x, unit_y, of_center, of_size, stride;
+} BoxRule;
+
+/* Edges from values of 4 channels; of DFL from those of the four sides. x, y: the cell; w, h: the anchor. */
+void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]);
+
+#endif

@@ -1,0 +1,27 @@
+/* Find the cells of a feature map whose scores pass, by their stored codes. */
+#ifndef NPU_LAYOUT_SCAN_H
+#define NPU_LAYOUT_SCAN_H
+
+#include "feature_map.h"
+
+typedef struct {
+    int32_t cell, channel, code;
+} Hit;
+
+/* A list that grows. */
+typedef struct Hits {
+    Hit *items;
+    int64_t count, room;
+} Hits;
+
+/* Make room for `more` items; 0: there is no memory. */
+int hits_reserve(Hits *hits, int64_t more);
+
+/* Append the cells whose largest code is `least` or more, with the first channel that has it, in the order of cells. */
+int scan_best(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits);
+/* Append every channel of every cell whose code is `least` or more, cell after cell. */
+int scan_all(const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits);
+/* The first channel with the largest code of one cell. */
+Hit best_of_cell(const FeatureMap *map, const uint8_t *data, int64_t cell);
+
+#endif

@@ -1,0 +1,108 @@
+"""Describe where the parts of a detector's outputs are, and what their codes mean, for the compiled kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+SCORES = ("class", "objectness", "root")
+ACTIVATIONS = ("none", "sigmoid")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "yxyx")
+
+
+class FeatureMap(NamedTuple):
+    """The places of the channels of one part, for every cell: ``channels[c] + rows[y] + columns[x]`` elements.
+
+    A layout's offset is a sum over its axes, so that every layout has such tables. All are int64.
+    """
+
+    dtype: str
+    channels: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+class Source(NamedTuple):
+    """One part of one anchor: the number of its buffer, its places, and what its codes mean.
+
+    values: float64, activated, of all codes of 8 or 16 bits, in the order in which they sort (see `codes`); None for
+    float32, to which `activation` is applied.
+    """
+
+    buffer: int
+    map: FeatureMap
+    activation: str
+    values: np.ndarray | None
+
+
+class Anchor(NamedTuple):
+    """The parts of one anchor, and its width and height in pixels."""
+
+    score: Source
+    objectness: Source | None
+    box: Source
+    size_wh: tuple[float, float]
+
+
+class Grid(NamedTuple):
+    """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels."""
+
+    columns: int
+    encoding: str
+    bins: int
+    strides: bool
+    center: float
+    unit_xy: tuple[float, float]
+    variances: tuple[float, float]
+    stride: float
+    anchors: tuple[Anchor, ...]
+
+
+class Detection(NamedTuple):
+    """What a detector does: the sizes of its buffers in bytes, its levels, and its rules."""
+
+    nbytes: tuple[int, ...]
+    score: str
+    classes: int
+    all_labels: bool
+    suppresses: bool
+    per_class: bool
+    inclusive: bool
+    extra: float
+    epsilon: float
+    levels: tuple[Grid, ...]
+
+
+def codes(dtype: str) -> np.ndarray | None:
+    """Return the stored codes of a dtype of 8 or 16 bits as they sort, the lowest first, in the buffer's dtype.
+
+    Those of floats: from -infinity to infinity by sign and magnitude; what is behind infinity is NaN. None: float32.
+    """
+    if dtype in ("int8", "uint8", "int16", "uint16"):
+        info = np.iinfo(dtype)
+        return np.arange(info.min, info.max + 1).astype(dtype)
+    if dtype not in ("float16", "bfloat16"):
+        return None
+    key = np.arange(-32768, 32768)
+    bits = np.where(key < 0, -key | 0x8000, key)
+    bits[0] = 0xFFFF  # no code has this place
+    return bits.astype(np.uint16)
+
+
+def least_code(values: np.ndarray, bound: float) -> int:
+    """Return the place, from -half the length on, of the first of ascending `values` that is at least `bound`.
+
+    One more than the last place if none is; NaN, at the end, counts as greater.
+    """
+    return int(np.searchsorted(values, bound)) - len(values) // 2
+
+
+def least_float(bound: float) -> int:
+    """Return the number that a float32 of at least `bound` sorts as: its sign and magnitude."""
+    with np.errstate(over="ignore"):
+        single = np.float32(bound)
+    if single > bound:
+        single = np.nextafter(single, np.float32(-np.inf))
+    bits = int(single.view(np.uint32))
+    return -(bits & 0x7FFFFFFF) if bits >> 31 else bits

@@ -1,0 +1,155 @@
+"""Decoder: stored outputs of every layout and dtype against loops in float64."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode, kernels
+from tests.support import scenes
+
+STRIDES = (8, 16, 32)
+
+
+BACKENDS = kernels.backends()
+
+
+def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:
+    """A decoder with each of this machine's kernels."""
+    for backend in BACKENDS:
+        decoder = decode.Decoder(*arguments, **more)
+        assert decoder._made is not None
+        decoder._detector = kernels.detector(decoder._made, backend)
+        assert (decoder._detector is None) == (backend == "numpy")
+        yield decoder
+
+
+def maps_v8(rng: np.random.Generator, choose: random.Random, size: tuple[int, int], classes: int, graph: bool) -> Any:
+    """Outputs, boxes' and scores' values of each level."""
+    outputs, boxes, scores = [], [], []
+    for n, stride in enumerate(STRIDES):
+        grid = (-(-size[0] // stride), -(-size[1] // stride))
+        layout, dtype = scenes.pick(choose)
+        pitch = choose.choice((0, 0, 3))
+        real = scenes.logits(rng, (1, classes, *grid), 0.02)
+        scale, zero = (1 / 255, {"int8": -128, "uint8": 0}.get(dtype, 0)) if graph else (0.08, 20)
+        if graph:
+            real = 1 / (1 + np.exp(-real))
+        score = scenes.output(rng, real.shape, real, layout, dtype, scale, zero, pitch, name=f"score{n}")
+        layout, dtype = scenes.pick(choose)
+        box = scenes.output(
+            rng, (1, 64, *grid), rng.normal(0, 2, (1, 64, *grid)), layout, dtype, 0.07, 5, name=f"box{n}"
+        )
+        outputs += [box, score]
+        boxes.append(box.values[0])
+        scores.append(score.values[0])
+    choose.shuffle(outputs)
+    return outputs, boxes, scores
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_yolov8_maps(seed: int) -> None:
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    size, classes = choose.choice([(64, 64), (64, 96), (72, 40), (32, 32)]), choose.choice([1, 3, 17, 80])
+    graph, labels, confidence = seed % 2 == 0, ("best", "all")[seed % 3 == 0], choose.choice([0.001, 0.25, 0.6])
+    outputs, boxes, scores = maps_v8(rng, choose, size, classes, graph)
+    activation = "none" if graph else "sigmoid"
+    head = decode.yolov8(classes, activation=activation, labels=labels)
+    buffers = [o.buffer for o in outputs] if seed % 2 else {o.spec.name: o.buffer.tobytes() for o in outputs}
+    wanted = scenes.kept(scenes.yolov8(boxes, scores, STRIDES, confidence, activation, labels), 0.5, 200)
+    results = []
+    for decoder in decoders(head, [o.spec for o in outputs], size):
+        found = decoder(buffers, confidence=confidence, iou=0.5, limit=200)
+        scenes.same(found, wanted)
+        results.append(found.xyxy.tobytes())
+    assert len(set(results)) == 1  # bit by bit
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_yolov5_maps(seed: int) -> None:
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    size, classes = choose.choice([(64, 64), (64, 96)]), choose.choice([1, 5, 80])
+    labels, confidence = ("best", "all")[seed % 3 == 0], choose.choice([0.01, 0.25])
+    graph = seed % 2 == 0
+    outputs, values = [], []
+    for n, stride in enumerate(STRIDES):
+        grid = (size[0] // stride, size[1] // stride)
+        layout, dtype = scenes.pick(choose)
+        real = scenes.logits(rng, (3, 5 + classes, *grid), 0.1)
+        real[:, :4] = rng.normal(0, 1, real[:, :4].shape)
+        scale, zero = (1 / 255, {"int8": -128, "uint8": 0}.get(dtype, 0)) if graph else (0.06, 10)
+        real = 1 / (1 + np.exp(-real)) if graph else real
+        flat = real.reshape(1, -1, *grid)
+        if seed % 5 == 4:
+            made = scenes.output(
+                rng, (1, *real.shape), real[None], nl.Layout.plain("NACHW"), dtype, scale, zero, name=f"{n}"
+            )
+        elif seed % 5 == 3:  # as ONNX exports them: anchors, rows, columns, channels
+            turned = real.transpose(0, 2, 3, 1)[None]
+            made = scenes.output(rng, turned.shape, turned, nl.Layout.plain("NAHWC"), dtype, scale, zero, name=f"{n}")
+        else:
+            made = scenes.output(rng, flat.shape, flat, layout, dtype, scale, zero, name=f"{n}")
+        outputs.append(made)
+        back = made.values.transpose(0, 1, 4, 2, 3) if seed % 5 == 3 else made.values
+        values.append(back.reshape(real.shape))
+    choose.shuffle(outputs)
+    activation = "none" if graph else "sigmoid"
+    head = decode.yolov5(classes, activation=activation, labels=labels)
+    wanted = scenes.kept(scenes.yolov5(values, head.anchors, STRIDES, confidence, activation, labels), 0.45, 300)
+    results = []
+    for decoder in decoders(head, [o.spec for o in outputs], size):
+        found = decoder([o.buffer for o in outputs], confidence)
+        scenes.same(found, wanted)
+        results.append(found.xyxy.tobytes())
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16"])
+def test_yolov8_list(turned: bool, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    cells = 64 + 16 + 4
+    real = rng.random((1, 7, cells)) * 64
+    real[:, 4:] = 1 / (1 + np.exp(-scenes.logits(rng, (1, 3, cells), 0.1))) * 64
+    if dtype == "float32":
+        real[:, 4:] /= 64
+    made = scenes.output(
+        rng,
+        (1, 7, cells) if not turned else (1, cells, 7),
+        real.transpose(0, 2, 1) if turned else real,
+        nl.Layout.plain("NCW" if not turned else "NWC"),
+        dtype,
+        64 / 255,
+        {"int8": -128}.get(dtype, 0),
+    )
+    values = made.values[0].T if turned else made.values[0]
+    wanted = []
+    for p in range(cells):
+        x, y, w, h = (float(v) for v in values[:4, p])
+        label = int(np.argmax(values[4:, p]))
+        level, start = next((n, s) for n, s, end in ((0, 0, 64), (1, 64, 80), (2, 80, 84)) if p < end)
+        if float(values[4 + label, p]) >= 0.3:
+            box = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+            wanted.append(scenes.Found(float(values[4 + label, p]), label, level, p - start, 0, box))
+    wanted.sort(key=lambda f: -f.score)
+    assert len(wanted) > 5
+    for decoder in decoders(decode.yolov8(3), [made.spec], (64, 64)):
+        scenes.same(decoder(made.buffer, confidence=0.3, iou=0.5), scenes.kept(wanted, 0.5, 300))
+
+
+def test_nothing_is_found() -> None:
+    rng, choose = np.random.default_rng(0), random.Random(0)
+    outputs, _, _ = maps_v8(rng, choose, (64, 64), 3, True)
+    decoder = decode.Decoder(decode.yolov8(3), [o.spec for o in outputs], (64, 64))
+    empty = [
+        np.full(o.spec.size, np.iinfo(o.spec.stored).min if o.spec.stored.kind in "iu" else 0).astype(o.spec.stored)
+        for o in outputs
+    ]
+    found = decoder(empty)
+    assert len(found) == 0 and found.xyxy.shape == (0, 4) and found.confidence.shape == found.class_id.shape == (0,)
+    assert found.xyxy.dtype == np.float32 and found.class_id.dtype == np.int64

@@ -1,0 +1,186 @@
+"""Outputs of detectors, and a second decoder of them: plain loops in float64 that share no code with the library."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import npu_layout as nl
+from tests.support import oracle
+
+LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "CNHW4c", "NHWC8c", "NHCW8w4c", "NHWC8h4w", "NHCW", "CHWN", "NCHW8w")
+DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "float32", "bfloat16")
+
+
+class Output(NamedTuple):
+    """An output: its spec, its buffer with noise in the padding, and the values of its elements, float32."""
+
+    spec: nl.TensorSpec
+    buffer: np.ndarray
+    values: np.ndarray
+
+
+def output(
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    real: np.ndarray,
+    layout: Any = "NCHW",
+    dtype: str = "int8",
+    scale: float = 0.1,
+    zero_point: int = 0,
+    pitch: int = 0,
+    **more: Any,
+) -> Output:
+    """Store `real` numbers of a logical shape, rounded to the dtype; each element is put in its place one by one."""
+    floating = dtype in ("float16", "float32", "bfloat16")
+    quantization = None if floating else nl.Quantization(scale, zero_point)
+    spec = nl.TensorSpec(shape, layout, dtype, quantization=quantization, **more)
+    if pitch:  # elements of a gap behind each row of the storage
+        steps, total = [1], 1
+        for extent in reversed(spec.storage_shape[1:]):
+            total = total * extent + pitch
+            steps.insert(0, total)
+        spec = spec.replace(storage_strides=steps)
+    noise = rng.integers(0, 256, spec.nbytes, np.uint8).view(spec.stored).copy()
+    if floating:
+        codes = real.astype(np.float32)
+        if dtype == "float16":
+            codes = codes.astype(np.float16)
+        values = codes.astype(np.float32)
+        if dtype == "bfloat16":
+            codes = (codes.view(np.uint32) >> 16).astype(np.uint16)
+            values = (codes.astype(np.uint32) << 16).view(np.float32)
+    else:
+        info = np.iinfo(dtype)
+        codes = np.clip(np.rint(real / scale) + zero_point, info.min, info.max).astype(dtype)
+        values = (codes.astype(np.float32) - np.float32(zero_point)) * np.float32(scale)
+    index = {letter: at for letter, at in zip(spec.axes, np.indices(shape))}
+    place = oracle.place(str(spec.layout), spec.storage_shape, index, spec.storage_strides)
+    noise[np.broadcast_to(place, shape)] = codes
+    return Output(spec, noise, values)
+
+
+class Found(NamedTuple):
+    score: float
+    class_id: int
+    level: int
+    cell: int
+    anchor: int
+    box: tuple[float, ...]
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0
+
+
+def _single(x: float) -> float:
+    return float(np.float32(x))
+
+
+def _dfl(bins: list[float]) -> float:
+    top = max(bins)
+    weights = [math.exp(b - top) for b in bins]
+    return sum(i * w for i, w in enumerate(weights)) / sum(weights)
+
+
+def _scores(values: Any, activation: str, labels: str) -> list[tuple[int, float]]:
+    """Pairs of class and score of a cell."""
+    act = _sigmoid if activation == "sigmoid" else float
+    if labels == "all":
+        return [(i, act(float(v))) for i, v in enumerate(values)]
+    best = max(range(len(values)), key=lambda i: float(values[i]))
+    return [(best, act(float(values[best])))]
+
+
+def yolov8(
+    box: list[np.ndarray], score: list[np.ndarray], strides: Any, confidence: float, activation: str, labels: str
+) -> list[Found]:
+    """Candidates of maps (channels, rows, columns), in order."""
+    found = []
+    for level, (boxes, scores, stride) in enumerate(zip(box, score, strides)):
+        _, height, width = scores.shape
+        bins = len(boxes) // 4
+        for y in range(height):
+            for x in range(width):
+                for label, s in _scores(scores[:, y, x], activation, labels):
+                    if not s >= confidence:
+                        continue
+                    sides = [_dfl([float(boxes[k * bins + i, y, x]) for i in range(bins)]) for k in range(4)]
+                    cx, cy = x + 0.5, y + 0.5
+                    edges = (cx - sides[0], cy - sides[1], cx + sides[2], cy + sides[3])
+                    found.append(Found(_single(s), label, level, y * width + x, 0, tuple(e * stride for e in edges)))
+    return sorted(found, key=lambda f: -f.score)
+
+
+def yolov5(
+    maps: list[np.ndarray], anchors: Any, strides: Any, confidence: float, activation: str, labels: str
+) -> list[Found]:
+    """Candidates of maps (anchors, 5 + classes, rows, columns), in order."""
+    act = _sigmoid if activation == "sigmoid" else float
+    found = []
+    for level, (each, sizes, stride) in enumerate(zip(maps, anchors, strides)):
+        _, _, height, width = each.shape
+        for y in range(height):
+            for x in range(width):
+                for a, (w, h) in enumerate(sizes):
+                    v = [float(n) for n in each[a, :, y, x]]
+                    for label, s in _scores(v[5:], activation, labels):
+                        product = act(v[4]) * s
+                        if not product >= confidence:
+                            continue
+                        cx, cy = (2 * act(v[0]) - 0.5 + x) * stride, (2 * act(v[1]) - 0.5 + y) * stride
+                        bw, bh = (2 * act(v[2])) ** 2 * w, (2 * act(v[3])) ** 2 * h
+                        edges = (cx - bw / 2, cy - bh / 2, cx + bw / 2, cy + bh / 2)
+                        found.append(Found(_single(product), label, level, y * width + x, a, edges))
+    return sorted(found, key=lambda f: -f.score)
+
+
+def kept(found: list[Found], iou: float, limit: int, per_class: bool = True) -> list[Found]:
+    """Greedy suppression in float32, as torchvision writes it."""
+    f = np.float32
+    stay: list[tuple[Found, list[Any], Any]] = []
+    for one in found:
+        x0, y0, x1, y1 = (f(v) for v in one.box)
+        area = (x1 - x0) * (y1 - y0)
+        for other, (u0, v0, u1, v1), its in stay:
+            if per_class and other.class_id != one.class_id:
+                continue
+            w = max(f(0), min(x1, u1) - max(x0, u0))
+            h = max(f(0), min(y1, v1) - max(y0, v0))
+            shared = w * h
+            with np.errstate(invalid="ignore", divide="ignore"):
+                if float(shared / (its + area - shared)) > iou:
+                    break
+        else:
+            stay.append((one, [x0, y0, x1, y1], area))
+            if len(stay) == limit:
+                break
+    return [one for one, _, _ in stay]
+
+
+def same(found: nl.decode.Detections, wanted: list[Found]) -> None:
+    """Assert that they are the same, in order; boxes within the last bit of float32."""
+    assert len(found) == len(wanted)
+    assert found.confidence.dtype == found.xyxy.dtype == np.float32 and found.class_id.dtype == np.int64
+    assert found.xyxy.shape == (len(wanted), 4)
+    assert found.confidence.tolist() == [f.score for f in wanted]
+    for name in ("class_id", "level", "cell", "anchor"):
+        assert getattr(found, name).tolist() == [getattr(f, name) for f in wanted], name
+    if wanted:
+        boxes = np.array([f.box for f in wanted]).astype(np.float32)
+        np.testing.assert_array_max_ulp(found.xyxy, boxes, 1)
+        assert (found.xyxy == boxes).mean() > 0.999 or found.xyxy.size < 1000
+
+
+def logits(rng: np.random.Generator, shape: tuple[int, ...], share: float) -> np.ndarray:
+    """Logits of scores: background, and a share of the cells with an object."""
+    background = rng.normal(-6, 1.5, shape)
+    return np.where(rng.random(shape) < share, rng.normal(1, 2, shape), background)
+
+
+def pick(rng: random.Random) -> tuple[str, str]:
+    """A layout and a dtype."""
+    return rng.choice(LAYOUTS), rng.choice(DTYPES)
