@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from .head import Head
-from .places import Fitted, Level, Place
+from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
 from .reference import activated
 
@@ -102,29 +102,10 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _map(head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str) -> kernels.FeatureMap:
-    zero = [0] * len(spec.shape)
-    start = int(spec.offset(*zero))
-
-    def along(axis: int, indices: np.ndarray) -> np.ndarray:
-        """Offsets of indices of one axis, without what index 0 has."""
-        index: list[object] = list(zero)
-        index[axis] = indices
-        offsets: np.ndarray = np.asarray(spec.offset(*index), np.int64) - start
-        return offsets
-
-    rows, columns = level.grid
-    wanted = np.arange(place.part.count)
+    channels, rows, columns = offsets_along(place, level, spec, a)
     if place.part.role == "score" and head.background is not None:
-        wanted = np.delete(wanted, head.background)
-    channels = along(place.channel, place.first + a * place.step + wanted) + start
-    if place.anchor is not None:
-        channels = channels + along(place.anchor, np.array([a]))[0]
-    if place.rows is not None:
-        down, across = along(place.rows, np.arange(rows)), along(place.columns, np.arange(columns))
-    else:
-        first = place.start + (a * rows * columns if place.turns else 0)
-        down, across = np.zeros(1, np.int64), along(place.columns, first + np.arange(rows * columns))
-    return kernels.FeatureMap(dtype, channels, down, across)
+        channels = np.delete(channels, head.background)
+    return kernels.FeatureMap(dtype, channels, rows, columns)
 
 
 def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:

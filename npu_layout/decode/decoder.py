@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,10 +11,11 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, items_of, real_number, shown, whole_number, whole_numbers
+from ..support import instance, items_of, naming, real_number, shown, whole_number, whole_numbers
 from . import reference
 from .compiling import compiled, thresholds
-from .detections import Detections
+from .detections import Detections, Memory, detections, memory_for, memory_of
+from .gathering import Gather, gathers
 from .head import ROLES, Head
 from .places import Fitted, fit
 from .ranges import largest_score
@@ -75,12 +75,15 @@ class Decoder:
         self.head = instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
         given = specs.values() if isinstance(specs, Mapping) else specs
         self.specs = tuple(items_of("specs", given, TensorSpec))
+        if not self.specs:
+            raise NpuLayoutError("specs: expected one for each output, got none")
         rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
         self.input_shape = (rows, columns)
         self._fitted: Fitted = fit(head, self.specs, self.input_shape, _names(outputs, self.specs))
         self._most = largest_score(head, self._fitted, self.specs)
         self._made = compiled(head, self._fitted, self.specs, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
+        self._points = gathers(self._fitted.levels, "keypoints", self.specs) if head.keypoints else []
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
 
@@ -109,7 +112,8 @@ class Decoder:
         limit
             The number of detections, at most, after suppression: candidates are never cut.
         out
-            Not used yet.
+            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, so that it shows
+            the new ones from then on.
 
         Returns
         -------
@@ -118,7 +122,7 @@ class Decoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs; if no stored value reaches `confidence`.
+            On buffers that do not fit their specs; if no stored value reaches `confidence`; on an `out` without room.
         """
         least, overlap = real_number("confidence", confidence), real_number("iou", iou)
         most = whole_number("limit", limit)
@@ -129,7 +133,21 @@ class Decoder:
                 f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
-        return self._decoded(self._flat(buffers), least, overlap, most)
+        flat = self._flat(buffers)
+        room = memory_for(most) if out is None else memory_of(out, most)
+        n = self._run(flat, least, overlap, Memory(*[column[:most] for column in room]))
+        columns = [column[:n] for column in room]
+        points = None
+        if self._points:
+            found = reference.Candidates(*columns[1:])
+            points = reference.keypoints(
+                self.head, self._fitted, found, lambda k, some: self._read(self._points[k], flat, some)
+            )
+        return detections(columns, room, points)
+
+    @staticmethod
+    def _read(gather: Gather, flat: Sequence[np.ndarray], some: reference.Candidates) -> np.ndarray:
+        return gather.read(flat[gather.place.output], some)
 
     def _flat(self, buffers: Any) -> list[np.ndarray]:
         """Return the buffers in the order of the specs, checked."""
@@ -144,44 +162,30 @@ class Decoder:
             given = [buffers]
         if len(given) != len(self.specs):
             raise NpuLayoutError(f"buffers: expected {len(self.specs)}, one for each output, got {len(given)}")
-        return [spec.flat(buffer) for spec, buffer in zip(self.specs, given)]
+        with naming("buffers"):
+            return [spec.flat(buffer) for spec, buffer in zip(self.specs, given)]
 
-    def _decoded(self, flat: Sequence[np.ndarray], confidence: float, iou: float, limit: int) -> Detections:
-        head, fitted = self.head, self._fitted
-        if self._detector is not None:
-            return self._run(flat, confidence, iou, limit)
+    def _referred(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
+        """Write detections to `room` by numpy; return how many."""
         tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
-        found = reference.candidates(head, fitted, tensors, confidence)
-        xyxy = reference.boxes(fitted, found, tensors, self.input_shape)
-        kept = suppress(xyxy, found.class_id, iou, head.suppression, limit)
-        found = found.take(kept)
-        return Detections(
-            xyxy[kept],
-            found.score,
-            found.class_id,
-            found.level,
-            found.cell,
-            found.anchor,
-            reference.keypoints(head, fitted, found, tensors),
-        )
+        found = reference.candidates(self.head, self._fitted, tensors, confidence)
+        xyxy = reference.boxes(self._fitted, found, tensors, self.input_shape)
+        kept = suppress(xyxy, found.class_id, iou, self.head.suppression, len(room.xyxy))
+        room.xyxy[: len(kept)] = xyxy[kept]
+        for column, values in zip(room[1:], found.take(kept)):
+            column[: len(kept)] = values
+        return len(kept)
 
-    def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, limit: int) -> Detections:
-        """Run the compiled detector; one call at a time, because it keeps its workspace."""
-        xyxy, score = np.empty((limit, 4), np.float32), np.empty(limit, np.float32)
-        numbers = np.empty((4, limit), np.int64)
+    def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
+        """Write detections to `room` by the kernels, a call at a time: they keep their workspace; return how many."""
+        if self._detector is None or self._made is None:
+            return self._referred(flat, confidence, iou, room)
         with self._lock:
             known, codes = self._thresholds
             if known != confidence:
-                codes = thresholds(self.head, self._made, confidence)  # type: ignore[arg-type]
+                codes = thresholds(self.head, self._made, confidence)
                 self._thresholds = confidence, codes
-            n = self._detector.run(tuple(flat), codes, confidence, iou, limit, xyxy, score, *numbers)
-        found = Detections(xyxy[:n], score[:n], *numbers[:, :n])
-        if self.head.keypoints is None:
-            return found
-        columns = (found.confidence, found.class_id, found.level, found.cell, found.anchor)
-        tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
-        points = reference.keypoints(self.head, self._fitted, reference.Candidates(*columns), tensors)
-        return dataclasses.replace(found, keypoints=points)
+            return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room))
 
 
 def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:

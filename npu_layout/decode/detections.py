@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..errors import NpuLayoutError
+from ..support import instance
+
+
+class Memory(NamedTuple):
+    """Arrays with room for some detections, in the order of the fields of Detections."""
+
+    xyxy: np.ndarray
+    confidence: np.ndarray
+    class_id: np.ndarray
+    level: np.ndarray
+    cell: np.ndarray
+    anchor: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +78,24 @@ class Detections:
         if self.masks is not None:
             found["mask"] = self.masks.dense()
         return found
+
+
+def memory_for(room: int) -> Memory:
+    """Return new memory for so many detections."""
+    return Memory(np.empty((room, 4), np.float32), np.empty(room, np.float32), *np.empty((4, room), np.int64))
+
+
+def memory_of(out: Any, room: int) -> Memory:
+    """Return the memory of Detections that a Decoder returned; NpuLayoutError if it has no room for so many."""
+    memory: Memory | None = instance("out", out, Detections).__dict__.get("_memory")
+    if memory is None or len(memory.xyxy) < room:
+        has = "no memory of a Decoder's" if memory is None else f"room for {len(memory.xyxy)}"
+        raise NpuLayoutError(f"out: expected Detections of a Decoder with room for {room} (limit), got {has}")
+    return memory
+
+
+def detections(columns: Any, memory: Memory, keypoints: np.ndarray | None) -> Detections:
+    """Return Detections of these arrays, which are parts of `memory`."""
+    found = Detections(*columns, keypoints=keypoints)
+    found.__dict__["_memory"] = memory
+    return found

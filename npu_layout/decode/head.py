@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import NpuLayoutError
-from ..support import real_number, shown, text_of, whole_numbers
+from ..support import flag, one_of, real_number, shown, text_of, whole_numbers
 from .records import Record, count_of, items
 
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "angle")
@@ -40,10 +40,11 @@ class Part(Record):
     count: int
     activation: str = "none"
     optional: bool = False
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:
-        self._set(count=count_of(f"Part {self.role!r}: count", self.count))
+        count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
+        self._set(count=count, optional=optional)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Boxes(Record):
     center: float = 0.5
     unit: str = "stride"
     variances: tuple[float, float] = (0.1, 0.2)
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS}
 
     def _check(self) -> None:
         pair = tuple(real_number("Boxes: variances", v, 0.0) for v in items("Boxes: variances", self.variances, 2))
@@ -99,7 +100,7 @@ class Keypoints(Record):
     values: int = 3
     encoding: str = "cells"
     activation: str = "sigmoid"
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": POINTS, "activation": ACTIVATIONS[:2]}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": POINTS, "activation": ACTIVATIONS[:2]}
 
     def _check(self) -> None:
         values = count_of("Keypoints: values", self.values)
@@ -121,7 +122,7 @@ class Suppression(Record):
     inclusive: bool = False
     extra: float = 0.0
     epsilon: float = 0.0
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none")}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none")}
 
     def _check(self) -> None:
         for name in ("per_class", "inclusive"):
@@ -143,19 +144,18 @@ class Form(Record):
     parts: tuple[Part, ...] = field(metadata={"record": Part, "many": True})
     boxes: Boxes = field(default=Boxes(), metadata={"record": Boxes})
     cells: str = "grid"
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
 
     def _check(self) -> None:
         text_of("Form: name", self.name)
-        self._set(parts=tuple(items("Form: parts", self.parts)))
         roles = [part.role for part in self.parts]
         for role in ("box", "score"):
             if roles.count(role) != 1:
                 raise NpuLayoutError(
-                    f"Form {self.name!r}: expected one part {role!r}, got {', '.join(roles) or 'none'}"
+                    f"Form {self.name!r}: parts: expected one {role!r}, got {', '.join(roles) or 'none'}"
                 )
         if len(set(roles)) != len(roles):
-            raise NpuLayoutError(f"Form {self.name!r}: expected each role once, got {', '.join(roles)}")
+            raise NpuLayoutError(f"Form {self.name!r}: parts: expected each role once, got {', '.join(roles)}")
         if self.part("box").count != self.boxes.channels:  # type: ignore[union-attr]
             raise NpuLayoutError(
                 f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels, "
@@ -163,7 +163,8 @@ class Form(Record):
             )
 
     def part(self, role: str) -> Part | None:
-        """Return the part of a role, or None."""
+        """Return the part of a role, or None; NpuLayoutError on what is no role."""
+        one_of("role", role, ROLES)
         return next((part for part in self.parts if part.role == role), None)
 
 
@@ -202,7 +203,7 @@ class Head(Record):
     background: int | None = None
     keypoints: Keypoints | None = field(default=None, metadata={"record": Keypoints})
     suppression: Suppression = field(default=Suppression(), metadata={"record": Suppression})
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"score": RULES, "labels": LABELS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"score": RULES, "labels": LABELS}
 
     def _check(self) -> None:
         text_of("Head: name", self.name)
@@ -217,17 +218,21 @@ class Head(Record):
                 f"Head: anchors: expected as many for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
             )
         self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors)
-        self._set(forms=tuple(items("Head: forms", self.forms)))
-        if not self.forms or not all(isinstance(form, Form) for form in self.forms):
-            raise NpuLayoutError(f"Head: forms: expected one or more of Form, got {shown(self.forms)}")
+        if not self.forms:
+            raise NpuLayoutError("Head: forms: expected one or more, got none")
+        if self.background is not None:
+            (background,) = whole_numbers("Head: background", [self.background], 1, 0)
+            self._set(background=background)
         for form in self.forms:
             self._check_form(form)
 
     def _check_form(self, form: Form) -> None:
         where = f"Head {self.name!r}, form {form.name!r}"
         stored = self.classes + (self.background is not None)
-        if form.part("score").count != stored:  # type: ignore[union-attr]
-            raise NpuLayoutError(f"{where}: {stored} classes stored, part 'score' has {form.part('score').count}")  # type: ignore[union-attr]
+        given = form.part("score").count  # type: ignore[union-attr]
+        if given != stored:
+            beside = " and background" if self.background is not None else ""
+            raise NpuLayoutError(f"{where}: part 'score' has {given} channels, classes{beside} need {stored}")
         if self.score != "class" and form.part("objectness") is None:
             raise NpuLayoutError(f"{where}: score={self.score!r} needs a part 'objectness'")
         points = form.part("keypoints")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..support import whole_numbers
 from .head import Boxes, Form, Head, Keypoints, Part
 
 STRIDES = (8, 16, 32)
@@ -50,6 +51,8 @@ def yolov8(
     >>> yolov8(classes=3).to_dict()["forms"][1]["name"]
     'list'
     """
+    (classes, strides), bins = _sizes(classes, strides), _count("bins", bins)
+    keypoints, coefficients = _count("keypoints", keypoints, 0), _count("coefficients", coefficients, 0)
     beside = []
     if keypoints:
         beside.append(Part("keypoints", 3 * keypoints))
@@ -60,7 +63,7 @@ def yolov8(
     decoded = Boxes("xywh", unit="pixel")
     forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", (Part("box", 4), score, *beside), decoded, "list")]
     points = Keypoints(keypoints) if keypoints else None
-    return Head(name, classes, tuple(strides), tuple(forms), labels=labels, keypoints=points)
+    return Head(name, classes, strides, tuple(forms), labels=labels, keypoints=points)
 
 
 def yolov5(
@@ -81,10 +84,21 @@ def yolov5(
     classes, strides, activation, labels, coefficients, name: as for `yolov8`; activation "sigmoid" is applied to boxes
     too. anchors: width and height in pixels of some anchors for each stride.
     """
+    (classes, strides), coefficients = _sizes(classes, strides), _count("coefficients", coefficients, 0)
     box = Part("box", 4, activation)
     scores = (Part("objectness", 1, activation), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
     decoded = Boxes("xywh", unit="pixel")
     maps = Form("maps", (box, *scores, *beside), Boxes("center_power"))
     listed = Form("list", (Part("box", 4), *scores, *beside), decoded, "list")
-    return Head(name, classes, tuple(strides), (maps, listed), anchors, "objectness", labels)
+    return Head(name, classes, strides, (maps, listed), anchors, "objectness", labels)
+
+
+def _sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
+    """Return the number of classes, and the strides, checked."""
+    return _count("classes", classes), whole_numbers("strides", strides, None, 1)
+
+
+def _count(what: str, given: Any, least: int = 1) -> int:
+    (number,) = whole_numbers(what, [given], 1, least)
+    return number

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from .head import Form, Head, Part
@@ -235,3 +237,27 @@ def _list(
 
 
 _LEVELS: dict[str, Callable[..., tuple[Level, ...]]] = {"grid": _grids, "list": _list}
+
+
+def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the offsets of a part's channels, rows and columns, of anchor `a`: an element is at the sum of three of them.
+
+    Cells of one axis have one row. The start of the buffer is in those of channels.
+    """
+    zero = [0] * len(spec.shape)
+    start = int(spec.offset(*zero))
+
+    def along(axis: int, indices: np.ndarray) -> np.ndarray:
+        index: list[object] = list(zero)
+        index[axis] = indices
+        offsets: np.ndarray = np.asarray(spec.offset(*index), np.int64) - start
+        return offsets
+
+    rows, columns = level.grid
+    channels: np.ndarray = along(place.channel, place.first + a * place.step + np.arange(place.part.count)) + start
+    if place.anchor is not None:
+        channels = channels + along(place.anchor, np.array([a]))[0]
+    if place.rows is not None:
+        return channels, along(place.rows, np.arange(rows)), along(place.columns, np.arange(columns))
+    first = place.start + (a * rows * columns if place.turns else 0)
+    return channels, np.zeros(1, np.int64), along(place.columns, first + np.arange(rows * columns))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import NpuLayoutError
-from ..support import naming, one_of, shown, whole_numbers
+from ..support import instance, items_of, naming, one_of, shown, whole_numbers
 
 R = TypeVar("R", bound="Record")
 
@@ -15,13 +15,23 @@ R = TypeVar("R", bound="Record")
 class Record:
     """A frozen dataclass of words, numbers and other records, which JSON can store."""
 
-    words: ClassVar[dict[str, tuple[str, ...]]] = {}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
-        for name, known in self.words.items():
+        for name, known in self._words.items():
             with naming(type(self).__name__):
                 one_of(name, getattr(self, name), known)
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            if "record" in f.metadata:
+                self._set(**{f.name: self._contained(f)})
         self._check()
+
+    def _contained(self, f: dataclasses.Field[Any]) -> Any:
+        """Return the record, or the tuple of records, in a field; NpuLayoutError if it is none."""
+        what, value, kind = f"{type(self).__name__}: {f.name}", getattr(self, f.name), f.metadata["record"]
+        if f.metadata.get("many"):
+            return tuple(items_of(what, value, kind))
+        return None if value is None and f.default is None else instance(what, value, kind)
 
     def _check(self) -> None:
         """Raise NpuLayoutError where fields do not fit each other, and store them in their own types."""

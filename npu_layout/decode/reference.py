@@ -11,6 +11,8 @@ from .exponential import exponential, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 
+Reader = Callable[[int, "Candidates"], np.ndarray]
+
 
 class Candidates(NamedTuple):
     """What passed the threshold, in order: the best first."""
@@ -209,26 +211,27 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
 }
 
 
-def keypoints(head: Head, fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input; None if there are none."""
+def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Reader) -> np.ndarray | None:
+    """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input; None if there are none.
+
+    read: what returns the activated values of some candidates of a level, float64.
+    """
     how = head.keypoints
     if how is None or fitted.form.part("keypoints") is None:
         return None
     result = np.empty((len(found), how.count, how.values))
+    encoding = "pixels" if fitted.form.cells == "list" else how.encoding
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)
         if not len(rows):
             continue
         some = found.take(rows)
-        x = chosen(level.places["keypoints"], level, some, tensors).reshape(len(rows), how.count, how.values)
+        x = read(n, some).reshape(len(rows), how.count, how.values)
         cell = np.stack([some.cell % level.grid[1], some.cell // level.grid[1]], 1).astype(np.float64)[:, None]
         anchor = np.array(level.anchors or [(1.0, 1.0)])[some.anchor][:, None]
-        encoding = "pixels" if fitted.form.cells == "list" else how.encoding
         center = (cell + fitted.form.boxes.center) * level.stride
-        points = _POINTS[encoding](
-            x[..., :2], cell, center, float(level.stride), anchor, fitted.form.boxes.variances[0]
-        )
-        result[rows, :, :2] = points
+        variance = fitted.form.boxes.variances[0]
+        result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, float(level.stride), anchor, variance)
         if how.values == 3:
             result[rows, :, 2] = activated(how.activation if encoding != "pixels" else "none", x[..., 2])
     with np.errstate(over="ignore"):

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import plain_array, real_number
+from ..support import counted, plain_array, real_number
 from .head import Suppression
 
 
@@ -62,7 +63,7 @@ def nms(
     edges = _column("boxes", boxes, 4)
     values = _column("scores", scores, None)
     if len(values) != len(edges):
-        raise NpuLayoutError(f"scores: expected {len(edges)}, one for each box, got {len(values)}")
+        raise NpuLayoutError(f"scores: expected {len(edges)}, one for each of boxes, got {len(values)}")
     if np.isnan(values).any():
         raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
     classes = None
@@ -72,11 +73,26 @@ def nms(
             raise NpuLayoutError(
                 f"class_id: expected {len(values)} whole numbers, one for each box, got {classes.dtype} {classes.shape}"
             )
+    threshold, most = real_number("iou", iou), len(values) if limit is None else counted("limit", limit)
     rule = Suppression("greedy", classes is not None, inclusive, extra, epsilon)
+    if classes is not None and classes.size:
+        classes = _numbered(classes)
+    count = 1 if classes is None or not classes.size else int(classes.max()) + 1
+    options = (threshold, rule.inclusive, rule.extra, rule.epsilon)
+    found = kernels.nms(edges, values, classes, count, options, most)
+    if found is not None:
+        return found
     order = np.argsort(-values, kind="stable")
-    kept = suppress(edges[order], None if classes is None else classes[order], real_number("iou", iou), rule, limit)
+    kept = suppress(edges[order], None if classes is None else classes[order], threshold, rule, most)
     result: np.ndarray = order[kept]
     return result
+
+
+def _numbered(classes: np.ndarray) -> np.ndarray:
+    """Return classes as int64 from 0 on, not much greater than there are."""
+    if classes.min() >= 0 and classes.max() < 1 << 16:
+        return np.ascontiguousarray(classes, np.int64)
+    return np.unique(classes, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _column(what: str, given: Any, width: int | None) -> np.ndarray:
@@ -89,7 +105,7 @@ def _column(what: str, given: Any, width: int | None) -> np.ndarray:
     if array.dtype.kind not in "iuf" and array.size:
         raise NpuLayoutError(f"{what}: expected numbers {shape}, got {array.dtype} {array.shape}")
     with np.errstate(over="ignore"):
-        return array.astype(np.float32)
+        return np.ascontiguousarray(array, np.float32)
 
 
 def suppress(

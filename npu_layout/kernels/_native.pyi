@@ -30,6 +30,38 @@ class Program:
     def paths(self) -> list[str]: ...
 
 @final
+class Detector:
+    def __new__(
+        cls,
+        level: str,
+        nbytes: tuple[int, ...],
+        score: int,
+        classes: int,
+        all_labels: bool,
+        suppresses: bool,
+        per_class: bool,
+        inclusive: bool,
+        added: tuple[float, float],
+        levels: tuple[Any, ...],
+        /,
+    ) -> Detector: ...
+    def run(
+        self,
+        buffers: tuple[Any, ...],
+        thresholds: bytes,
+        confidence: float,
+        iou: float,
+        limit: int,
+        xyxy: Any,
+        score: Any,
+        class_id: Any,
+        level: Any,
+        cell: Any,
+        anchor: Any,
+        /,
+    ) -> int: ...
+
+@final
 class YuvRows:
     def __new__(
         cls,
@@ -88,6 +120,20 @@ def sigmoid(
     zero_point: float,
     scale: float,
     in_place: bool,
+    /,
+) -> int: ...
+def nms(
+    level: str,
+    boxes: Any,
+    scores: Any,
+    class_id: Any,
+    classes: int,
+    iou: float,
+    inclusive: bool,
+    extra: float,
+    epsilon: float,
+    limit: int,
+    kept: Any,
     /,
 ) -> int: ...
 def peaks(

@@ -153,3 +153,53 @@ def test_nothing_is_found() -> None:
     found = decoder(empty)
     assert len(found) == 0 and found.xyxy.shape == (0, 4) and found.confidence.shape == found.class_id.shape == (0,)
     assert found.xyxy.dtype == np.float32 and found.class_id.dtype == np.int64
+
+
+def test_memory_is_used_again() -> None:
+    rng, choose = np.random.default_rng(1), random.Random(1)
+    outputs, _, _ = maps_v8(rng, choose, (64, 64), 3, True)
+    buffers = [o.buffer for o in outputs]
+    for decoder in decoders(decode.yolov8(3), [o.spec for o in outputs], (64, 64)):
+        first = decoder(buffers, limit=50)
+        kept = first.xyxy.copy()
+        again = decoder(buffers, confidence=0.001, limit=50, out=first)
+        assert np.shares_memory(again.xyxy, first.xyxy) and len(again) > len(first)
+        third = decoder(buffers, limit=20, out=again)
+        assert np.array_equal(third.xyxy, kept[:20])
+        with pytest.raises(nl.NpuLayoutError, match="out: expected Detections of a Decoder with room for 51"):
+            decoder(buffers, limit=51, out=first)
+        with pytest.raises(nl.NpuLayoutError, match="out: expected Detections of a Decoder .* got no memory"):
+            decoder(buffers, out=first[:1])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_yolov8_pose(seed: int) -> None:
+    """Points beside the boxes: (2 v + cell) stride, and the sigmoid of the visibility."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    outputs, boxes, scores = maps_v8(rng, choose, (64, 64), 1, True)
+    points = []
+    for n, stride in enumerate(STRIDES):
+        shape = (1, 51, 64 // stride, 64 // stride)
+        layout, dtype = scenes.pick(choose)
+        points.append(scenes.output(rng, shape, rng.normal(0, 2, shape), layout, dtype, 0.05, 3, 2, name=f"points{n}"))
+    head = decode.yolov8(1, keypoints=17)
+    wanted = scenes.kept(scenes.yolov8(boxes, scores, STRIDES, 0.05, "none", "best"), 0.45, 300)
+    assert len(wanted) > 3
+    for decoder in decoders(head, [o.spec for o in outputs + points], (64, 64)):
+        found = decoder([o.buffer for o in outputs + points], confidence=0.05)
+        scenes.same(found, wanted)
+        assert found.keypoints is not None and found.keypoints.shape == (len(wanted), 17, 3)
+        assert found.keypoints.dtype == np.float32
+        for k, one in enumerate(wanted):
+            width = 64 // STRIDES[one.level]
+            values = points[one.level].values[0, :, one.cell // width, one.cell % width].astype(np.float64)
+            x, y, v = values[0::3], values[1::3], values[2::3]
+            expected = np.stack(
+                [
+                    (2 * x + one.cell % width) * STRIDES[one.level],
+                    (2 * y + one.cell // width) * STRIDES[one.level],
+                    1 / (1 + np.exp(-v)),
+                ],
+                1,
+            )
+            np.testing.assert_array_max_ulp(found.keypoints[k], expected.astype(np.float32), 1)

@@ -124,9 +124,10 @@ def documented() -> Iterator[str]:
 def test_the_reference_is_complete() -> None:
     there = set(documented())
     modules = {name for name in nl.__all__ if inspect.ismodule(getattr(nl, name))}
-    assert modules == {"exchange", "kernels", "ops", "specs"}
+    assert modules == {"decode", "exchange", "kernels", "ops", "specs"}
     wanted = {f"npu_layout.{name}" for name in set(nl.__all__) - modules}
     wanted |= {f"npu_layout.specs.{name}" for name in nl.specs.__all__}
+    wanted |= {f"npu_layout.decode.{name}" for name in nl.decode.__all__}
     wanted |= {"npu_layout.exchange.load", "npu_layout.exchange.save", "npu_layout.pytest_plugin.assert_matches"}
     assert not wanted - there and ".. automodule:: npu_layout.ops\n   :members:" in "".join(
         page.read_text() for page in (DOCS / "reference").glob("*.rst")

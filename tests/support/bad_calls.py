@@ -67,6 +67,9 @@ LEFT_OUT = {("validate_many", "workers", value) for value in ("True", "descripto
 UNCHECKED = {
     "Hypothesis": {"spec", "score"},
     "OutputReport": {"fix"},
+    "decode.Detections": {
+        *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks"),
+    },
     "exchange.ComparedLayer": {
         *("name", "op", "node", "verdict", "snr_db", "inputs_db", "why", "shape", "layout_a", "layout_b", "inputs"),
         "skipped",
@@ -95,6 +98,7 @@ ALSO = {
     "TensorSpec.axes": "storage_shape",  # of another order of axes
     "TensorSpec.of_storage.axes": "storage_shape",
     "TensorSpec.from_dict.d": "a dict",
+    **{f"decode.{name}.from_dict.d": name for name in ("Boxes", "Form", "Head", "Keypoints", "Part", "Suppression")},
     "flat": "buffer",
     "inputs": "input",
     "outputs": "output",

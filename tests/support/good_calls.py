@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 import npu_layout as nl
-from npu_layout import exchange, kernels, ops, pytest_plugin, specs
+from npu_layout import decode, exchange, kernels, ops, pytest_plugin, specs
 from tests.support.exchanged import SNAPSHOT
 from tests.support.good_arguments import (
     GEOMETRY,
@@ -63,6 +63,110 @@ class Call(NamedTuple):
             first = [p.name for p in named[: [p.kind for p in named].index(inspect.Parameter.VAR_POSITIONAL)]]
             ahead = [*(by_name.pop(n) for n in first), *by_name.pop(rest)]
         return self.function(*ahead, **by_name)
+
+
+def decode_calls() -> dict[str, Callable[[], Call]]:
+    """Those of npu_layout.decode."""
+    head = decode.yolov8(2, (8,), keypoints=2)
+    form = head.forms[0]
+    records = {
+        "Boxes": (decode.Boxes, dict(encoding="xywh", bins=8, center=0.5, unit="pixel", variances=(0.1, 0.2))),
+        "Form": (decode.Form, dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid")),
+        "Head": (
+            decode.Head,
+            dict(
+                name="x",
+                classes=2,
+                strides=(8,),
+                forms=head.forms,
+                anchors=(((4, 5),),),
+                score="class",
+                labels="all",
+                background=None,
+                keypoints=head.keypoints,
+                suppression=decode.Suppression(),
+            ),
+        ),
+        "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none")),
+        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True)),
+        "Suppression": (
+            decode.Suppression,
+            dict(kind="greedy", per_class=True, inclusive=False, extra=1.0, epsilon=0.1),
+        ),
+    }
+    calls: dict[str, Callable[[], Call]] = {}
+    for name, (record, arguments) in records.items():
+        made = record(**arguments)
+        calls[f"decode.{name}"] = lambda record=record, arguments=arguments: Call(record, dict(arguments))
+        calls[f"decode.{name}.to_dict"] = lambda made=made: Call(made.to_dict, {})
+        calls[f"decode.{name}.from_dict"] = lambda made=made: Call(made.from_dict, dict(d=made.to_dict()))
+    specs = [nl.TensorSpec((1, n, 2, 2), "NCHW4c", "int8", name=str(n)) for n in (64, 2)]
+    buffers = [np.zeros(spec.size, np.int8) for spec in specs]
+    sparse = decode.yolov8(2, (8,))
+    decoder = decode.Decoder(sparse, specs, (16, 16))
+    boxes = np.zeros((3, 4), np.float32)
+    return {
+        **calls,
+        "decode.Decoder": lambda: Call(
+            decode.Decoder, dict(head=sparse, specs=specs, input_shape=(16, 16), outputs={"score": ["2"]})
+        ),
+        "decode.Decoder.__call__": lambda: Call(
+            decoder.__call__, dict(buffers=buffers, confidence=0.0, iou=0.5, limit=3, out=None)
+        ),
+        "decode.Detections": lambda: Call(
+            decode.Detections,
+            dict(
+                xyxy=boxes,
+                confidence=boxes[:, 0],
+                class_id=boxes[:, 0],
+                level=boxes[:, 0],
+                cell=boxes[:, 0],
+                anchor=boxes[:, 0],
+                keypoints=None,
+                masks=None,
+            ),
+        ),
+        "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, {}),
+        "decode.Form.part": lambda: Call(form.part, dict(role="box")),
+        "decode.nms": lambda: Call(
+            decode.nms,
+            dict(
+                boxes=boxes,
+                scores=boxes[:, 0],
+                iou=0.5,
+                class_id=[0, 1, 0],
+                limit=2,
+                inclusive=False,
+                extra=0.0,
+                epsilon=0.0,
+            ),
+        ),
+        "decode.yolov5": lambda: Call(
+            decode.yolov5,
+            dict(
+                classes=2,
+                strides=(8,),
+                anchors=(((4, 5),),),
+                activation="sigmoid",
+                labels="all",
+                coefficients=0,
+                name="x",
+            ),
+        ),
+        "decode.yolov8": lambda: Call(
+            decode.yolov8,
+            dict(
+                classes=2,
+                strides=(8,),
+                activation="sigmoid",
+                labels="all",
+                bins=8,
+                keypoints=0,
+                coefficients=0,
+                name="x",
+            ),
+        ),
+    }
 
 
 # By the name below npu_layout, with @ and a word where one function has several ways that read other arguments.
@@ -220,6 +324,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "TensorSpec.unpack@int4": lambda: Call(NIBBLES.unpack, dict(flat=bytes(12), out=np.empty(SHAPE, np.int8))),
     "asformat": lambda: Call(nl.asformat, dict(x=tensor(), layout="NHWC", copy=True)),
     "clone": lambda: Call(nl.clone, dict(x=tensor(), layout="NHWC")),
+    **decode_calls(),
     "empty": lambda: Call(nl.empty, dict(shape=SHAPE, dtype="int8", layout="NHWC")),
     "empty_like": lambda: Call(nl.empty_like, dict(x=tensor(), dtype="int8", layout="NHWC")),
     "explain": lambda: Call(

@@ -113,25 +113,26 @@ static uint32_t *sorted_candidates(Workspace *work) {
     return order_of_scores(work->scores, work->count, work->order);
 }
 
-/* The mean of bins under a softmax; `step` is between the codes of one side. */
-static double mean_bin(const Source *box, const uint8_t *data, int64_t offset, int64_t first, int bins) {
-    int32_t codes[256], top;
-    double total = 0, moment = 0;
-    for (int i = 0; i < bins; ++i) codes[i] = code_at(box, data, offset, first + i);
-    top = codes[0];
-    for (int i = 1; i < bins; ++i)
-        if (codes[i] > top) top = codes[i];
-    if (box->powers) {
-        const double *row = box->powers + (top + 128) * 256 + 128;
-        for (int i = 0; i < bins; ++i) total += row[codes[i]], moment += row[codes[i]] * i;
-        return moment / total;
+/* The means of the bins of four sides under softmaxes; the sides go on side by side, each in the order of its bins. */
+static void mean_bins(const Source *box, const uint8_t *p, int bins, double sides[4]) {
+    int32_t codes[4 * MOST_BINS], top[4];
+    double total[4] = {0}, moment[4] = {0}, most[4];
+    const double *row[4];
+    codes_of_cell(&box->map, p, 0, 4 * bins, codes);
+    for (int k = 0; k < 4; ++k) {
+        const int32_t *mine = codes + k * bins;
+        top[k] = mine[0];
+        for (int i = 1; i < bins; ++i) top[k] = mine[i] > top[k] ? mine[i] : top[k];
+        most[k] = box->powers ? 0 : source_value(box, top[k]);
+        row[k] = box->powers ? box->powers + (top[k] + 128) * 256 + 128 : NULL;
     }
-    const double most = source_value(box, top);
-    for (int i = 0; i < bins; ++i) {
-        const double power = exponential(source_value(box, codes[i]) - most);
-        total += power, moment += power * i;
-    }
-    return moment / total;
+    for (int i = 0; i < bins; ++i)
+        for (int k = 0; k < 4; ++k) {
+            const int32_t code = codes[k * bins + i];
+            const double power = box->powers ? row[k][code] : exponential(source_value(box, code) - most[k]);
+            total[k] += power, moment[k] += power * i;
+        }
+    for (int k = 0; k < 4; ++k) sides[k] = moment[k] / total[k];
 }
 
 static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, float box[4]) {
@@ -141,9 +142,10 @@ static void decode_box(const Detector *d, const uint8_t *const *buffers, const C
     const uint8_t *data = buffers[source->buffer];
     const int64_t offset = cell_at(&source->map, c->cell);
     double v[4], edges[4];
-    for (int i = 0; i < 4; ++i)
-        v[i] = level->rule.encoding == DFL ? mean_bin(source, data, offset, (int64_t)i * level->rule.bins, level->rule.bins)
-                                           : source_value(source, code_at(source, data, offset, i));
+    if (level->rule.encoding == DFL)
+        mean_bins(source, data + offset, level->rule.bins, v);
+    else
+        for (int i = 0; i < 4; ++i) v[i] = source_value(source, code_at(source, data, offset, i));
     box_edges(&level->rule, v, (double)(c->cell % level->columns), (double)(c->cell / level->columns), anchor->w, anchor->h, edges);
     for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];
 }

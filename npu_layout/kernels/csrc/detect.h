@@ -6,6 +6,8 @@
 #include "nms.h"
 #include "scan.h"
 
+enum { MOST_BINS = 64 };
+
 typedef enum { AS_STORED, SIGMOID_OF, ACTIVATIONS } Activation;
 
 /* One part of one anchor: which buffer, where, and what its codes mean. `values`: of every code of 8 or 16 bits, the lowest first,

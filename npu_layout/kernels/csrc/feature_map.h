@@ -56,6 +56,20 @@ static inline int32_t sorted_code(Dtype type, const uint8_t *p) {
         default: memcpy(&word, p, 4); return sorted_float(word);
     }
 }
+/* What turns a byte into a signed one that sorts, of 8 bits. */
+static inline uint8_t byte_flip(Dtype type) { return type == U8 ? 0x80 : 0; }
+
+/* The codes of channels from `first` on, of one cell. */
+static inline void codes_of_cell(const FeatureMap *map, const uint8_t *p, int64_t first, int64_t count, int32_t *codes) {
+    const int64_t *channel = map->channel + first;
+    if (map->type <= U8) {
+        const uint8_t flip = byte_flip(map->type);
+        for (int64_t i = 0; i < count; ++i) codes[i] = (int8_t)(p[channel[i]] ^ flip);
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) codes[i] = sorted_code(map->type, p + channel[i]);
+}
+
 /* The lowest code of 8 and of 16 bits: the first entry of a table of values. */
 static inline int32_t lowest_code(Dtype type) { return type <= U8 ? -128 : -32768; }
 

@@ -12,8 +12,49 @@ int hits_reserve(Hits *hits, int64_t more) {
     return 1;
 }
 
+/* The first largest one of neighbouring signed bytes, 16 or more; `best` has one already. */
+typedef int8_t Signed16 __attribute__((vector_size(16)));
+static void best_of_run(const uint8_t *p, int64_t n, uint8_t flip, int32_t first, Hit *best) {
+    Signed16 top, v;
+    int8_t lanes[16];
+    memcpy(&top, p + n - 16, 16);
+    top ^= (int8_t)flip;
+    for (int64_t i = 0; i + 16 <= n; i += 16) {
+        memcpy(&v, p + i, 16);
+        v ^= (int8_t)flip;
+        const Signed16 larger = v > top;
+        top = (v & larger) | (top & ~larger);
+    }
+    memcpy(lanes, &top, 16);
+    int8_t most = lanes[0];
+    for (int i = 1; i < 16; ++i) most = lanes[i] > most ? lanes[i] : most;
+    if (most <= best->code) return;
+    const uint8_t *at = memchr(p, (uint8_t)most ^ flip, (size_t)n);
+    best->code = most, best->channel = first + (int32_t)(at - p);
+}
+
+static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell) {
+    const uint8_t flip = byte_flip(map->type);
+    const int64_t runs = map->kind == BLOCKS ? map->block : map->kind == ROWS ? map->count : 0;
+    Hit best = {(int32_t)cell, 0, -129};
+    for (int64_t c = 0; c < map->count;) {
+        const int64_t whole = runs - (c || map->kind == ROWS ? 0 : map->lane), n = whole < map->count - c ? whole : map->count - c;
+        if (runs && n >= 16) {
+            best_of_run(p + map->channel[c], n, flip, (int32_t)c, &best);
+            c += n;
+            continue;
+        }
+        for (const int64_t end = runs ? c + n : map->count; c < end; ++c) {
+            const int32_t code = (int8_t)(p[map->channel[c]] ^ flip), larger = code > best.code;
+            best.channel = larger ? (int32_t)c : best.channel, best.code = larger ? code : best.code;
+        }
+    }
+    return best;
+}
+
 Hit best_of_cell(const FeatureMap *map, const uint8_t *data, int64_t cell) {
     const uint8_t *p = data + cell_at(map, cell);
+    if (map->type <= U8) return best_byte_of_cell(map, p, cell);
     Hit best = {(int32_t)cell, 0, sorted_code(map->type, p + map->channel[0])};
     for (int64_t c = 1; c < map->count; ++c) {
         const int32_t code = sorted_code(map->type, p + map->channel[c]);

@@ -86,7 +86,7 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
     if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "LiiiddddddO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x,
                                                    &r->unit_y, &r->of_center, &r->of_size, &r->stride, &anchors))
         return refuse("level: expected 11 fields");
-    if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > 256 || !PyTuple_Check(anchors))
+    if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
         return refuse("level: out of range");
     const Py_ssize_t n = PyTuple_Size(anchors);
     if (n < 1 || n > MOST_ANCHORS) return refuse("level: expected 1 to 64 anchors");

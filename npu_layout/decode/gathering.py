@@ -1,0 +1,50 @@
+"""Read one part of some cells from stored outputs, without unpacking the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from .places import Level, Place, offsets_along
+from .reference import Candidates, activated, chosen
+
+
+class Gather:
+    """The places of a part in one level; `read` returns what is there, for cells that were found."""
+
+    def __init__(self, place: Place, level: Level, spec: TensorSpec) -> None:
+        self.place, self.level, self.spec = place, level, spec
+        quantization, kind = spec.quantization, spec.element
+        self._direct = not kind.nibbles and (quantization is None or quantization.axis is None)
+        if not self._direct:
+            return
+        parts = [offsets_along(place, level, spec, a) for a in range(level.turns)]
+        self._channels = np.stack([channels for channels, _, _ in parts])
+        self._rows = np.stack([rows for _, rows, _ in parts])
+        self._columns = np.stack([columns for _, _, columns in parts])
+
+    def read(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
+        """Return the part's values, activated, float64 (n, count); `flat`: the output's buffer."""
+        if not self._direct:
+            tensors = [self.spec.unpack(flat)]
+            return chosen(self.place._replace(output=0), self.level, found, tensors)
+        width = self._columns.shape[1]
+        at = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
+        stored = flat[at[:, None] + self._channels[found.anchor]]
+        return activated(self.place.part.activation, _real(self.spec, stored))
+
+
+def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
+    """Return what stored elements mean, as TensorSpec.unpack does."""
+    if spec.dtype == "bfloat16":
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    return stored if spec.quantization is None else spec.quantization.dequantize(stored)
+
+
+def gathers(levels: Sequence[Level], role: str, specs: Sequence[TensorSpec]) -> list[Gather]:
+    """Return one for each level that has the role."""
+    return [
+        Gather(level.places[role], level, specs[level.places[role].output]) for level in levels if role in level.places
+    ]

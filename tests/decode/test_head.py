@@ -1,0 +1,92 @@
+"""Heads: JSON both ways, and bad records refused by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+
+HEADS = [
+    decode.yolov8(),
+    decode.yolov8(3, (8, 16), activation="sigmoid", labels="all", keypoints=17),
+    decode.yolov8(2, coefficients=32),
+    decode.yolov5(),
+    decode.yolov5(1, activation="sigmoid", coefficients=32),
+]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=lambda head: head.name)
+def test_json_both_ways(head: decode.Head) -> None:
+    text = json.dumps(head.to_dict())
+    assert decode.Head.from_dict(json.loads(text)) == head
+    assert hash(decode.Head.from_dict(json.loads(text))) == hash(head)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        head.classes = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (dict(classes=0), "Head: classes: expected 1 whole numbers of at least 1"),
+        (dict(classes=81), "part 'score' has 80 channels, classes need 81"),
+        (dict(strides=()), "strides: expected one for each level"),
+        (dict(strides=(8, 0)), "strides"),
+        (dict(score="product"), "score: expected one of class, objectness, root"),
+        (dict(score="objectness"), "needs a part 'objectness'"),
+        (dict(labels="some"), "labels: expected best or all"),
+        (dict(anchors=((1, 2),)), "anchors"),
+        (dict(anchors=(((10, 13),), ((3, 4),), ((5, -6),))), "anchors: expected a number above 0"),
+        (dict(anchors=(((10, 13),),)), "anchors: expected as many for each of 3 strides"),
+        (dict(forms=()), "forms: expected one or more, got none"),
+        (dict(name=3), "Head: name: expected text"),
+    ],
+)
+def test_bad_heads(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        dataclasses.replace(decode.yolov8(), **change)
+
+
+ONE = {"name": "x", "classes": 1, "strides": [8]}
+
+
+@pytest.mark.parametrize(
+    "d, words",
+    [
+        (None, "Head: expected a dict"),
+        ([], "Head: expected a dict"),
+        ({}, "Head: name, classes, strides, forms missing"),
+        ({"name": "x", "colour": 3}, "Head: expected a dict with any of name, classes"),
+        ({"name": "x", "classes": 1, "strides": [8], "forms": 3}, "a sequence of Form"),
+        ({"name": "x", "classes": 1, "strides": [8], "forms": [3]}, "Form: expected a dict"),
+        (
+            {
+                "name": "x",
+                "classes": 1,
+                "strides": [8],
+                "forms": [{"name": "y", "parts": [{"role": "legs", "count": 1}]}],
+            },
+            "role: expected one of",
+        ),
+    ],
+)
+def test_bad_dicts(d: Any, words: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        decode.Head.from_dict(d)
+
+
+def test_bad_forms() -> None:
+    box, score = decode.Part("box", 64), decode.Part("score", 2)
+    for parts, words in (
+        ((box,), "parts: expected one 'score', got box"),
+        ((box, score, score), "parts: expected one 'score'"),
+        ((decode.Part("box", 4), score), "a box of encoding 'dfl' has 64 channels, its part has 4"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            decode.Form("maps", parts)
+    with pytest.raises(nl.NpuLayoutError, match="keypoints: expected 1 whole numbers of at least 0"):
+        decode.yolov8(2, keypoints=-1)
