@@ -11,7 +11,7 @@ from typing import Any, Union, overload
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import FrameSpec
-from ..layouts import Layout, Shape
+from ..layouts import Layout, Shape, as_layout
 from ..support import check_fields, counted, flag, items_of, naming, real_number, whole_number
 from . import reads
 from .figure import View, digit
@@ -346,7 +346,7 @@ def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str 
         return layout
     if shape is None:
         raise NpuLayoutError(f"layout {layout} needs a shape")
-    return TensorSpec(shape, layout, "float32" if dtype is None else dtype, axes=axes)
+    return TensorSpec(shape, as_layout(layout, axes), "float32" if dtype is None else dtype)
 
 
 def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
