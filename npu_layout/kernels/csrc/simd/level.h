@@ -21,6 +21,7 @@
 #include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
 #include "simd/gather.inl.h"
+#include "simd/lines.inl.h"
 #include "simd/yuv.inl.h"
 #include "simd/packed.inl.h"
 #include "simd/far.inl.h"
@@ -101,6 +102,6 @@ const Level HERE(level) = {
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),
-    &HERE(yuv_loops),
+    &HERE(picture_loops),
     NARROWER,
 };
