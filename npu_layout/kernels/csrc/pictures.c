@@ -3,7 +3,7 @@
 
 #include "picture_plan.h"
 
-enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
+enum { FETCHED = 1024, STEP = 256 }; /* bytes of a row from which on rows are prefetched; results between two of its parts */
 
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
  * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
@@ -207,30 +207,74 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
-/* Fetch the source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no
- * cache. */
-static void fetch_packed(const Work *w, int64_t y) {
+/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. They
+ * are fetched little by little, beside the work on a row: a burst of reads waits for the slots of the first cache. */
+typedef struct {
+    const uint8_t *row[2];
+    int rows;
+    int64_t bytes, done;
+} Fetch;
+
+static Fetch next_rows(const Work *w, int64_t y) {
     const PicturePlan *plan = w->plan;
     const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
-    const int64_t bytes = plan->spec.width * plan->spec.component[0].step;
-    if (bytes < FETCHED) return;
-    for (int k = 0; k < (next->below ? 2 : 1); ++k) {
-        if (next->row[k] <= now->row[now->below != 0]) continue;
-        const uint8_t *row = w->planes[0].first + next->row[k] * w->planes[0].pitch;
-        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+    Fetch f = {.bytes = plan->spec.width * plan->spec.component[0].step};
+    if (f.bytes < FETCHED || y + 1 >= plan->spec.y[0].to) return f;
+    for (int k = 0; k < (next->below ? 2 : 1); ++k)
+        if (next->row[k] > now->row[now->below != 0])
+            f.row[f.rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
+    return f;
+}
+static void fetch(Fetch *f, int64_t bytes) {
+    const int64_t from = f->done, to = at_most(from + bytes, f->bytes);
+    if (f->rows == 2)
+        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 2), __builtin_prefetch(f->row[1] + i, 0, 2);
+    else if (f->rows)
+        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 2);
+    f->done = to;
+}
+
+/* A gather from its byte `from` on, a multiple of 64. */
+static Gather gather_from(const Gather *g, int64_t from) {
+    const int64_t windows = g->kind == WINDOWS_1   ? from / 16
+                            : g->kind == WINDOWS_2 ? from / 16 * 2
+                            : g->kind == WINDOWS_4 ? from / 16 * 4
+                                                   : from / 64 * (g->kind == WIDE_256 ? 2 : 1);
+    return (Gather){g->kind, g->bytes - from, g->at + windows, g->order + from};
+}
+
+/* Two rows by one loop, in steps between which the next rows are fetched. */
+static void packed_steps(const PicturePlan *plan, const uint8_t *const rows[2], const RowPair *pair, Fetch *next, uint8_t *out) {
+    const PackedLoops *loops = packed_loops(plan);
+    const Weights *weights = &plan->resize[0].weights;
+    const int64_t step = next->rows ? STEP : plan->n, share = (next->bytes * step / plan->n + 63) / 64 * 64;
+    for (int64_t i = 0; i < plan->n; i += step) {
+        const int64_t n = at_most(step, plan->n - i);
+        fetch(next, share);
+        const Gather gather = gather_from(&plan->pairs, 2 * i);
+        if (plan->resize[0].filter == MEAN) {
+            loops->means(rows, &gather, n, out + i);
+            continue;
+        }
+        const Weights here = {weights->whole + 2 * i, weights->high + 2 * i, weights->low + 2 * i};
+        loops->rows(rows, &gather, &here, pair->above, pair->below, n, out + i);
     }
 }
 
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PicturePlan *plan = w->plan;
+    Fetch next = next_rows(w, y);
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     if (resize->filter == BOX) {
+        fetch(&next, next.bytes);
         packed_boxes(w, pair->row[0], out);
         return;
     }
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
+    const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind);
+    if (!by_kind || by_lines || resize->filter == ONE) fetch(&next, next.bytes);
     if (resize->filter == ONE) {
         const uint8_t *from = packed_source(w, pair->row[0], 0);
         if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
@@ -238,7 +282,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
         return;
     }
-    if (resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind)) {
+    if (by_lines) {
         const int16_t *a = packed_line(w, pair->row[0]), *b = pair->below ? packed_line(w, pair->row[1]) : a;
         plan->loops->blend(a, b, pair->above, pair->below, plan->n, out);
         return;
@@ -255,8 +299,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         return;
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
-    if (resize->filter == MEAN) loops->means(rows, &plan->pairs, plan->n, out);
-    else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
+    packed_steps(plan, rows, pair, &next, out);
 }
 
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
@@ -273,10 +316,7 @@ void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t
             case ROWS:
             case PAIRS: pixels_row(&w, y, rgb); break;
             case PLANES: planes_row(&w, y, rgb); break;
-            case PACKED_PIXELS:
-                if (y + 1 < plan->spec.y[0].to) fetch_packed(&w, y);
-                packed_row(&w, y, out);
-                break;
+            case PACKED_PIXELS: packed_row(&w, y, out); break;
         }
         if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }
