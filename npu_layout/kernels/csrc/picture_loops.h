@@ -45,7 +45,8 @@ typedef struct {
 typedef struct {
     void (*rows)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
                  uint8_t *out);
-    void (*means)(const uint8_t *const rows[2], const Gather *gather, int64_t n, uint8_t *out);
+    /* `next`: rows that are fetched meanwhile, as many bytes as are read of these. */
+    void (*means)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, int64_t n, uint8_t *out);
     void (*line)(const uint8_t *row, const Gather *gather, const Weights *weights, int64_t n, int16_t *line);
     void (*points)(const uint8_t *row, const Gather *gather, int64_t n, uint8_t *out);
 } PackedLoops;

@@ -228,9 +228,9 @@ static Fetch next_rows(const Work *w, int64_t y) {
 static void fetch(Fetch *f, int64_t bytes) {
     const int64_t from = f->done, to = at_most(from + bytes, f->bytes);
     if (f->rows == 2)
-        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 2), __builtin_prefetch(f->row[1] + i, 0, 2);
+        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 3), __builtin_prefetch(f->row[1] + i, 0, 3);
     else if (f->rows)
-        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 2);
+        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 3);
     f->done = to;
 }
 
@@ -243,7 +243,7 @@ static Gather gather_from(const Gather *g, int64_t from) {
     return (Gather){g->kind, g->bytes - from, g->at + windows, g->order + from};
 }
 
-/* Two rows by one loop, in steps between which the next rows are fetched. */
+/* Two rows weighted, in steps between which the next rows are fetched. */
 static void packed_steps(const PicturePlan *plan, const uint8_t *const rows[2], const RowPair *pair, Fetch *next, uint8_t *out) {
     const PackedLoops *loops = packed_loops(plan);
     const Weights *weights = &plan->resize[0].weights;
@@ -252,10 +252,6 @@ static void packed_steps(const PicturePlan *plan, const uint8_t *const rows[2], 
         const int64_t n = at_most(step, plan->n - i);
         fetch(next, share);
         const Gather gather = gather_from(&plan->pairs, 2 * i);
-        if (plan->resize[0].filter == MEAN) {
-            loops->means(rows, &gather, n, out + i);
-            continue;
-        }
         const Weights here = {weights->whole + 2 * i, weights->high + 2 * i, weights->low + 2 * i};
         loops->rows(rows, &gather, &here, pair->above, pair->below, n, out + i);
     }
@@ -299,7 +295,8 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         return;
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
-    packed_steps(plan, rows, pair, &next, out);
+    if (resize->filter == MEAN) loops->means(rows, next.rows == 2 ? next.row : rows, &plan->pairs, plan->n, out);
+    else packed_steps(plan, rows, pair, &next, out);
 }
 
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,

@@ -33,19 +33,23 @@ static TARGET void PACKED(_rows)(const uint8_t *const rows[2], const Gather *g, 
 #undef FIRST_ROW
 }
 
-IN void PACKED(_means_of)(GatherKind kind, const uint8_t *const given[2], const Gather *g, int64_t n, uint8_t *out) {
+IN void PACKED(_means_of)(GatherKind kind, const uint8_t *const given[2], const uint8_t *const next_rows[2], const Gather *g, int64_t n,
+                          uint8_t *out) {
     const uint8_t *const a = given[0], *const b = given[1], *const orders = g->order;
+    const uint8_t *const next_a = next_rows[0], *const next_b = next_rows[1];
     const int32_t *at = g->at;
     for (int64_t i = 0; i < n; i += VB, at += 2 * PER_VECTOR(kind)) {
         const V order = whole(orders + 2 * i), next = whole(orders + 2 * i + VB);
         const int32_t *const then = at + PER_VECTOR(kind);
+        for (int64_t k = 2 * i; k < 2 * (i + VB); k += 64) __builtin_prefetch(next_a + k), __builtin_prefetch(next_b + k);
         const W x = mean_of((W)PICK(kind, a, at, order), (W)PICK(kind, b, at, order));
         const W z = mean_of((W)PICK(kind, a, then, next), (W)PICK(kind, b, then, next));
         put_some(out + i, in_order(Y(packus_epi16)(x, z)), n - i);
     }
 }
-static TARGET void PACKED(_means)(const uint8_t *const rows[2], const Gather *g, int64_t n, uint8_t *out) {
-#define MEANS_BY(kind) PACKED(_means_of)(kind, rows, g, n, out)
+static TARGET void PACKED(_means)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *g, int64_t n,
+                                  uint8_t *out) {
+#define MEANS_BY(kind) PACKED(_means_of)(kind, rows, next, g, n, out)
     KINDS(MEANS_BY);
 #undef MEANS_BY
 }
