@@ -3,7 +3,7 @@
 
 #include "picture_plan.h"
 
-enum { FETCHED = 1024, STEP = 256 }; /* bytes of a row from which on rows are prefetched; results between two of its parts */
+enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
 
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
  * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
@@ -207,12 +207,12 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
-/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. They
- * are fetched little by little, beside the work on a row: a burst of reads waits for the slots of the first cache. */
+/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. Means
+ * fetch them inside their loop: a burst of reads, as before other rows, waits for the slots of the first cache. */
 typedef struct {
     const uint8_t *row[2];
     int rows;
-    int64_t bytes, done;
+    int64_t bytes;
 } Fetch;
 
 static Fetch next_rows(const Work *w, int64_t y) {
@@ -225,52 +225,25 @@ static Fetch next_rows(const Work *w, int64_t y) {
             f.row[f.rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
     return f;
 }
-static void fetch(Fetch *f, int64_t bytes) {
-    const int64_t from = f->done, to = at_most(from + bytes, f->bytes);
-    if (f->rows == 2)
-        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 3), __builtin_prefetch(f->row[1] + i, 0, 3);
-    else if (f->rows)
-        for (int64_t i = from; i < to; i += 64) __builtin_prefetch(f->row[0] + i, 0, 3);
-    f->done = to;
-}
-
-/* A gather from its byte `from` on, a multiple of 64. */
-static Gather gather_from(const Gather *g, int64_t from) {
-    const int64_t windows = g->kind == WINDOWS_1   ? from / 16
-                            : g->kind == WINDOWS_2 ? from / 16 * 2
-                            : g->kind == WINDOWS_4 ? from / 16 * 4
-                                                   : from / 64 * (g->kind == WIDE_256 ? 2 : 1);
-    return (Gather){g->kind, g->bytes - from, g->at + windows, g->order + from};
-}
-
-/* Two rows weighted, in steps between which the next rows are fetched. */
-static void packed_steps(const PicturePlan *plan, const uint8_t *const rows[2], const RowPair *pair, Fetch *next, uint8_t *out) {
-    const PackedLoops *loops = packed_loops(plan);
-    const Weights *weights = &plan->resize[0].weights;
-    const int64_t step = next->rows ? STEP : plan->n, share = (next->bytes * step / plan->n + 63) / 64 * 64;
-    for (int64_t i = 0; i < plan->n; i += step) {
-        const int64_t n = at_most(step, plan->n - i);
-        fetch(next, share);
-        const Gather gather = gather_from(&plan->pairs, 2 * i);
-        const Weights here = {weights->whole + 2 * i, weights->high + 2 * i, weights->low + 2 * i};
-        loops->rows(rows, &gather, &here, pair->above, pair->below, n, out + i);
-    }
+static void fetch(const Fetch *next) {
+    for (int k = 0; k < next->rows; ++k)
+        for (int64_t i = 0; i < next->bytes; i += 64) __builtin_prefetch(next->row[k] + i, 0, 3);
 }
 
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PicturePlan *plan = w->plan;
-    Fetch next = next_rows(w, y);
+    const Fetch next = next_rows(w, y);
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     if (resize->filter == BOX) {
-        fetch(&next, next.bytes);
+        fetch(&next);
         packed_boxes(w, pair->row[0], out);
         return;
     }
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
     const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind);
-    if (!by_kind || by_lines || resize->filter == ONE) fetch(&next, next.bytes);
+    if (!by_kind || resize->filter != MEAN || next.rows < 2) fetch(&next);
     if (resize->filter == ONE) {
         const uint8_t *from = packed_source(w, pair->row[0], 0);
         if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
@@ -296,7 +269,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
     if (resize->filter == MEAN) loops->means(rows, next.rows == 2 ? next.row : rows, &plan->pairs, plan->n, out);
-    else packed_steps(plan, rows, pair, &next, out);
+    else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
 }
 
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
