@@ -93,13 +93,13 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
         raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
     out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
     parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
-    kernels.yuv_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
+    kernels.picture_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
     return np.moveaxis(out, 0, -1)
 
 
 def _resize(
     reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
-) -> kernels.YuvResize | None:
+) -> kernels.PictureResize | None:
     """Return the resize of the part that is used; None if the kernels have none.
 
     If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
@@ -119,10 +119,12 @@ def _resize(
         c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
     )
     depth = 1 if order == "GRAY" else len(order)
-    return kernels.YuvResize(components, color, size_wh, tuple(axes), not planes, places, depth)
+    return kernels.PictureResize(components, color, size_wh, tuple(axes), not planes, places, depth)
 
 
-def _parts(resize: kernels.YuvResize, frame: Frame, box: tuple[int, int, int, int]) -> tuple[tuple[slice, slice], ...]:
+def _parts(
+    resize: kernels.PictureResize, frame: Frame, box: tuple[int, int, int, int]
+) -> tuple[tuple[slice, slice], ...]:
     """Return rows and bytes of each plane that is read: those of a part of the frame."""
     x0, y0, x1, y1 = box
     parts = []
@@ -152,7 +154,7 @@ def rows_of(interpolation: str, channels: int, size_wh: tuple[int, int], result_
     ):
         return None
     components = tuple(kernels.Samples(0, c, channels) for c in range(channels))
-    return kernels.yuv_rows(kernels.YuvResize(components, None, size_wh, ((along, down),), True, (), channels))
+    return kernels.picture_rows(kernels.PictureResize(components, None, size_wh, ((along, down),), True, (), channels))
 
 
 @lru_cache(maxsize=1)
@@ -163,8 +165,8 @@ def _opencv_computes_it() -> bool:
     noise, out = np.random.default_rng(1).integers(0, 256, (37, 53, 3), np.uint8), np.empty((23, 71, 3), np.uint8)
     axes = kernels.linear_axis(53, 71), kernels.linear_axis(37, 23, True)
     components = tuple(kernels.Samples(0, c, 3) for c in range(3))
-    resize = kernels.YuvResize(components, None, (53, 37), (axes,), True, (), 3)
-    kernels.yuv_rows(resize, "numpy").write((noise,), out)
+    resize = kernels.PictureResize(components, None, (53, 37), (axes,), True, (), 3)
+    kernels.picture_rows(resize, "numpy").write((noise,), out)
     return bool((cv2.resize(noise, (71, 23)) == out).all())
 
 
@@ -184,7 +186,7 @@ def _reading(frame: Frame, order: str) -> Reading | None:
     return tuple(form.samples[form.order.index(c)] for c in order), None, ()
 
 
-def _fit(wanted: Wanted, resize: kernels.YuvResize, geometry: Geometry, backend: str | None) -> Any:
+def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, backend: str | None) -> Any:
     """Return the kernels' fit, or None."""
     storage, channels = wanted.target.storage, resize.depth
     (width, height), element = geometry.input_wh, wanted.target.element.kernel

@@ -138,13 +138,13 @@ def _by_kernels(frame: Frame, box: Box) -> np.ndarray:
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
     axes = kernels.nearest_axis(width, width, False), kernels.nearest_axis(height, height, True)
-    resize = kernels.YuvResize(frame.format.samples, frame.color, (width, height), (axes,), True, (2, 1, 0), 3)
+    resize = kernels.PictureResize(frame.format.samples, frame.color, (width, height), (axes,), True, (2, 1, 0), 3)
     parts = []
     for form, plane in zip(frame.format.planes, frame.planes):
         rows = byte_rows(plane)[y0 // form.every_y : -(-y1 // form.every_y)]
         parts.append(rows[:, x0 // form.every_x * form.nbytes : form.row_bytes(x1)])
     out = np.empty((3, height, width), np.uint8)
-    kernels.yuv_rows(resize).write(tuple(parts), out)
+    kernels.picture_rows(resize).write(tuple(parts), out)
     return repack(out, "CHW", "HWC")
 
 

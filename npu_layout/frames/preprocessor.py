@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -12,16 +11,16 @@ import numpy as np
 
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
-from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, check_out, overlap, plan_move, repack
-from .fitting import PLANES, Pass, Run, Wanted, pass_of, resized_planes, rows_of
+from ..layouts import Affine, Plan, check_out, overlap
+from .canvas import Canvas
+from .fitting import PLANES, Pass, Run, Wanted, pass_of
 from .frame_source import Source
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
-from .pictures import Frame, picture
+from .pictures import Frame
 from .pixel_units import check_range, check_units
 from .preprocess_arguments import (
     ARGUMENTS,
-    INTERPOLATIONS,
     check_choices,
     check_numbers,
     check_unquantised,
@@ -124,12 +123,11 @@ class Preprocessor:
         plain = not any(self._mean) and all(s == 1 for s in self._std)
         check_unquantised(target, plain, mean, std)
         self._affine = self._arithmetic(plain)
-        self._picture_order, self._canvas_order = _orders(self._source.format.order, color)
-        self._needs_no_colors = self._source.format.kind == "channels" and self._picture_order == self._canvas_order
-        self._canvas_channels = CHANNEL_ORDERS[self._canvas_order].channels
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
-        self._local = threading.local()
+        self._canvas = Canvas(
+            self._source.format, color, self._step, self._pad, interpolation, yuv, self._input_wh, self._batch
+        )
         self._passes: dict[Any, Pass | None] = {}
         self._known: dict[Any, tuple[Run, Geometry]] = {}
 
@@ -137,11 +135,11 @@ class Preprocessor:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_local", "plan", "_passes", "_known")
+        made = ("plan", "_passes", "_known")
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local(), _passes={}, _known={})
+        vars(self).update(state, _passes={}, _known={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -225,11 +223,7 @@ class Preprocessor:
         buffer = self._buffer(out, frames)
         if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, given[0] if roi is None else None):
             return buffer, geometries
-        fitted = self._as_it_is(frames[0], geometries[0])
-        if fitted is None:
-            fitted = self._scratch("canvas", self._canvas_shape)
-            for frame, geometry, canvas in zip(frames, geometries, fitted):
-                self._fit(self._part(frame, geometry), geometry, canvas)
+        fitted = self._canvas.fitted(frames, geometries)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
@@ -272,118 +266,14 @@ class Preprocessor:
                     raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
         return buffer
 
-    def _as_it_is(self, frame: Frame, geometry: Geometry) -> np.ndarray | None:
-        """Return the pixels of a frame that is the canvas already; None if it is not."""
-        if frame.size_wh != self._input_wh or not self._needs_no_colors or self._batch > 1:
-            return None
-        pixels = frame.planes[0]
-        whole = geometry.crop_xyxy[2:] == self._input_wh and pixels.itemsize == 1
-        return pixels if whole and pixels.flags.c_contiguous else None
-
-    def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Return an array of this thread for `name`, the same one while its shape stays."""
-        kept: np.ndarray | None = getattr(self._local, name, None)
-        if kept is None or kept.shape != shape:
-            kept = np.empty(shape, np.uint8)
-            setattr(self._local, name, kept)
-        return kept
-
     @cached_property
     def _buffer_shape(self) -> tuple[int, ...]:
         return self.target.storage_shape if self.target.storage.is_dense else (self.target.size,)
 
     @cached_property
-    def _canvas_shape(self) -> tuple[int, ...]:
-        return (self._batch, *self._input_wh[::-1], self._canvas_channels)
-
-    def _part(self, frame: Frame, geometry: Geometry) -> np.ndarray:
-        """Return the pixels that are resized, in the canvas's channels: a view if they need no conversion."""
-        import cv2
-
-        if self.yuv == "planes" and frame.format.kind == "yuv":
-            return resized_planes(frame, geometry, self._canvas_order, self.interpolation)
-        gray = self.color == "GRAY" and frame.format.kind != "channels"
-        part = picture(frame, geometry.crop_xyxy, gray=gray)
-        order, wanted = "GRAY" if gray else self._picture_order, self._canvas_order
-        if order == wanted and part.shape[:2] == geometry.resized_wh[::-1]:
-            return part
-        row = part.shape[1] * part.shape[2]
-        if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
-            part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
-        if order != wanted:
-            if "X" in order:
-                order, part = order[:3], np.ascontiguousarray(part[..., :3])
-            depth = len(wanted) if wanted != "GRAY" else 1
-            shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
-            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self._scratch("colour", shape))
-        return part if part.ndim == 3 else part[..., None]
-
-    def _fit(self, part: np.ndarray, geometry: Geometry, canvas: np.ndarray) -> None:
-        """Resize and border `part` into `canvas` (H, W, channels)."""
-        import cv2
-
-        left, top = geometry.pad_ltrb[:2]
-        width, height = geometry.resized_wh
-        for border in (
-            canvas[:top],
-            canvas[top + height :],
-            canvas[top : top + height, :left],
-            canvas[top : top + height, left + width :],
-        ):
-            border[...] = self._border_row[: border.shape[1]]
-        inner = canvas[top : top + height, left : left + width]
-        if part.shape == inner.shape:
-            repack(part, "HWC", "HWC", out=inner)
-            return
-        rows = rows_of(self.interpolation, inner.shape[2], (part.shape[1], part.shape[0]), (width, height))
-        if rows is not None:
-            rows.write((part,), inner)
-            return
-        resized = inner[..., 0] if inner.shape[2] == 1 else inner
-        pixels = part[..., 0] if part.shape[2] == 1 else part
-        target = resized if resized.strides[1] == inner.shape[2] else self._scratch("resized", resized.shape)
-        written = cv2.resize(
-            pixels, (width, height), dst=target, interpolation=getattr(cv2, INTERPOLATIONS[self.interpolation])
-        )
-        if written.ctypes.data != resized.ctypes.data:
-            resized[...] = written
-
-    @cached_property
-    def _border_row(self) -> np.ndarray:
-        """One row of the border, in the canvas's channels: rows of pixels are written faster than single pixels."""
-        border = np.zeros((self._input_wh[0], self._canvas_channels), np.uint8)
-        for model, canvas in enumerate(self._channel_map()):
-            border[:, canvas] = round(self._pad[model])
-        return border
-
-    def _channel_map(self) -> tuple[int, ...]:
-        """Return, for each channel of the model, the canvas's channel that it comes from."""
-        if self._canvas_order == self.color:
-            return tuple(range(self._canvas_channels))
-        colours = CHANNEL_ORDERS[self._canvas_order].rgb
-        order = CHANNEL_ORDERS[self.color].rgb
-        by_model = sorted(range(3), key=lambda rgb: order[rgb])
-        return tuple(colours[rgb] for rgb in by_model)
-
-    @cached_property
     def plan(self) -> Plan:
         """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
-        height, width = self._input_wh[::-1]
-        pixel, mapping = self._canvas_channels, self._channel_map()[:: self._step]
-        step = mapping[1] - mapping[0] if len(mapping) > 1 else 1
-        axes = self.target.axes
-        layout = Layout("NHWC") if "N" in axes else Layout("HWC")
-        extents = dict(zip(axes, self.target.shape))
-        strides = (height * width * pixel, width * pixel, pixel, step)[-len(axes) :]
-        source = Storage.bind(
-            layout,
-            [extents[a] for a in layout.axes],
-            None,
-            strides,
-            mapping[0],
-            self._batch * height * width * pixel,
-        )
-        return plan_move(source, self.target.storage, "uint8", self.target.element.kernel, self._affine)
+        return self._canvas.plan(self.target, self._affine)
 
 
 def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:
@@ -392,17 +282,6 @@ def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> 
     geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
     made = pass_of(preprocess._wanted, read, geometry, backend)
     return None if made is None else made.within(frame, read.planes)
-
-
-def _orders(order: str, color: str) -> tuple[str, str]:
-    """Return the channels of a source's pictures, and those of the canvas that the plan picks the model's from.
-
-    They are the same where it can: X is as good as an alpha that is dropped.
-    """
-    if color in ("RGBA", "BGRA"):
-        return order, color
-    order = order.replace("X", "A")
-    return order, color if color == "GRAY" else "BGR" if order == "GRAY" else order
 
 
 @lru_cache(maxsize=256)

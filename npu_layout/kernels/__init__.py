@@ -39,15 +39,15 @@ from .fallback.checks import (
     checked_tops,
     whole,
 )
-from .yuv import Axis as Axis
-from .yuv import Color as Color
-from .yuv import Fit as Fit
-from .yuv import Samples as Samples
-from .yuv import YuvResize as YuvResize
-from .yuv import area_axis as area_axis
-from .yuv import linear_axis as linear_axis
-from .yuv import nearest_axis as nearest_axis
-from .yuv import nearest_floor_axis as nearest_floor_axis
+from .pictures import Axis as Axis
+from .pictures import Color as Color
+from .pictures import Fit as Fit
+from .pictures import PictureResize as PictureResize
+from .pictures import Samples as Samples
+from .pictures import area_axis as area_axis
+from .pictures import linear_axis as linear_axis
+from .pictures import nearest_axis as nearest_axis
+from .pictures import nearest_floor_axis as nearest_floor_axis
 
 __all__ = [
     "active",
@@ -132,10 +132,12 @@ def program(
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
 
 
-def yuv_rows(resize: YuvResize, backend: str | None = None) -> fallback.yuv.YuvRows:
-    """Return what resizes YUV pictures: its ``write(planes, out)`` is that of `fallback.yuv.YuvRows`, bit for bit."""
+def picture_rows(resize: PictureResize, backend: str | None = None) -> fallback.pictures.PictureRows:
+    """Return what resizes pictures: ``write(planes, out)``, with the bits of `fallback.pictures.PictureRows`."""
     level = _BACKENDS[backend or _ACTIVE]
-    made: fallback.yuv.YuvRows = fallback.yuv.YuvRows(resize) if level is None else _core.yuv_rows(resize, level)
+    made: fallback.pictures.PictureRows = (
+        fallback.pictures.PictureRows(resize) if level is None else _core.picture_rows(resize, level)
+    )
     return made
 
 

@@ -2,7 +2,7 @@ from typing import Any, final, overload
 
 from .box import Box
 from .description import Description
-from .yuv import Color, Samples
+from .pictures import Color, Samples
 
 LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
 DTYPES: list[str]
@@ -62,7 +62,7 @@ class Detector:
     ) -> int: ...
 
 @final
-class YuvRows:
+class PictureRows:
     def __new__(
         cls,
         level: str,
@@ -75,14 +75,14 @@ class YuvRows:
         channels: tuple[int, ...],
         count: int,
         /,
-    ) -> YuvRows: ...
+    ) -> PictureRows: ...
     def write(self, planes: tuple[Any, ...], out: Any, /) -> None: ...
 
 @final
 class Fit:
     def __new__(
         cls,
-        rows: YuvRows,
+        rows: PictureRows,
         canvas: tuple[int, int, int, int],
         border: bytes,
         flipped: bool,

@@ -13,7 +13,7 @@ from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
 from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
-from .yuv import Axis, Fit, YuvResize
+from .pictures import Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -69,13 +69,13 @@ def program(
     return _native.Program(level, src_bytes, src_item, dst_bytes, dst_item, tuple(fills), tuple(boxes), description)
 
 
-def yuv_rows(resize: YuvResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.YuvRows:
-    """Return the compiled counterpart of `fallback.yuv.YuvRows`; `wide`: it may use AVX-512 VBMI."""
+def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.PictureRows:
+    """Return the compiled counterpart of `fallback.pictures.PictureRows`; `wide`: it may use AVX-512 VBMI."""
     axes = tuple(
         (_axis(along, len(along.first)), _axis(down, len(down.first)), _means(along, down))
         for along, down in resize.axes
     )
-    return _native.YuvRows(
+    return _native.PictureRows(
         level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
     )
 
@@ -89,7 +89,7 @@ def fit(
     wide: bool = WIDE_GATHERS,
 ) -> _native.Fit:
     """Return what writes pictures to buffers in one pass; `item`: bytes of an element of the buffer."""
-    rows = yuv_rows(fit.resize, level, wide)
+    rows = picture_rows(fit.resize, level, wide)
     return _native.Fit(
         rows,
         (*fit.canvas_wh, *fit.left_top),

@@ -41,7 +41,7 @@ def test_equals_the_reference_rows(name: str, target: str, yuv: str) -> None:
         samples = pixel_format(name).samples
         resize = resize_of(samples, size_wh, (48, 40), exact=yuv == "exact", color=BT601)
         expected = np.empty((3, 40, 48), np.uint8)
-        kernels.yuv_rows(resize, "numpy").write(tuple(byte_rows(plane) for plane in planes), expected)
+        kernels.picture_rows(resize, "numpy").write(tuple(byte_rows(plane) for plane in planes), expected)
         np.testing.assert_array_equal(pixels_of(buffer, TARGETS[target]), expected, f"{name} {size_wh}")
 
 
@@ -54,7 +54,7 @@ def test_planes_have_every_order_of_channels(color: str) -> None:
     if color == "GRAY":
         expected = np.empty((1, 30, 36), np.uint8)
         luma = (kernels.Samples(0, 0, 1),)
-        kernels.yuv_rows(resize_of(luma, (100, 90), (36, 30), exact=False), "numpy").write(planes[:1], expected)
+        kernels.picture_rows(resize_of(luma, (100, 90), (36, 30), exact=False), "numpy").write(planes[:1], expected)
         np.testing.assert_array_equal(buffer[0, ..., 0], expected[0])
         return
     rgb = nl.TensorSpec((1, 3, 30, 36), "NHWC", "uint8")
@@ -83,7 +83,7 @@ def test_a_part_whose_chroma_begins_before_it() -> None:
                 resize_of(samples, (width, height), (32, 32), exact=False),
                 np.empty((3, 32, 32), np.uint8),
             )
-            kernels.yuv_rows(resize, "numpy").write(tuple(part), expected)
+            kernels.picture_rows(resize, "numpy").write(tuple(part), expected)
             np.testing.assert_array_equal(pixels_of(buffer, target), expected)
 
 

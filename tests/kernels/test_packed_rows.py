@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import Samples, YuvResize
+from npu_layout.kernels import PictureResize, Samples
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
@@ -39,23 +39,23 @@ ORDERS = {
 
 def resize_of(
     order: str, size_wh: tuple[int, int], result_wh: tuple[int, int], interpolation: str = "linear"
-) -> YuvResize:
+) -> PictureResize:
     step, starts = ORDERS[order]
     components = tuple(Samples(0, start, step) for start in starts)
     axes = tuple(AXES[interpolation](n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, result_wh)))
-    return YuvResize(components, None, size_wh, ((axes[0], axes[1]),), True, (), len(starts))
+    return PictureResize(components, None, size_wh, ((axes[0], axes[1]),), True, (), len(starts))
 
 
 def expected_of(order: str, frame: np.ndarray, result_wh: tuple[int, int], interpolation: str = "linear") -> np.ndarray:
     return METHODS[interpolation](frame[..., ORDERS[order][1]], result_wh)
 
 
-def writers(resize: YuvResize) -> Iterator[tuple[str, Any]]:
+def writers(resize: PictureResize) -> Iterator[tuple[str, Any]]:
     """Yield what writes the rows: each backend, and AVX-512 without the instructions of VBMI."""
     for backend in BACKENDS:
-        yield backend, kernels.yuv_rows(resize, backend)
+        yield backend, kernels.picture_rows(resize, backend)
     if NATIVE and "avx512" in native.LEVELS:
-        yield "avx512 without VBMI", native.yuv_rows(resize, "avx512", wide=False)
+        yield "avx512 without VBMI", native.picture_rows(resize, "avx512", wide=False)
 
 
 def frame_of(rng: np.random.Generator, order: str, size_wh: tuple[int, int], slack: int = 0) -> np.ndarray:
@@ -73,7 +73,7 @@ def view_of(rng: np.random.Generator, order: str, size_wh: tuple[int, int], slac
     return np.lib.stride_tricks.as_strided(rows, (height, width, step), (rows.strides[0], step, 1))
 
 
-def written(writer: Any, resize: YuvResize, frame: np.ndarray) -> np.ndarray:
+def written(writer: Any, resize: PictureResize, frame: np.ndarray) -> np.ndarray:
     """Return the rows, which are written between bytes that stay as they are."""
     along, down = resize.axes[0]
     n, row = len(down.first), len(along.first) * resize.depth
@@ -264,7 +264,7 @@ def test_frames_may_be_flipped_and_read_only() -> None:
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of("same", (20, 10), (8, 4))
     writer, frame, out = (
-        kernels.yuv_rows(resize, backend),
+        kernels.picture_rows(resize, backend),
         np.zeros((10, 20, 3), np.uint8),
         np.zeros((4, 8, 3), np.uint8),
     )
@@ -301,7 +301,7 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
 )
 def test_the_core_checks_what_it_is_given(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        native.yuv_rows(resize_of("same", (20, 10), (8, 4))._replace(**changes))
+        native.picture_rows(resize_of("same", (20, 10), (8, 4))._replace(**changes))
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
@@ -309,7 +309,7 @@ def test_packed_pixels_have_one_pair_of_axes() -> None:
     """Nothing is resized as planes, whatever the description says."""
     resize = resize_of("four", (20, 10), (8, 4))
     frame = frame_of(np.random.default_rng(4), "four", (20, 10))
-    got = written(native.yuv_rows(resize._replace(exact=False)), resize, frame)
+    got = written(native.picture_rows(resize._replace(exact=False)), resize, frame)
     np.testing.assert_array_equal(got, expected_of("four", frame, (8, 4)))
 
 
@@ -321,14 +321,14 @@ def test_the_second_element_behind_the_last_one_is_the_last_one(order: str) -> N
     weights = np.tile(np.array([[700, 1348], [2047, 1]], np.uint16), (4, 1))
     axes = ((kernels.Axis(400, first, weights), down),)
     resize = resize_of(order, (400, 9), (8, 3))._replace(axes=axes)
-    expected = written(kernels.yuv_rows(resize, "numpy"), resize, frame)
+    expected = written(kernels.picture_rows(resize, "numpy"), resize, frame)
     for name, writer in writers(resize):
         np.testing.assert_array_equal(written(writer, resize, frame), expected, name)
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
 def test_numbers_of_a_fit_that_overflow_are_refused() -> None:
-    most, rows, border = (1 << 63) - 1, native.yuv_rows(resize_of("same", (8, 6), (8, 6))), bytes(3)
+    most, rows, border = (1 << 63) - 1, native.picture_rows(resize_of("same", (8, 6), (8, 6))), bytes(3)
     for sizes, size, count, pitch in (
         ((8, 6, most, 0), 144, 6, 24),
         ((8, 6, 0, most), 144, 6, 24),
@@ -362,4 +362,4 @@ def test_axes_that_are_not_aligned_or_too_heavy_are_refused() -> None:
     for first, weights, message in ((memory[1:], along.weights, "first"), (along.first, heavy, "2048")):
         axes = (((first, weights, 20, 8), (down.first, down.weights, 10, 4), 0),)
         with pytest.raises(ValueError, match=message):
-            native._native.YuvRows(*given, axes, True, None, (), 3)
+            native._native.PictureRows(*given, axes, True, None, (), 3)

@@ -1,7 +1,7 @@
 /* Inputs of a fuzzer as rows of resized pictures: packed pixels against plain loops, YUV at every level against the first one. */
 #include <math.h>
 
-#include "yuv.h"
+#include "pictures.h"
 
 typedef struct {
     int64_t from, to;
@@ -23,11 +23,11 @@ static Line line_of_axis(int64_t from, int64_t to, int down, int one) {
     }
     return a;
 }
-static YuvAxis axis_of(const Line *a) { return (YuvAxis){a->from, a->to, a->first, a->weights}; }
+static PictureAxis axis_of(const Line *a) { return (PictureAxis){a->from, a->to, a->first, a->weights}; }
 static int64_t clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
-static uint8_t expected_pixel(const YuvSpec *spec, const uint8_t *src, int64_t pitch, int64_t x, int64_t y, int c) {
-    const YuvAxis *ax = spec->x, *ay = spec->y;
+static uint8_t expected_pixel(const PictureSpec *spec, const uint8_t *src, int64_t pitch, int64_t x, int64_t y, int c) {
+    const PictureAxis *ax = spec->x, *ay = spec->y;
     const int64_t start = spec->component[c].start, step = spec->component[c].step;
     if (spec->mean[0]) {
         const int64_t across = ax->from / ax->to, down = ay->from / ay->to;
@@ -46,13 +46,13 @@ static uint8_t expected_pixel(const YuvSpec *spec, const uint8_t *src, int64_t p
     return (uint8_t)(((lines[0] * above >> 16) + (lines[1] * below_ >> 16) + 2) >> 2);
 }
 
-static void random_components(YuvSpec *spec) {
+static void random_components(PictureSpec *spec) {
     const int step = 1 + (int)below(4);
     spec->packed = (int)below(3) > 0;
     spec->components = spec->packed ? 1 + (int)below(4) : 3;
     spec->channels = spec->components;
     for (int c = 0; c < spec->components; ++c)
-        spec->component[c] = spec->packed ? (YuvComponent){0, below(step), step, 1, 1} : (YuvComponent){c, 0, 1, 1, 1};
+        spec->component[c] = spec->packed ? (PictureComponent){0, below(step), step, 1, 1} : (PictureComponent){c, 0, 1, 1, 1};
     spec->color = (Color){16, 1220542, 1673527, -409993, -852492, 2116026};
     const int halves = (int)below(3), together = (int)below(2);
     for (int c = 1; !spec->packed && c < 3; ++c) {
@@ -64,7 +64,7 @@ static void random_components(YuvSpec *spec) {
 }
 
 static void one_rows(void) {
-    YuvSpec spec = {0};
+    PictureSpec spec = {0};
     random_components(&spec);
     const int boxes = below(4) == 0, one = below(5) == 0;
     const int64_t most = spec.packed ? MOST : MOST / 8, to_x = extent(400), to_y = 1 + below(6);
@@ -74,11 +74,11 @@ static void one_rows(void) {
     Line x = line_of_axis(spec.width, to_x, 0, one || spec.mean[0]), y = line_of_axis(spec.height, to_y, 1, one || spec.mean[0]);
     spec.x[0] = axis_of(&x), spec.y[0] = axis_of(&y);
     Buffer planes[3];
-    YuvPlane given[3] = {{0}};
+    PicturePlane given[3] = {{0}};
     int64_t bytes = 0;
     int count = 1;
     for (int c = 0; c < spec.components; ++c) {
-        const YuvComponent *k = spec.component + c;
+        const PictureComponent *k = spec.component + c;
         const int64_t rows = (spec.height + k->every_y - 1) / k->every_y, n = (spec.width + k->every_x - 1) / k->every_x * k->step;
         if (k->plane < c && (c == 0 || k->plane == spec.component[c - 1].plane)) continue;
         const int64_t pitch = n + below(3) * below(40);
@@ -86,27 +86,27 @@ static void one_rows(void) {
         if (bytes > most) goto end;
         planes[k->plane] = buffer(bytes, (int)below(5));
         fill(planes[k->plane], U8);
-        given[k->plane] = (YuvPlane){planes[k->plane].at, pitch}, count = k->plane + 1;
+        given[k->plane] = (PicturePlane){planes[k->plane].at, pitch}, count = k->plane + 1;
     }
     Buffer first = {NULL, NULL, 0};
     const int64_t row = to_x * (spec.packed ? spec.channels : 1), row_pitch = row + below(9), channel_pitch = to_y * row_pitch;
     for (int l = 0; l < level_count(); ++l)
         for (int wide = 0; level_at(l) && wide < 2; ++wide) {
-            YuvPlan *plan = yuv_make(level_at(l)->yuv, wide && has_wide_gathers(), &spec);
-            const int64_t all = (spec.packed ? 1 : 3) * channel_pitch - (row_pitch - row), needed = (yuv_bench(plan) + 63) / 64 * 64;
+            PicturePlan *plan = picture_make(level_at(l)->pictures, wide && has_wide_gathers(), &spec);
+            const int64_t all = (spec.packed ? 1 : 3) * channel_pitch - (row_pitch - row), needed = (picture_bench(plan) + 63) / 64 * 64;
             const Buffer out = buffer(all, (int)below(3));
             uint8_t *bench = aligned_alloc(64, (size_t)needed);
             memset(bench, 0, (size_t)needed);
             const int64_t cut = below(to_y + 1);
-            yuv_rows(plan, given, 0, cut, out.at, row_pitch, channel_pitch, bench);
-            yuv_rows(plan, given, cut, to_y, out.at + cut * row_pitch, row_pitch, channel_pitch, bench);
+            picture_rows(plan, given, 0, cut, out.at, row_pitch, channel_pitch, bench);
+            picture_rows(plan, given, cut, to_y, out.at + cut * row_pitch, row_pitch, channel_pitch, bench);
             for (int64_t i = 0; spec.packed && i < to_y * row; ++i) {
                 const int64_t at = i % row / spec.channels, c = i % row % spec.channels;
                 const uint8_t e = expected_pixel(&spec, given[0].first, given[0].pitch, at, i / row, (int)c);
                 if (out.at[i / row * row_pitch + i % row] != e) wrong("rows", level_at(l), "x, y, channel", at, i / row, c);
             }
             if (first.room && memcmp(first.at, out.at, (size_t)all)) wrong("rows", level_at(l), "another result", to_x, to_y, wide);
-            free(bench), yuv_free(plan);
+            free(bench), picture_free(plan);
             if (first.room) free(out.room);
             else first = out;
             ++work;

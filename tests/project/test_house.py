@@ -21,7 +21,7 @@ HOUSE = Path(nl.__file__).parent
 OUTSIDE = {"numpy", "npu_layout"}  # at import; these at first use:
 LATE = {
     "arrays.watched_call": {"cv2"},
-    "frames.preprocessor": {"cv2"},
+    "frames.canvas": {"cv2"},
     "frames.fitting": {"cv2"},
     "frames.pictures": {"cv2"},
     "frames.geometry": {"cv2"},

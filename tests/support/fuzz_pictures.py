@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Axis, Box, Samples, YuvResize
+from npu_layout.kernels import Arithmetic, Axis, Box, PictureResize, Samples
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.yuv_pictures import ARRANGEMENTS, BT601, BT709_FULL, IDENTITY, extents
 
@@ -60,7 +60,7 @@ def random_axis(choices: Choices, size: int, results: int, down: bool) -> Axis:
     return Axis(size, rng.integers(low, high, results).astype(np.int32), np.stack([first, second], 1).astype(np.uint16))
 
 
-def picture(choices: Choices) -> tuple[YuvResize, tuple[np.ndarray, ...]]:
+def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     """Return a resize, and planes that have not a byte more than it reads."""
     (w, h), (to_w, to_h) = ((choices.side(), choices.side()) for _ in range(2))
     kind, packed, exact = choices.below(6), choices.below(2) == 0, choices.below(2) == 0
@@ -89,7 +89,7 @@ def picture(choices: Choices) -> tuple[YuvResize, tuple[np.ndarray, ...]]:
     if packed or len(components) == 1:
         order, depth = () if packed else (0,), len(components)
     color = None if packed else choices.of((BT601, BT709_FULL, IDENTITY))
-    resize = YuvResize(components, color, (w, h), tuple(axes), exact, order, depth)
+    resize = PictureResize(components, color, (w, h), tuple(axes), exact, order, depth)
     least = [(h, w * components[0].step)] if packed else extents(components, (w, h))
     rng = np.random.default_rng(choices.below(256))
     planes = []
@@ -100,7 +100,7 @@ def picture(choices: Choices) -> tuple[YuvResize, tuple[np.ndarray, ...]]:
     return resize, tuple(planes)
 
 
-def makers(resize: YuvResize) -> list[tuple[str, str, bool]]:
+def makers(resize: PictureResize) -> list[tuple[str, str, bool]]:
     """Return (backend, level, wide) of every way to write that this machine has."""
     from npu_layout.kernels import native
 
@@ -118,17 +118,17 @@ def rows(choices: Choices) -> None:
     width, height = len(resize.axes[0][0].first), len(resize.axes[0][1].first)
     shape = (height, width, resize.depth) if resize.packed else (resize.depth, height, width)
     slack, expected = 0 if resize.packed else choices.below(3), np.empty(shape, np.uint8)
-    kernels.yuv_rows(resize, "numpy").write(planes, expected)
+    kernels.picture_rows(resize, "numpy").write(planes, expected)
     for _, level, wide in makers(resize):
         pitch = shape[2] + slack
         memory = np.full(shape[0] * shape[1] * pitch - slack, 77, np.uint8)
         strides = (shape[1] * pitch, pitch, 1)
         out = np.lib.stride_tricks.as_strided(memory, shape, strides)
-        native.yuv_rows(resize, level, wide).write(planes, out)
+        native.picture_rows(resize, level, wide).write(planes, out)
         assert (out == expected).all(), f"{level}, wide {wide}: {resize}"
 
 
-def fit_of(choices: Choices, resize: YuvResize) -> tuple[kernels.Fit, str]:
+def fit_of(choices: Choices, resize: PictureResize) -> tuple[kernels.Fit, str]:
     """Return a fit to pixels or planes, and the dtype of its buffer."""
     inner = len(resize.axes[0][0].first), len(resize.axes[0][1].first)
     left, top, right, bottom = (choices.of((0, 0, 1, 5)) for _ in range(4))
@@ -169,7 +169,7 @@ def fits(choices: Choices) -> None:
     canvas[:] = np.frombuffer(fit.border, np.uint8)
     inner = np.empty((resize.depth, len(resize.axes[0][1].first), len(resize.axes[0][0].first)), np.uint8)
     inner = inner.transpose(1, 2, 0).copy() if resize.packed else inner
-    kernels.yuv_rows(resize, "numpy").write(planes, inner)
+    kernels.picture_rows(resize, "numpy").write(planes, inner)
     inner = inner if resize.packed else inner.transpose(1, 2, 0)
     (left, top), shape = fit.left_top, inner.shape
     canvas[top : top + shape[0], left : left + shape[1]] = inner
@@ -211,17 +211,17 @@ def calls(choices: Choices) -> None:
     given: tuple[Any, ...] = ()
 
     class Recorder:
-        YuvRows = Fit = staticmethod(lambda *a: a)
+        PictureRows = Fit = staticmethod(lambda *a: a)
 
     before, native._native = native._native, Recorder  # type: ignore[assignment, misc]
     try:
-        given = native.yuv_rows(resize, level, wide)  # type: ignore[assignment]
+        given = native.picture_rows(resize, level, wide)  # type: ignore[assignment]
     finally:
         native._native = before  # type: ignore[misc]
     which = choices.below(4)
     out = np.zeros(fit.out_size, dtype)
     with suppress(*_REFUSED):
-        made = _native.YuvRows(*(damaged(choices, given) if which == 0 else given))
+        made = _native.PictureRows(*(damaged(choices, given) if which == 0 else given))
         along, down = resize.axes[0]
         shape = (len(down.first), len(along.first), resize.depth)
         target = np.zeros(shape if resize.packed else (shape[2], *shape[:2]), np.uint8)

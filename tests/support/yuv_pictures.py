@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from npu_layout.kernels import Color, Samples, YuvResize, linear_axis
+from npu_layout.kernels import Color, PictureResize, Samples, linear_axis
 
 BT601 = Color(16, 1220542, 1673527, -409993, -852492, 2116026)  # OpenCV's
 BT709_FULL = Color(0, 1 << 20, 1651297, -196423, -490864, 1945738)
@@ -63,16 +63,16 @@ def resize_of(
     color: Color = BT601,
     channels: tuple[int, ...] = (0, 1, 2),
     depth: int = 3,
-) -> YuvResize:
+) -> PictureResize:
     """Return the resize of a picture by INTER_LINEAR's arithmetic."""
     if len(components) == 1:
         channels, depth = (0,), 1
     sides = [size_wh] if exact else [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components]
     axes = tuple((linear_axis(w, result_wh[0]), linear_axis(h, result_wh[1], down=True)) for w, h in sides)
-    return YuvResize(components, color, size_wh, axes, exact, channels, depth)
+    return PictureResize(components, color, size_wh, axes, exact, channels, depth)
 
 
-def expected(resize: YuvResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:
+def expected(resize: PictureResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:
     """Return the canvas, computed one value after another."""
     along, down = resize.axes[0]
     canvas = np.full((resize.depth, len(down.first), len(along.first)), 255, np.uint8)
@@ -83,7 +83,7 @@ def expected(resize: YuvResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:
     return canvas
 
 
-def _result(resize: YuvResize, planes: tuple[np.ndarray, ...], x: int, y: int) -> list[int]:
+def _result(resize: PictureResize, planes: tuple[np.ndarray, ...], x: int, y: int) -> list[int]:
     components, (width, height) = resize.components, resize.size_wh
 
     def sample(c: Samples, x: int, y: int) -> int:

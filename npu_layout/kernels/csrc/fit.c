@@ -25,7 +25,7 @@ static void fill_pixels(const Fit *fit, const Canvas *to, int64_t row, int64_t f
 }
 
 /* Rows from..to-1 of the result, border and picture. */
-static void make_rows(const Fit *fit, const YuvPlane *planes, int64_t from, int64_t to, const Canvas *canvas, uint8_t *bench) {
+static void make_rows(const Fit *fit, const PicturePlane *planes, int64_t from, int64_t to, const Canvas *canvas, uint8_t *bench) {
     const int64_t first = from > fit->top ? from : fit->top, end = at_most(to, fit->top + fit->inner_h);
     for (int64_t y = from; y < to; ++y) {
         const int inside = y >= first && y < end;
@@ -34,20 +34,20 @@ static void make_rows(const Fit *fit, const YuvPlane *planes, int64_t from, int6
     }
     if (first >= end) return;
     uint8_t *inner = canvas->at + (first - from) * canvas->row + fit->left * pixel_bytes(fit);
-    yuv_rows(fit->plan, planes, first - fit->top, end - fit->top, inner, canvas->row, canvas->channel, bench);
+    picture_rows(fit->plan, planes, first - fit->top, end - fit->top, inner, canvas->row, canvas->channel, bench);
     if (!fit->flipped) return;
     const int64_t bytes = fit->inner_w * pixel_bytes(fit);
     for (int64_t y = first; y < end; ++y, inner += canvas->row)
-        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) yuv_flip(fit->plan, inner + c * canvas->channel, bytes);
+        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) picture_flip(fit->plan, inner + c * canvas->channel, bytes);
 }
 
-static int64_t rows_bench(const Fit *fit) { return (yuv_bench(fit->plan) + 63) / 64 * 64; }
+static int64_t rows_bench(const Fit *fit) { return (picture_bench(fit->plan) + 63) / 64 * 64; }
 
 int64_t fit_bench(const Fit *fit) {
     return rows_bench(fit) + (fit->band ? fit->rows * fit->width * fit->channels : 0) + PADDING;
 }
 
-void fit_run(const Fit *fit, const YuvPlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench) {
+void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench) {
     const int64_t bands = (fit->height + fit->rows - 1) / fit->rows, from = bands * part / parts, to = bands * (part + 1) / parts;
     if (!fit->band) {
         for (int64_t y = from * fit->rows, end; y < at_most(to * fit->rows, fit->height); y = end) {

@@ -4,12 +4,12 @@
 #define NPU_LAYOUT_FIT_H
 
 #include "program.h"
-#include "yuv.h"
+#include "pictures.h"
 
 enum { FIT_PLANES = 3, FIT_CHANNELS = 4 };
 
 typedef struct {
-    const YuvPlan *plan;
+    const PicturePlan *plan;
     int packed, channels;
     int64_t width, height;               /* of the result with its border */
     int64_t left, top, inner_w, inner_h; /* where the resized picture is */
@@ -21,6 +21,6 @@ typedef struct {
 
 /* Each part of `parts` has bands of its own, and works on a bench of so many bytes, aligned to 64. */
 int64_t fit_bench(const Fit *fit);
-void fit_run(const Fit *fit, const YuvPlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench);
+void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "box.h"
-#include "yuv_loops.h"
+#include "picture_loops.h"
 
 typedef enum { I8, U8, I16, U16, I32, F16, BF16, F32, DTYPES } Dtype;
 extern const int dtype_size[DTYPES];
@@ -219,7 +219,7 @@ typedef struct Level {
     int vector; /* bytes */
     Fast fast[PATHS];
     Fence *fence;
-    const YuvLoops *yuv;
+    const PictureLoops *pictures;
     const DetectLoops *detect;
     const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
 } Level;

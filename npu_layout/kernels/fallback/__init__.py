@@ -2,9 +2,9 @@
 
 Only sigmoid and softmax differ in their last bits; `reduce` documents by how much.
 
-Imports numpy and the records of `box` and `yuv`.
+Imports numpy and the records of `box` and `pictures`.
 """
 
-from . import gray, program, reduce, yuv
+from . import gray, pictures, program, reduce
 
-__all__ = ["gray", "program", "reduce", "yuv"]
+__all__ = ["gray", "pictures", "program", "reduce"]

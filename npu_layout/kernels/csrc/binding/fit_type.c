@@ -7,7 +7,7 @@
 #include "binding/fit_type.h"
 #include "binding/program_type.h"
 #include "binding/signals.h"
-#include "binding/yuv_type.h"
+#include "binding/picture_type.h"
 #include "fit.h"
 
 typedef struct {
@@ -62,7 +62,7 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTuple(args, "O(LLLL)y#pLLLOO", &rows, &width, &height, &left, &top, &border, &border_bytes, &flipped, &out_bytes, &count,
                           &pitch, &band, &tail))
         return NULL;
-    const YuvObject *source = yuv_object(rows);
+    const PictureObject *source = picture_object(rows);
     if (!source) return NULL;
     FitObject *self = (FitObject *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
@@ -97,7 +97,7 @@ static void fit_dealloc(PyObject *object) {
 
 typedef struct {
     FitObject *self;
-    YuvPlane planes[FIT_PLANES];
+    PicturePlane planes[FIT_PLANES];
     uint8_t *out;
     atomic_int no_memory;
 } FitCall;
@@ -114,14 +114,14 @@ static void fit_part(const void *context, int64_t part, int64_t parts) {
 }
 
 /* Whether planes and the buffer from `offset` on fit; what does not fit has set an error. */
-static int views_fit(const FitObject *self, const YuvObject *source, const Py_buffer *out, int64_t offset, const Py_buffer *planes,
+static int views_fit(const FitObject *self, const PictureObject *source, const Py_buffer *out, int64_t offset, const Py_buffer *planes,
                      int count) {
     if (count != source->planes || offset < 0 || out->len < self->out_bytes || offset > out->len - self->out_bytes) {
         PyErr_SetString(PyExc_ValueError, "planes or a buffer that do not fit");
         return 0;
     }
     for (int i = 0; i < count; ++i) {
-        if (!yuv_plane_fits(source, i, planes + i)) return 0;
+        if (!picture_plane_fits(source, i, planes + i)) return 0;
         const char *const first = out->buf, *low, *high;
         view_extent(planes + i, &low, &high);
         if (low < first + out->len && first < high) {
@@ -142,7 +142,7 @@ static PyObject *fit_result(FitCall *call, int fits) {
 /* run(out, offset, plane, ...): True; False if they do not fit: then nothing was written. */
 static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     FitObject *self = (FitObject *)object;
-    const YuvObject *source = (const YuvObject *)self->rows;
+    const PictureObject *source = (const PictureObject *)self->rows;
     Py_buffer views[1 + FIT_PLANES];
     int open = 0, fits = 0;
     if (count < 3 || count > 2 + FIT_PLANES) return PyErr_Format(PyExc_TypeError, "run takes out, offset and planes");
@@ -155,7 +155,7 @@ static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t co
     fits = views_fit(self, source, views, offset, views + 1, open - 1);
     if (fits) {
         call.out = (uint8_t *)views->buf + offset;
-        for (int i = 1; i < open; ++i) call.planes[i - 1] = (YuvPlane){views[i].buf, views[i].strides[0]};
+        for (int i = 1; i < open; ++i) call.planes[i - 1] = (PicturePlane){views[i].buf, views[i].strides[0]};
         run_unlocked(fit_part, &call, self->moved);
     }
 end:
@@ -164,7 +164,7 @@ end:
 }
 
 /* Where each plane is in the memory of a frame: ((offset, pitch), ...) in bytes. False: not inside it, or an error is set. */
-static int places_fit(const YuvObject *source, const Py_buffer *frame, PyObject *places, YuvPlane *planes) {
+static int places_fit(const PictureObject *source, const Py_buffer *frame, PyObject *places, PicturePlane *planes) {
     const char *low, *high;
     view_extent(frame, &low, &high);
     if (PyTuple_Size(places) != source->planes) return 0;
@@ -172,12 +172,12 @@ static int places_fit(const YuvObject *source, const Py_buffer *frame, PyObject 
         long long offset, pitch;
         int64_t rows, bytes;
         if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LL", &offset, &pitch)) return 0;
-        yuv_plane_needs(source, i, &rows, &bytes);
+        picture_plane_needs(source, i, &rows, &bytes);
         const int64_t most = (int64_t)1 << 40, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
         if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
         const int64_t last = (rows - 1) * pitch;
         if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
-        planes[i] = (YuvPlane){(const uint8_t *)frame->buf + offset, pitch};
+        planes[i] = (PicturePlane){(const uint8_t *)frame->buf + offset, pitch};
     }
     return 1;
 }
@@ -194,7 +194,7 @@ static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t
     if (!PyObject_GetBuffer(args[0], &out, PyBUF_WRITABLE)) {
         if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
             fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
-                   places_fit((const YuvObject *)self->rows, &frame, args[3], call.planes);
+                   places_fit((const PictureObject *)self->rows, &frame, args[3], call.planes);
             if (fits) {
                 call.out = (uint8_t *)out.buf + offset;
                 run_unlocked(fit_part, &call, self->moved);

@@ -8,7 +8,7 @@
 #include "binding/program_type.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
-#include "binding/yuv_type.h"
+#include "binding/picture_type.h"
 #include "gray.h"
 
 /* The common loops of three planes and a result, neighbouring dimensions merged. False: not of one shape. */
@@ -105,8 +105,10 @@ static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
     {"top_k", native_top_k, METH_VARARGS, "top_k(level, x, values, numbers, channels, dtype): which path, or -1"},
-    {"softmax", native_softmax, METH_VARARGS, "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
-    {"sigmoid", native_sigmoid, METH_VARARGS, "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
+    {"softmax", native_softmax, METH_VARARGS,
+     "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
+    {"sigmoid", native_sigmoid, METH_VARARGS,
+     "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
@@ -119,8 +121,8 @@ static PyMethodDef module_methods[] = {
 static int module_exec(PyObject *module) {
     PyObject *type = PyType_FromSpec(&program_spec);
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
-    type = PyType_FromSpec(&yuv_spec);
-    if (!type || PyModule_AddObject(module, "YuvRows", type)) return -1;
+    type = PyType_FromSpec(&picture_spec);
+    if (!type || PyModule_AddObject(module, "PictureRows", type)) return -1;
     type = PyType_FromSpec(&fit_spec);
     if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
     type = PyType_FromSpec(&detector_spec);

@@ -1,5 +1,5 @@
 /* Copy bytes of a row from positions that are known: every 16 bytes out of one, two or four windows of 16, each by a shuffle. */
-#include "yuv_loops.h"
+#include "picture_loops.h"
 
 INLINE void gather_each(const uint8_t *row, const Gather *g, uint8_t *out) {
     for (int64_t i = 0; i < g->bytes; ++i) out[i] = row[g->at[i]];

@@ -23,6 +23,7 @@
 #include "simd/scan.inl.h"
 #include "simd/overlaps.inl.h"
 #include "simd/gather.inl.h"
+#include "simd/lines.inl.h"
 #include "simd/yuv.inl.h"
 #include "simd/packed.inl.h"
 #include "simd/far.inl.h"
@@ -103,7 +104,7 @@ const Level HERE(level) = {
         [PATH_PEAKS] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
     },
     HERE(fence),
-    &HERE(yuv_loops),
+    &HERE(picture_loops),
     &HERE(detect_loops),
     NARROWER,
 };

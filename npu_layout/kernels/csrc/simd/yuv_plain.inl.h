@@ -3,15 +3,15 @@
 INLINE uint8_t clamped_to_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
 INLINE int32_t luma_at(const uint8_t *y, int64_t i, const Color *c) { return (y[i] > c->offset ? y[i] - c->offset : 0) * c->luma; }
 
-static void HERE(yuv_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *restrict line) {
+static void HERE(picture_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *restrict line) {
     const int16_t *restrict w = weights->whole;
     for (int64_t i = 0; i < n; ++i) line[i] = (int16_t)((pairs[2 * i] * w[2 * i] + pairs[2 * i + 1] * w[2 * i + 1]) >> 4);
 }
-static void HERE(yuv_blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *restrict out) {
+static void HERE(picture_blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *restrict out) {
     if (!below) b = a;
     for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((((a[i] * above) >> 16) + ((b[i] * below) >> 16) + 2) >> 2);
 }
-static void HERE(yuv_mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
+static void HERE(picture_mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
     for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((a[2 * i] + a[2 * i + 1] + b[2 * i] + b[2 * i + 1] + 2) >> 2);
 }
 static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *restrict out) {
@@ -43,8 +43,10 @@ static void HERE(yuv_color_once)(const uint8_t *y, const uint8_t *u, const uint8
     const int32_t by[3][2] = {{0, k.red_v}, {k.green_u, k.green_v}, {k.blue_u, 0}};
     for (int c = 0; c < 3; ++c) {
         uint8_t *restrict out = rgb[c];
-        for (int64_t i = 0; i < n; ++i)
-            out[i] = clamped_to_byte((luma_at(y, i, &k) + (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1] + (1 << 19)) >> 20);
+        for (int64_t i = 0; i < n; ++i) {
+            const int32_t term = (u[step * i] - 128) * by[c][0] + (v[step * i] - 128) * by[c][1];
+            out[i] = clamped_to_byte((luma_at(y, i, &k) + term + (1 << 19)) >> 20);
+        }
     }
 }
 INLINE int32_t term_at(const Terms *terms, int c, int64_t i) { return terms->high[c][i] * 65536 + (terms->low[c][i] ^ 0x8000); }
@@ -102,10 +104,10 @@ static void HERE(flip)(uint8_t *bytes, int64_t n) {
 #else
 #define PACKED_WIDE {NULL, NULL, NULL, NULL}
 #endif
-static const YuvLoops HERE(yuv_loops) = {
+static const PictureLoops HERE(picture_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
-    HERE(yuv_line), HERE(yuv_blend), HERE(yuv_mean),
+    HERE(picture_line), HERE(picture_blend), HERE(picture_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color_once), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),

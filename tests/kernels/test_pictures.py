@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import Samples, YuvResize, linear_axis
+from npu_layout.kernels import PictureResize, Samples, linear_axis
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.yuv_pictures import (
@@ -32,15 +32,15 @@ COLORS = {"bt601": BT601, "bt709 full": BT709_FULL, "bt2020": BT2020}
 EVERY = np.repeat(np.arange(256, dtype=np.uint8), 256), np.tile(np.arange(256, dtype=np.uint8), 256)  # U, V
 
 
-def writers(resize: YuvResize):  # type: ignore[no-untyped-def]
+def writers(resize: PictureResize):  # type: ignore[no-untyped-def]
     """Yield what writes the canvas: each backend, and AVX-512 without the instructions of VBMI."""
     for backend in BACKENDS:
-        yield backend, kernels.yuv_rows(resize, backend)
+        yield backend, kernels.picture_rows(resize, backend)
     if NATIVE and "avx512" in native.LEVELS:
-        yield "avx512 without VBMI", native.yuv_rows(resize, "avx512", wide=False)
+        yield "avx512 without VBMI", native.picture_rows(resize, "avx512", wide=False)
 
 
-def written(writer, resize: YuvResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:  # type: ignore[no-untyped-def]
+def written(writer, resize: PictureResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:  # type: ignore[no-untyped-def]
     """Return the canvas, which is written between bytes that stay as they are."""
     along, down = resize.axes[0]
     room = np.full((resize.depth, len(down.first), len(along.first) + 7), 77, np.uint8)
@@ -103,9 +103,9 @@ def test_exact_equals_opencv_on_x86(name: str, code: str) -> None:
 def _opencv_computes_the_reference() -> bool:
     picture = np.random.default_rng(1).integers(0, 256, (37, 53), np.uint8)
     along, down = linear_axis(53, 31), linear_axis(37, 23, down=True)
-    resize = YuvResize((Samples(0, 0, 1),), IDENTITY, (53, 37), ((along, down),), True, (0,), 1)
+    resize = PictureResize((Samples(0, 0, 1),), IDENTITY, (53, 37), ((along, down),), True, (0,), 1)
     out = np.empty((1, 23, 31), np.uint8)
-    kernels.yuv_rows(resize, "numpy").write((picture,), out)
+    kernels.picture_rows(resize, "numpy").write((picture,), out)
     return bool((cv2.resize(picture, (31, 23)) == out[0]).all())
 
 
@@ -140,14 +140,14 @@ def test_every_y_u_and_v(color: str) -> None:
         for backend in NATIVE:
             level = kernels._BACKENDS[backend]
             out = np.empty((3, 1, wide), np.uint8)
-            native.yuv_rows(each, level).write((plane[:1], u, v), out)
+            native.picture_rows(each, level).write((plane[:1], u, v), out)
             np.testing.assert_array_equal(out[:, 0], result)
             for half in (slice(0, wide // 2), slice(wide // 2, wide)):
                 out = np.empty((3, 2, wide), np.uint8)
-                native.yuv_rows(shared, level).write((plane, u[:, half], v[:, half]), out)
+                native.picture_rows(shared, level).write((plane, u[:, half], v[:, half]), out)
                 np.testing.assert_array_equal(out, np.repeat(result[:, None, half], 2, 2).repeat(2, 1))
                 out = np.empty((3, 1, wide // 2), np.uint8)
-                native.yuv_rows(mean, level).write((plane, u[:, half], v[:, half]), out)
+                native.picture_rows(mean, level).write((plane, u[:, half], v[:, half]), out)
                 np.testing.assert_array_equal(out[:, 0], result[:, half])
 
 
@@ -159,8 +159,8 @@ def test_every_y_becomes_gray() -> None:
         one = resize_of(ARRANGEMENTS["gray"], (256, 1), (256, 1), color=color)
         for backend in BACKENDS:
             rgb, out = np.empty((3, 1, 256), np.uint8), np.empty((1, 1, 256), np.uint8)
-            kernels.yuv_rows(three, backend).write((y, gray, gray), rgb)
-            kernels.yuv_rows(one, backend).write((y,), out)
+            kernels.picture_rows(three, backend).write((y, gray, gray), rgb)
+            kernels.picture_rows(one, backend).write((y,), out)
             assert (rgb == out).all()
             if color.luma == 1 << 20:
                 assert (out == y).all()
@@ -195,7 +195,7 @@ def test_planes_may_be_flipped_and_read_only() -> None:
     flipped = tuple(np.ascontiguousarray(plane[::-1])[::-1] for plane in planes)
     for plane in flipped:
         plane.flags.writeable = False
-    result = written(kernels.yuv_rows(resize, "numpy"), resize, planes)
+    result = written(kernels.picture_rows(resize, "numpy"), resize, planes)
     for _, writer in writers(resize):
         np.testing.assert_array_equal(written(writer, resize, flipped), result)
 
@@ -208,9 +208,9 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
             planes = noise(rng, components, size_wh)
             resize = resize_of(components, size_wh, result_wh)
             kernels.set_num_threads(1)
-            result = written(kernels.yuv_rows(resize), resize, planes)
+            result = written(kernels.picture_rows(resize), resize, planes)
             kernels.set_num_threads(3)
-            writer = kernels.yuv_rows(resize)
+            writer = kernels.picture_rows(resize)
             for _ in range(20):
                 np.testing.assert_array_equal(written(writer, resize, planes), result)
     finally:
@@ -221,7 +221,7 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
 def test_what_does_not_fit_is_refused(backend: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
     y, uv = noise(np.random.default_rng(0), resize.components, (20, 10))
-    writer, out = kernels.yuv_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
+    writer, out = kernels.picture_rows(resize, backend), np.zeros((3, 4, 8), np.uint8)
     for planes, result, message in (
         ((y,), out, "planes: expected 2, got 1"),
         ((y[:9], uv), out, "plane 0: expected at least 10 rows of 20 bytes, got 9 rows of 20 bytes"),
@@ -254,7 +254,7 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
 def test_the_core_checks_what_it_is_given(changes: dict[str, object], message: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
     with pytest.raises(ValueError, match=message):
-        native.yuv_rows(resize._replace(**changes))
+        native.picture_rows(resize._replace(**changes))
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
@@ -270,4 +270,4 @@ def test_the_core_checks_axes() -> None:
         ((along._replace(mean=True), down._replace(mean=True)), "means"),
     ):
         with pytest.raises(ValueError, match=message):
-            native.yuv_rows(resize._replace(axes=(axes,)))
+            native.picture_rows(resize._replace(axes=(axes,)))

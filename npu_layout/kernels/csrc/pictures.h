@@ -1,9 +1,9 @@
-/* Rows of R, G and B, or of gray, out of the samples of a YUV picture, resized. */
-#ifndef NPU_LAYOUT_YUV_H
-#define NPU_LAYOUT_YUV_H
+/* Rows of a resized picture: of R, G and B, or gray, out of Y, U and V, or of packed pixels as they are. */
+#ifndef NPU_LAYOUT_PICTURES_H
+#define NPU_LAYOUT_PICTURES_H
 
 #include "levels.h"
-#include "yuv_loops.h"
+#include "picture_loops.h"
 
 /* One axis of a resize: where the first of the two source elements of each result is, and the weights of both, in 11 bits.
  * Without weights there is one element. Rows may begin outside the picture; columns may not. */
@@ -11,49 +11,49 @@ typedef struct {
     int64_t from, to;
     const int32_t *first;
     const uint16_t *weights;
-} YuvAxis;
+} PictureAxis;
 
 /* A component: its plane, the bytes of a row before its first sample, bytes between samples, and one sample for so many pixels
  * across and down. */
 typedef struct {
     int plane;
     int64_t start, step, every_x, every_y;
-} YuvComponent;
+} PictureComponent;
 
 /* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
  * plane is resized along its own axes, then pixels are converted. `mean`: both axes take means of two elements. */
 typedef struct {
     int components; /* Y, U and V, or Y only; of packed pixels their channels */
-    YuvComponent component[4];
+    PictureComponent component[4];
     int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;
     int64_t width, height;
-    YuvAxis x[3], y[3]; /* only the first ones if pixels are converted first */
+    PictureAxis x[3], y[3]; /* only the first ones if pixels are converted first */
     int mean[3];  /* 1: of 2 x 2, 2: of whole boxes of packed pixels, as many as there are pixels for each result */
     Color color;
     int channels;  /* 1, 3 or 4, of which the last one is 255 */
     int channel[3]; /* where R, G and B are among them */
-} YuvSpec;
+} PictureSpec;
 
-typedef struct YuvPlan YuvPlan;
+typedef struct PicturePlan PicturePlan;
 
 /* Where a plane is, and bytes between its rows. */
 typedef struct {
     const uint8_t *first;
     int64_t pitch;
-} YuvPlane;
+} PicturePlane;
 
 /* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
-void yuv_flip(const YuvPlan *plan, uint8_t *bytes, int64_t n);
+void picture_flip(const PicturePlan *plan, uint8_t *bytes, int64_t n);
 
 /* Make a plan with the loops of a level, or return NULL without memory. `wide`: the machine has the instructions of WIDE_*. */
-YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec);
-void yuv_free(YuvPlan *plan);
+PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec *spec);
+void picture_free(PicturePlan *plan);
 
-/* Write rows from..to-1 to planes of channels, or packed pixels to rows of pixels. Each thread has a bench of its own, of so many bytes, aligned to 64; one call after
- * another may leave it as it is, but what is in it does not outlive a call. */
-int64_t yuv_bench(const YuvPlan *plan);
-void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
+/* Write rows from..to-1 to planes of channels, or packed pixels to rows of pixels. Each thread has a bench of its own, of so many
+ * bytes, aligned to 64; one call after another may leave it as it is, but what is in it does not outlive a call. */
+int64_t picture_bench(const PicturePlan *plan);
+void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
               int64_t channel_pitch, uint8_t *bench);
 
 #endif

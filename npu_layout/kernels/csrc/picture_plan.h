@@ -1,8 +1,8 @@
-/* What a plan of YUV rows contains. */
-#ifndef NPU_LAYOUT_YUV_PLAN_H
-#define NPU_LAYOUT_YUV_PLAN_H
+/* What a plan of rows of a picture contains. */
+#ifndef NPU_LAYOUT_PICTURE_PLAN_H
+#define NPU_LAYOUT_PICTURE_PLAN_H
 
-#include "yuv.h"
+#include "pictures.h"
 
 /* How the pixels of a result come about: each is one pixel, or every two neighbours are pixels that share chroma, or each is the
  * mean of four that do; or whole rows are converted, or only those pairs of pixels that are needed; or planes are resized; or
@@ -22,9 +22,9 @@ typedef struct {
     RowPair *rows;
 } Resize;
 
-struct YuvPlan {
-    YuvSpec spec; /* without the arrays of its axes */
-    const YuvLoops *loops;
+struct PicturePlan {
+    PictureSpec spec; /* without the arrays of its axes */
+    const PictureLoops *loops;
     Way way;
     int shared;          /* every two neighbours have one sample of chroma */
     int together;        /* U and V are gathered as pairs, by the gather of U */

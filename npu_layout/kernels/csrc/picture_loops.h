@@ -1,7 +1,7 @@
-/* The loops of YUV rows that each level has; yuv.c puts them together. Every buffer between two loops has room for PADDING bytes
- * behind its last element, so that the loops may read whole vectors; they write exactly n elements. */
-#ifndef NPU_LAYOUT_YUV_LOOPS_H
-#define NPU_LAYOUT_YUV_LOOPS_H
+/* The loops of rows of pictures that each level has; pictures.c puts them together. Every buffer between two loops has room for
+ * PADDING bytes behind its last element, so that the loops may read whole vectors; they write exactly n elements. */
+#ifndef NPU_LAYOUT_PICTURE_LOOPS_H
+#define NPU_LAYOUT_PICTURE_LOOPS_H
 
 #include <stdint.h>
 
@@ -27,7 +27,8 @@ typedef struct {
     int32_t offset, luma, red_v, green_u, green_v, blue_u;
 } Color;
 
-/* What U and V add to R, G and B, with the 2**19: 16 bits above the point of 16, and the 16 below it, with their top bit flipped. */
+/* What U and V add to R, G and B, with the 2**19: 16 bits above the point of 16, and the 16 below it, with
+ * their top bit flipped. */
 typedef struct {
     int16_t *high[3];
     uint16_t *low[3];
@@ -44,7 +45,8 @@ typedef struct {
 typedef struct {
     void (*rows)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
                  uint8_t *out);
-    void (*means)(const uint8_t *const rows[2], const Gather *gather, int64_t n, uint8_t *out);
+    /* `next`: rows that are fetched meanwhile, as many bytes as are read of these. */
+    void (*means)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, int64_t n, uint8_t *out);
     void (*line)(const uint8_t *row, const Gather *gather, const Weights *weights, int64_t n, int16_t *line);
     void (*points)(const uint8_t *row, const Gather *gather, int64_t n, uint8_t *out);
 } PackedLoops;
@@ -81,6 +83,6 @@ typedef struct {
     void (*box_mean)(const uint16_t *sums, float scale, int64_t n, uint8_t *out);
     /* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
     void (*flip)(uint8_t *bytes, int64_t n);
-} YuvLoops;
+} PictureLoops;
 
 #endif

@@ -1,4 +1,4 @@
-"""Resize YUV pictures in numpy: the reference of the compiled rows."""
+"""Resize pictures in numpy: the reference of the compiled rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..yuv import Axis, Color, YuvResize
+from ..pictures import Axis, Color, PictureResize
 
 Source = Callable[[np.ndarray, np.ndarray], np.ndarray]  # the elements at rows and columns, with any axes before
 _BAND = 1 << 16  # results that are computed at a time
 
 
-class YuvRows:
-    """The fallback of the compiled rows of a YUV picture: the same integers, in numpy."""
+class PictureRows:
+    """The fallback of the compiled rows of a picture: the same integers, in numpy."""
 
-    def __init__(self, resize: YuvResize) -> None:
+    def __init__(self, resize: PictureResize) -> None:
         self._resize = resize
 
     def write(self, planes: tuple[np.ndarray, ...], out: np.ndarray) -> None:

@@ -1,17 +1,17 @@
-/* Choose how the rows of a YUV picture are made, and compute the tables of positions and weights. */
-#include "yuv_plan.h"
+/* Choose how the rows of a picture are made, and compute the tables of positions and weights. */
+#include "picture_plan.h"
 
 #include <stdlib.h>
 
 /* Up to this horizontal scale whole rows are converted, because pixels that share chroma need half the work. */
 enum { WHOLE_ROWS_BELOW = 2 };
 
-static void *allocate(YuvPlan *plan, int64_t bytes) {
+static void *allocate(PicturePlan *plan, int64_t bytes) {
     void *memory = plan->owned < (int)(sizeof plan->memory / sizeof *plan->memory) ? calloc(1, (size_t)(bytes + PADDING)) : NULL;
     if (memory) plan->memory[plan->owned++] = memory;
     return memory;
 }
-void yuv_free(YuvPlan *plan) {
+void picture_free(PicturePlan *plan) {
     if (!plan) return;
     for (int i = 0; i < plan->owned; ++i) free(plan->memory[i]);
     free(plan);
@@ -37,7 +37,7 @@ static int fill_windows(Gather *g, const int32_t *at, int64_t n, int64_t extent,
 }
 
 /* Gather n bytes from these positions in a row of `extent` bytes, by the best kind that the loops have. */
-static int make_gather(YuvPlan *plan, Gather *g, const int32_t *at, int64_t n, int64_t extent, int wide) {
+static int make_gather(PicturePlan *plan, Gather *g, const int32_t *at, int64_t n, int64_t extent, int wide) {
     static const struct {
         GatherKind kind;
         int block, count, size;
@@ -63,19 +63,19 @@ static int make_gather(YuvPlan *plan, Gather *g, const int32_t *at, int64_t n, i
     return 1;
 }
 
-static int single(const YuvAxis *axis) { /* whether each result is one source element */
+static int single(const PictureAxis *axis) { /* whether each result is one source element */
     for (int64_t i = 0; axis->weights && i < axis->to; ++i)
         if (axis->weights[2 * i] && axis->weights[2 * i + 1]) return 0;
     return 1;
 }
 static int64_t inside(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 /* Source element `tap` (0 or 1) of a result; the same one twice where the second one has no weight. */
-static int64_t element_at(const YuvAxis *axis, int64_t i, int tap) {
+static int64_t element_at(const PictureAxis *axis, int64_t i, int tap) {
     const int only = !axis->weights ? 0 : !axis->weights[2 * i + 1] ? 0 : !axis->weights[2 * i] ? 1 : tap;
     return inside(axis->first[i] + only, axis->from);
 }
 
-static int make_scale(YuvPlan *plan, Resize *resize, const YuvAxis *x, const YuvAxis *y, int mean) {
+static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, const PictureAxis *y, int mean) {
     resize->filter = mean ? mean == 2 ? BOX : MEAN : single(x) && single(y) ? ONE : LINEAR;
     if (!(resize->rows = allocate(plan, y->to * (int64_t)sizeof *resize->rows))) return 0;
     for (int64_t i = 0; i < y->to; ++i) {
@@ -105,12 +105,13 @@ static int make_scale(YuvPlan *plan, Resize *resize, const YuvAxis *x, const Yuv
 }
 
 /* The weights of each channel of packed pixels. */
-static int packed_weights(YuvPlan *plan) {
+static int packed_weights(PicturePlan *plan) {
     const int64_t channels = plan->spec.components, n = plan->spec.x[0].to;
     Weights *w = &plan->resize[0].weights, all;
     if (plan->resize[0].filter != LINEAR) return 1;
     const int64_t bytes = 2 * channels * n;
-    if (!(all.whole = allocate(plan, 2 * bytes)) || !(all.high = allocate(plan, bytes)) || !(all.low = allocate(plan, bytes))) return 0;
+    if (!(all.whole = allocate(plan, 2 * bytes))) return 0;
+    if (!(all.high = allocate(plan, bytes)) || !(all.low = allocate(plan, bytes))) return 0;
     for (int64_t i = 0; i < bytes; ++i) {
         const int64_t from = i / 2 / channels * 2 + i % 2;
         all.whole[i] = w->whole[from], all.high[i] = w->high[from], all.low[i] = w->low[from];
@@ -120,7 +121,7 @@ static int packed_weights(YuvPlan *plan) {
 }
 
 /* The columns that a row needs: each one or, for a mean and for two weights, pairs of neighbours. */
-static int64_t columns_of(const YuvAxis *x, Filter filter, int32_t *at) {
+static int64_t columns_of(const PictureAxis *x, Filter filter, int32_t *at) {
     int64_t n = 0;
     for (int64_t i = 0; i < x->to; ++i)
         if (filter == ONE) at[n++] = (int32_t)element_at(x, i, 0);
@@ -131,9 +132,9 @@ static int64_t columns_of(const YuvAxis *x, Filter filter, int32_t *at) {
 }
 
 /* Gather the samples of a component at `n` columns of pixels, or pairs of both components of chroma. */
-static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t n, int64_t every, int wide) {
-    const YuvSpec *spec = &plan->spec;
-    const YuvComponent *c = spec->component + k;
+static int make_component(PicturePlan *plan, int k, const int32_t *columns, int64_t n, int64_t every, int wide) {
+    const PictureSpec *spec = &plan->spec;
+    const PictureComponent *c = spec->component + k;
     const int count = k && plan->together ? 2 : 1;
     const int64_t first = count == 2 ? at_most(c[0].start, c[1].start) : c->start;
     const int64_t samples = (spec->width + c->every_x - 1) / c->every_x;
@@ -151,8 +152,8 @@ static int make_component(YuvPlan *plan, int k, const int32_t *columns, int64_t 
     return made;
 }
 
-static Way way_of(const YuvPlan *plan) {
-    const YuvSpec *spec = &plan->spec;
+static Way way_of(const PicturePlan *plan) {
+    const PictureSpec *spec = &plan->spec;
     if (spec->packed) return PACKED_PIXELS;
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
@@ -167,11 +168,13 @@ static Way way_of(const YuvPlan *plan) {
 }
 
 /* Of the pixels that a result needs, the first one: one before the last if both are the last one. */
-static int64_t near_column(const YuvSpec *spec, const int32_t *columns, int taps) { return at_most(columns[0], spec->width - taps); }
+static int64_t near_column(const PictureSpec *spec, const int32_t *columns, int taps) {
+    return at_most(columns[0], spec->width - taps);
+}
 
 /* Whether each result comes out of its own load of 8 bytes, and the tables for that. */
-static int make_far(YuvPlan *plan, const int32_t *columns) {
-    const YuvSpec *spec = &plan->spec;
+static int make_far(PicturePlan *plan, const int32_t *columns) {
+    const PictureSpec *spec = &plan->spec;
     const int64_t channels = spec->components, step = spec->component[0].step, n = spec->x[0].to, extent = spec->width * step;
     Gather *g = &plan->pairs;
     const Weights *from = &plan->resize[0].weights;
@@ -182,7 +185,8 @@ static int make_far(YuvPlan *plan, const int32_t *columns) {
         !(all.high = allocate(plan, 8 * n)) || !(all.low = allocate(plan, 8 * n)))
         return -1;
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t first = columns[2 * i] * step, next = (columns[2 * i + 1] - columns[2 * i]) * step, at = at_most(first, extent - 8);
+        const int64_t first = columns[2 * i] * step, next = (columns[2 * i + 1] - columns[2 * i]) * step;
+        const int64_t at = at_most(first, extent - 8);
         g->at[i] = (int32_t)at;
         for (int64_t c = 0; c < channels; ++c)
             for (int t = 0; t < 2; ++t) {
@@ -196,8 +200,8 @@ static int make_far(YuvPlan *plan, const int32_t *columns) {
 }
 
 /* Positions of the first sums of each box, two bytes each; those that follow are so many bytes further. */
-static int make_boxes(YuvPlan *plan, int wide) {
-    const YuvSpec *spec = &plan->spec;
+static int make_boxes(PicturePlan *plan, int wide) {
+    const PictureSpec *spec = &plan->spec;
     const int64_t channels = spec->components, step = spec->component[0].step, n = spec->x[0].to;
     int32_t *at = malloc((size_t)(2 * n * channels) * sizeof *at);
     plan->box_w = spec->x[0].from / n, plan->box_h = spec->y[0].from / spec->y[0].to, plan->pixel = step;
@@ -210,8 +214,8 @@ static int make_boxes(YuvPlan *plan, int wide) {
 
 /* Positions of each channel of each result, one or a pair; `columns` has room for those of pixels. If no windows reach so far, the
  * two pixels that each result needs come to neighbours first. */
-static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
-    const YuvSpec *spec = &plan->spec;
+static int make_packed(PicturePlan *plan, int wide, int32_t *columns) {
+    const PictureSpec *spec = &plan->spec;
     if (plan->resize[0].filter == BOX) return make_boxes(plan, wide);
     const int taps = plan->resize[0].filter == ONE ? 1 : 2;
     const int64_t channels = spec->components, n = columns_of(spec->x, plan->resize[0].filter, columns) / taps;
@@ -245,14 +249,15 @@ static int make_packed(YuvPlan *plan, int wide, int32_t *columns) {
 }
 
 /* Whether U and V are neighbours in one plane, at the same pixels. */
-static int neighbours(const YuvSpec *spec) {
-    const YuvComponent *u = spec->component + 1, *v = spec->component + 2;
-    return spec->components == 3 && u->plane == v->plane && u->step == v->step && u->every_x == v->every_x && u->every_y == v->every_y &&
+static int neighbours(const PictureSpec *spec) {
+    const PictureComponent *u = spec->component + 1, *v = spec->component + 2;
+    return spec->components == 3 && u->plane == v->plane && u->step == v->step &&
+           u->every_x == v->every_x && u->every_y == v->every_y &&
            magnitude(u->start - v->start) < u->step;
 }
 
-static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every) {
-    const YuvSpec *spec = &plan->spec;
+static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *every) {
+    const PictureSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
     if (plan->way == PACKED_PIXELS) return make_packed(plan, wide, columns);
     if (plan->way == PLANES) {
@@ -278,8 +283,8 @@ static int make_tables(YuvPlan *plan, int wide, int32_t *columns, int32_t *every
     return make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
 }
 
-YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
-    YuvPlan *plan = calloc(1, sizeof *plan);
+PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec *spec) {
+    PicturePlan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->spec = *spec, plan->loops = loops;
     plan->n = spec->x[0].to * (spec->packed ? spec->components : 1);
@@ -297,8 +302,11 @@ YuvPlan *yuv_make(const YuvLoops *loops, int wide, const YuvSpec *spec) {
     if (made && columns) plan->way = way_of(plan);
     made = made && columns && make_tables(plan, wide, columns, columns + most);
     free(columns);
-    for (int k = 0; k < 3; ++k) plan->spec.x[k].first = plan->spec.y[k].first = NULL, plan->spec.x[k].weights = plan->spec.y[k].weights = NULL;
+    for (int k = 0; k < 3; ++k) {
+        PictureAxis *const axes[] = {plan->spec.x + k, plan->spec.y + k};
+        for (int i = 0; i < 2; ++i) axes[i]->first = NULL, axes[i]->weights = NULL;
+    }
     if (made) return plan;
-    yuv_free(plan);
+    picture_free(plan);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* The type YuvRows: checks the tables of a resize when it is made, and the planes when it runs. */
+/* The type PictureRows: checks the tables of a resize when it is made, and the planes when it runs. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdatomic.h>
@@ -6,8 +6,8 @@
 
 #include "binding/level_named.h"
 #include "binding/signals.h"
-#include "binding/yuv_type.h"
-#include "yuv.h"
+#include "binding/picture_type.h"
+#include "pictures.h"
 
 /* SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
 enum { SIDE = 1 << 16, STEP = 1 << 8 };
@@ -20,11 +20,11 @@ static int wrong(const char *text) {
 }
 
 /* (first, weights or None, source elements, results): arrays of int32 and of pairs of uint16. The views stay open. */
-static int read_axis(PyObject *from, YuvAxis *axis, Py_buffer *views, int *open) {
+static int read_axis(PyObject *from, PictureAxis *axis, Py_buffer *views, int *open) {
     PyObject *first, *weights;
     long long size, count;
     if (!PyArg_ParseTuple(from, "OOLL", &first, &weights, &size, &count)) return 0;
-    *axis = (YuvAxis){size, count, NULL, NULL};
+    *axis = (PictureAxis){size, count, NULL, NULL};
     if (size < 1 || size > SIDE || count < 1 || count > SIDE) return wrong("an axis of less than 1 element, or more than 65536");
     if (PyObject_GetBuffer(first, views + *open, PyBUF_SIMPLE)) return 0;
     axis->first = views[(*open)++].buf;
@@ -42,8 +42,8 @@ static int read_axis(PyObject *from, YuvAxis *axis, Py_buffer *views, int *open)
 }
 
 /* Columns have to be inside; rows are clamped, but fit 32 bits with one more. */
-static int axes_fit(const YuvSpec *spec, int k) {
-    const YuvAxis *x = spec->x + k, *y = spec->y + k;
+static int axes_fit(const PictureSpec *spec, int k) {
+    const PictureAxis *x = spec->x + k, *y = spec->y + k;
     for (int64_t i = 0; i < x->to; ++i)
         if (x->first[i] < 0 || x->first[i] >= x->from) return wrong("columns: expected positions inside the plane");
     for (int64_t i = 0; i < y->to; ++i)
@@ -53,32 +53,38 @@ static int axes_fit(const YuvSpec *spec, int k) {
         const int64_t across = x->from / x->to, down = y->from / y->to;
         if (!spec->packed || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
             return wrong("boxes: expected packed pixels, and whole numbers of them for each result");
-    } else if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) return wrong("means: expected two elements for each result");
-    const int64_t across = spec->packed || spec->convert_first ? 1 : spec->component[k].every_x, down = spec->packed || spec->convert_first ? 1 : spec->component[k].every_y;
+    } else if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) {
+        return wrong("means: expected two elements for each result");
+    }
+    const int in_pixels = spec->packed || spec->convert_first;
+    const int64_t across = in_pixels ? 1 : spec->component[k].every_x, down = in_pixels ? 1 : spec->component[k].every_y;
     if (x->from != (spec->width + across - 1) / across || y->from != (spec->height + down - 1) / down)
         return wrong("axes: expected as many elements as the plane has");
     return 1;
 }
 
-static int read_components(PyObject *from, YuvSpec *spec) {
+static int read_components(PyObject *from, PictureSpec *spec) {
     spec->components = (int)PyTuple_Size(from);
     if (spec->packed ? spec->components < 1 || spec->components > 4 : spec->components != 1 && spec->components != 3)
         return wrong("components: expected 1 or 3, or up to 4 of packed pixels");
     for (int k = 0; k < spec->components; ++k) {
-        YuvComponent *c = spec->component + k;
+        PictureComponent *c = spec->component + k;
         long long start, step, x, y;
         if (!PyArg_ParseTuple(PyTuple_GetItem(from, k), "iLLLL", &c->plane, &start, &step, &x, &y)) return 0;
         c->start = start, c->step = step, c->every_x = x, c->every_y = y;
-        if (c->plane < 0 || c->plane > 2 || start < 0 || start > INT32_MAX / 2 || step < 1 || step > STEP || x < 1 || x > STEP || y < 1 || y > STEP)
+        if (c->plane < 0 || c->plane > 2 || start < 0 || start > INT32_MAX / 2 || step < 1 || step > STEP ||
+            x < 1 || x > STEP || y < 1 || y > STEP)
             return wrong("components: plane, start, step, every_x or every_y out of range");
         if (k == 0 && (x != 1 || y != 1)) return wrong("components: expected one sample of Y for each pixel");
     }
     for (int k = 0; spec->packed && k < spec->components; ++k) {
-        const YuvComponent *c = spec->component + k;
-        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 || c->every_y != 1)
+        const PictureComponent *c = spec->component + k;
+        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 ||
+            c->every_y != 1)
             return wrong("components of packed pixels: expected those of one plane, of pixels of up to 4 bytes");
     }
-    if (!spec->packed && spec->components == 3 && (spec->component[1].every_x != spec->component[2].every_x || spec->component[1].every_y != spec->component[2].every_y))
+    const PictureComponent *const u = spec->component + 1, *const v = spec->component + 2;
+    if (!spec->packed && spec->components == 3 && (u->every_x != v->every_x || u->every_y != v->every_y))
         return wrong("components: expected U and V at the same pixels");
     return 1;
 }
@@ -91,7 +97,7 @@ static int color_fits(const Color *c) {
     return good || wrong("color: coefficients out of range");
 }
 
-static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, YuvSpec *spec, Py_buffer *views, int *open) {
+static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, PictureSpec *spec, Py_buffer *views, int *open) {
     if (!read_components(components, spec) || (!spec->packed && !color_fits(&spec->color))) return 0;
     if (spec->width < 1 || spec->width > SIDE || spec->height < 1 || spec->height > SIDE) return wrong("size: expected 1 to 65536");
     const int count = spec->packed || spec->convert_first ? 1 : spec->components;
@@ -106,20 +112,21 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, Y
     if (spec->components == 1) return spec->channels == 1 || wrong("channels: expected 1 of gray");
     if (!PyArg_ParseTuple(channels, "iii", spec->channel, spec->channel + 1, spec->channel + 2)) return 0;
     for (int c = 0, seen = 0; c < 3; ++c) {
-        if (spec->channel[c] < 0 || spec->channel[c] > 2 || seen >> spec->channel[c] & 1) return wrong("channels: expected an order of 0, 1, 2");
+        if (spec->channel[c] < 0 || spec->channel[c] > 2 || seen >> spec->channel[c] & 1)
+            return wrong("channels: expected an order of 0, 1, 2");
         seen |= 1 << spec->channel[c];
     }
     return spec->channels == 3 || spec->channels == 4 || wrong("channels: expected 3 or 4");
 }
 
-static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *picture_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *components, *axes, *channels, *color;
     const char *name;
     long long width, height;
     int wide, open = 0;
-    YuvSpec spec = {0};
+    PictureSpec spec = {0};
     Py_buffer views[12];
-    if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "YuvRows takes no keywords");
+    if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "PictureRows takes no keywords");
     if (!PyArg_ParseTuple(args, "spO!(LL)O!pOO!i", &name, &wide, &PyTuple_Type, &components, &width, &height, &PyTuple_Type,
                           &axes, &spec.convert_first, &color, &PyTuple_Type, &channels, &spec.channels))
         return NULL;
@@ -131,59 +138,60 @@ static PyObject *yuv_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     const Level *level = level_named(name);
     if (!level) return NULL;
     spec.width = width, spec.height = height;
-    YuvObject *self = NULL;
-    if (read_spec(components, axes, channels, &spec, views, &open) && (self = (YuvObject *)PyType_GenericAlloc(type, 0))) {
+    PictureObject *self = NULL;
+    if (read_spec(components, axes, channels, &spec, views, &open) && (self = (PictureObject *)PyType_GenericAlloc(type, 0))) {
         self->width = width, self->height = height, self->columns = spec.x[0].to, self->rows = spec.y[0].to;
         self->channels = spec.channels, self->components = spec.components, self->packed = spec.packed;
         memcpy(self->component, spec.component, sizeof self->component);
         for (int k = 0; k < spec.components; ++k)
             if (spec.component[k].plane >= self->planes) self->planes = spec.component[k].plane + 1;
-        self->plan = yuv_make(level->yuv, wide && has_wide_gathers(), &spec);
+        self->plan = picture_make(level->pictures, wide && has_wide_gathers(), &spec);
         if (!self->plan) {
             PyErr_NoMemory();
             Py_CLEAR(self);
         } else {
-            self->benches.bytes = yuv_bench(self->plan);
+            self->benches.bytes = picture_bench(self->plan);
         }
     }
     while (open--) PyBuffer_Release(views + open);
     return (PyObject *)self;
 }
 
-static void yuv_dealloc(PyObject *object) {
-    YuvObject *self = (YuvObject *)object;
+static void picture_dealloc(PyObject *object) {
+    PictureObject *self = (PictureObject *)object;
     PyTypeObject *type = Py_TYPE(object);
     benches_free(&self->benches);
-    yuv_free(self->plan);
+    picture_free(self->plan);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
 }
 
 typedef struct {
-    YuvObject *self;
-    YuvPlane planes[3];
+    PictureObject *self;
+    PicturePlane planes[3];
     uint8_t *out;
     int64_t row_pitch, channel_pitch;
     atomic_int no_memory;
-} YuvCall;
+} PictureCall;
 
-static void yuv_part(const void *context, int64_t part, int64_t parts) {
-    YuvCall *call = (YuvCall *)context;
+static void picture_part(const void *context, int64_t part, int64_t parts) {
+    PictureCall *call = (PictureCall *)context;
     const int64_t from = call->self->rows * part / parts, to = call->self->rows * (part + 1) / parts;
     uint8_t *bench = bench_claim(&call->self->benches);
     if (!bench) {
         atomic_store(&call->no_memory, 1);
         return;
     }
-    yuv_rows(call->self->plan, call->planes, from, to, call->out + from * call->row_pitch, call->row_pitch, call->channel_pitch, bench);
+    picture_rows(call->self->plan, call->planes, from, to, call->out + from * call->row_pitch, call->row_pitch,
+                 call->channel_pitch, bench);
     bench_keep(&call->self->benches, bench);
 }
 
-void yuv_plane_needs(const YuvObject *self, int plane, int64_t *rows, int64_t *bytes) {
+void picture_plane_needs(const PictureObject *self, int plane, int64_t *rows, int64_t *bytes) {
     *rows = *bytes = 1;
     for (int k = 0; k < self->components; ++k) {
-        const YuvComponent *c = self->component + k;
+        const PictureComponent *c = self->component + k;
         if (c->plane != plane) continue;
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
         const int64_t needed = self->packed ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
@@ -192,7 +200,7 @@ void yuv_plane_needs(const YuvObject *self, int plane, int64_t *rows, int64_t *b
     }
 }
 
-int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
+int picture_plane_fits(const PictureObject *self, int plane, const Py_buffer *view) {
     int64_t bytes = 1;
     if (view->itemsize != 1 || view->ndim < 2) return wrong("planes: expected rows of bytes");
     for (int i = view->ndim - 1; i > 0; --i) {
@@ -200,7 +208,7 @@ int yuv_plane_fits(const YuvObject *self, int plane, const Py_buffer *view) {
         bytes *= view->shape[i];
     }
     int64_t rows, needed;
-    yuv_plane_needs(self, plane, &rows, &needed);
+    picture_plane_needs(self, plane, &rows, &needed);
     if (view->shape[0] >= rows && bytes >= needed) return 1;
     PyErr_Format(PyExc_ValueError, "plane %d: expected at least %lld rows of %lld bytes, got %zd rows of %lld bytes", plane,
                  (long long)rows, (long long)needed, view->shape[0], (long long)bytes);
@@ -227,38 +235,42 @@ int views_overlap(const Py_buffer *a, const Py_buffer *b) {
     return low < last && first < high;
 }
 
-static int planes_fit(const YuvObject *self, const Py_buffer *views, int count, const Py_buffer *out) {
-    const Py_ssize_t sizes[] = {(Py_ssize_t)self->channels, (Py_ssize_t)self->rows, (Py_ssize_t)self->columns, (Py_ssize_t)self->channels};
+static int planes_fit(const PictureObject *self, const Py_buffer *views, int count, const Py_buffer *out) {
+    const Py_ssize_t sizes[] = {(Py_ssize_t)self->channels, (Py_ssize_t)self->rows, (Py_ssize_t)self->columns,
+                                (Py_ssize_t)self->channels};
     const Py_ssize_t *shape = sizes + self->packed;
     int good = out->ndim == 3 && out->itemsize == 1;
     for (int i = 0; good && i < 3; ++i) good = out->shape[i] == shape[i];
     if (good && self->packed) good = (shape[2] == 1 || out->strides[2] == 1) && (shape[1] == 1 || out->strides[1] == shape[2]);
     else if (good) good = shape[2] == 1 || out->strides[2] == 1;
     if (!good) {
-        PyErr_Format(PyExc_ValueError, "out: expected bytes of shape (%zd, %zd, %zd), those of a row neighbours", shape[0], shape[1], shape[2]);
+        PyErr_Format(PyExc_ValueError, "out: expected bytes of shape (%zd, %zd, %zd), those of a row neighbours", shape[0],
+                     shape[1], shape[2]);
         return 0;
     }
     for (int i = 0; i < count; ++i) {
-        if (!yuv_plane_fits(self, i, views + i)) return 0;
+        if (!picture_plane_fits(self, i, views + i)) return 0;
         if (views_overlap(views + i, out)) return wrong("source and destination overlap");
     }
     return 1;
 }
 
-static PyObject *yuv_write(PyObject *object, PyObject *args) {
-    YuvObject *self = (YuvObject *)object;
+static PyObject *picture_write(PyObject *object, PyObject *args) {
+    PictureObject *self = (PictureObject *)object;
     PyObject *planes, *out;
     Py_buffer views[4];
     int open = 0;
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &planes, &out)) return NULL;
-    if (PyTuple_Size(planes) != self->planes) return PyErr_Format(PyExc_ValueError, "planes: expected %d, got %zd", self->planes, PyTuple_Size(planes));
+    if (PyTuple_Size(planes) != self->planes)
+        return PyErr_Format(PyExc_ValueError, "planes: expected %d, got %zd", self->planes, PyTuple_Size(planes));
     if (PyObject_GetBuffer(out, views + open, PyBUF_STRIDED)) return NULL;
     for (++open; open <= self->planes; ++open)
         if (PyObject_GetBuffer(PyTuple_GetItem(planes, open - 1), views + open, PyBUF_STRIDED_RO)) goto end;
     if (planes_fit(self, views + 1, self->planes, views)) {
-        YuvCall call = {.self = self, .out = views->buf, .row_pitch = views->strides[!self->packed], .channel_pitch = views->strides[0]};
-        for (int i = 0; i < self->planes; ++i) call.planes[i] = (YuvPlane){views[i + 1].buf, views[i + 1].strides[0]};
-        run_unlocked(yuv_part, &call, views->len + self->width * self->height);
+        PictureCall call = {.self = self, .out = views->buf, .row_pitch = views->strides[!self->packed],
+                            .channel_pitch = views->strides[0]};
+        for (int i = 0; i < self->planes; ++i) call.planes[i] = (PicturePlane){views[i + 1].buf, views[i + 1].strides[0]};
+        run_unlocked(picture_part, &call, views->len + self->width * self->height);
         if (atomic_load(&call.no_memory)) PyErr_NoMemory();
     }
 end:
@@ -267,22 +279,23 @@ end:
     Py_RETURN_NONE;
 }
 
-YuvObject *yuv_object(PyObject *object) {
+PictureObject *picture_object(PyObject *object) {
     destructor mine = PyType_GetSlot(Py_TYPE(object), Py_tp_dealloc);
-    if (mine == yuv_dealloc) return (YuvObject *)object;
-    PyErr_SetString(PyExc_TypeError, "rows: expected YuvRows");
+    if (mine == picture_dealloc) return (PictureObject *)object;
+    PyErr_SetString(PyExc_TypeError, "rows: expected PictureRows");
     return NULL;
 }
 
-static PyMethodDef yuv_methods[] = {
-    {"write", yuv_write, METH_VARARGS, "write(planes, out): planes of rows of bytes to (channels, rows, columns), by as many threads as pay"},
+static PyMethodDef picture_methods[] = {
+    {"write", picture_write, METH_VARARGS,
+     "write(planes, out): planes of rows of bytes to (channels, rows, columns), by as many threads as pay"},
     {NULL, NULL, 0, NULL},
 };
-static PyType_Slot yuv_slots[] = {
-    {Py_tp_doc, "Rows of R, G and B, or gray, of resized YUV planes."},
-    {Py_tp_new, yuv_new},
-    {Py_tp_dealloc, yuv_dealloc},
-    {Py_tp_methods, yuv_methods},
+static PyType_Slot picture_slots[] = {
+    {Py_tp_doc, "Rows of R, G and B, or gray, of resized planes of Y, U and V; or of resized pixels."},
+    {Py_tp_new, picture_new},
+    {Py_tp_dealloc, picture_dealloc},
+    {Py_tp_methods, picture_methods},
     {0, NULL},
 };
-PyType_Spec yuv_spec = {"npu_layout.kernels._native.YuvRows", sizeof(YuvObject), 0, Py_TPFLAGS_DEFAULT, yuv_slots};
+PyType_Spec picture_spec = {"npu_layout.kernels._native.PictureRows", sizeof(PictureObject), 0, Py_TPFLAGS_DEFAULT, picture_slots};

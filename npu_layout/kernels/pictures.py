@@ -45,7 +45,7 @@ class Axis(NamedTuple):
     box: int = 0  #: the mean of so many elements, of packed pixels, if both axes do
 
 
-class YuvResize(NamedTuple):
+class PictureResize(NamedTuple):
     """A picture's samples, and the canvas that they become.
 
     `exact`: pixels are converted, each with the nearest sample of U and of V, then resized; otherwise the samples of
@@ -122,7 +122,7 @@ def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
 class Fit(NamedTuple):
     """A resized picture inside a canvas, which is converted to a buffer, in bands of rows."""
 
-    resize: YuvResize
+    resize: PictureResize
     canvas_wh: tuple[int, int]
     left_top: tuple[int, int]  #: where the picture is in the canvas
     border: bytes  #: of a pixel around it, one byte for each channel

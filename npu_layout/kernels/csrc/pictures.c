@@ -1,15 +1,15 @@
-/* Rows of R, G and B out of the samples of a YUV picture: one way for each kind of scale, all with the same result. */
-#include "yuv.h"
+/* Rows of a resized picture: one way for each kind of scale, all with the same result. */
+#include "pictures.h"
 
-#include "yuv_plan.h"
+#include "picture_plan.h"
 
 enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
 
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
  * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
 typedef struct {
-    const YuvPlan *plan;
-    const YuvPlane *planes;
+    const PicturePlan *plan;
+    const PicturePlane *planes;
     uint8_t *samples[3], *second, *bytes[2][3];
     int16_t *line[2][3];
     Terms terms;
@@ -17,9 +17,9 @@ typedef struct {
 } Work;
 
 enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3) };
-int64_t yuv_bench(const YuvPlan *plan) { return BUFFERS * plan->reach; }
+int64_t picture_bench(const PicturePlan *plan) { return BUFFERS * plan->reach; }
 
-static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench) {
+static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t *bench) {
     Work w = {.plan = plan, .planes = planes, .terms_row = -1};
     const int64_t reach = plan->reach;
     w.second = bench, bench += reach;
@@ -37,11 +37,11 @@ static Work work_on(const YuvPlan *plan, const YuvPlane *planes, uint8_t *bench)
 }
 
 static const uint8_t *row_of(const Work *w, int k, int64_t row) {
-    const YuvPlane *plane = w->planes + w->plan->spec.component[k].plane;
+    const PicturePlane *plane = w->planes + w->plan->spec.component[k].plane;
     return plane->first + row * plane->pitch + w->plan->start[k];
 }
 static void gather(const Work *w, const Gather *g, const uint8_t *row, uint8_t *out) {
-    const YuvLoops *loops = w->plan->loops;
+    const PictureLoops *loops = w->plan->loops;
     (g->kind >= WIDE_64 ? loops->gather_wide : loops->gather)(row, g, out);
 }
 static void gather_samples(Work *w, int k, int64_t pixel_row, uint8_t *out) {
@@ -59,7 +59,7 @@ static const uint8_t *second_chroma(const Work *w) { return w->plan->together ? 
 
 /* The terms of the samples of chroma of a row of pixels, which the next row may share. */
 static void chroma(Work *w, int64_t pixel_row) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const int64_t row = pixel_row / plan->spec.component[1].every_y;
     if (w->terms_row == row) return;
     for (int k = 1; k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
@@ -70,7 +70,7 @@ static void chroma(Work *w, int64_t pixel_row) {
 
 /* Convert a row of pixels, all of them or those that were gathered. */
 static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     chroma(w, row);
     if (plan->shared)
         plan->loops->color_shared(whole_row(w, row, w->samples[0]), &w->terms, &plan->spec.color, n, rgb);
@@ -83,7 +83,7 @@ static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
 
 /* Put R, G and B of a source row into its slot: as bytes for a mean, otherwise as lines. */
 static int color_slot(Work *w, int64_t row) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const int slot = (int)(row & 1);
     if (w->row[slot][0] == row) return slot;
     w->row[slot][0] = row;
@@ -97,7 +97,7 @@ static int color_slot(Work *w, int64_t row) {
     return slot;
 }
 static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const RowPair *rows = plan->resize[0].rows + y;
     const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
     for (int c = 0; c < 3; ++c)
@@ -105,7 +105,7 @@ static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
         else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
 }
 static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const int32_t *row = plan->resize[0].rows[y].row;
     chroma(w, row[0]);
     const uint8_t *const luma[2] = {whole_row(w, row[0], w->samples[0]), whole_row(w, row[1], w->second)};
@@ -114,12 +114,12 @@ static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {
 
 /* Samples of one component in a source row; gray is converted first if pixels are. */
 static void component_samples(Work *w, int k, int64_t row, int64_t n, uint8_t *out) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     gather(w, plan->component + k, row_of(w, k, row), out);
     if (plan->spec.components == 1 && plan->spec.convert_first && plan->has_luma) plan->loops->luma(out, &plan->spec.color, n, out);
 }
 static int component_slot(Work *w, int k, int64_t row) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const Resize *resize = plan->resize + k;
     const int slot = (int)(row & 1);
     if (w->row[slot][k] == row) return slot;
@@ -129,7 +129,7 @@ static int component_slot(Work *w, int k, int64_t row) {
     return slot;
 }
 static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const Resize *resize = plan->resize + k;
     const RowPair *rows = resize->rows + y;
     if (resize->filter == ONE) {
@@ -142,8 +142,8 @@ static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
     else plan->loops->blend(w->line[a][k], w->line[b][k], rows->above, rows->below, plan->n, out);
 }
 static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
-    const YuvPlan *plan = w->plan;
-    const YuvSpec *spec = &plan->spec;
+    const PicturePlan *plan = w->plan;
+    const PictureSpec *spec = &plan->spec;
     if (spec->components == 1) {
         const int last = !spec->convert_first && plan->has_luma;
         component_row(w, 0, y, last ? w->samples[0] : out[0]);
@@ -159,7 +159,7 @@ static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
 
 /* A source row of packed pixels, or the two pixels that each result needs, as neighbours. */
 static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
     if (!plan->near) return from;
     const int taps = plan->resize[0].filter == ONE ? 1 : 2;
@@ -170,7 +170,7 @@ static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
     for (; i < n; ++i) memcpy(to + i * bytes, from + plan->near[i], (size_t)bytes);
     return to;
 }
-static const PackedLoops *packed_loops(const YuvPlan *plan) {
+static const PackedLoops *packed_loops(const PicturePlan *plan) {
     return plan->pairs.kind >= WIDE_64 ? &plan->loops->packed_wide : &plan->loops->packed;
 }
 /* Without loops for its gather: by way of a buffer. */
@@ -179,7 +179,7 @@ static const uint8_t *packed_pairs(Work *w, int64_t row, int slot) {
     return w->bytes[slot][0];
 }
 static const int16_t *packed_line(Work *w, int64_t row) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
     const int slot = (int)(row & 1), by_kind = plan->pairs.kind >= WINDOWS_1 && packed_loops(plan)->line;
     if (w->row[slot][0] == row) return w->line[slot][0];
     w->row[slot][0] = row;
@@ -189,8 +189,9 @@ static const int16_t *packed_line(Work *w, int64_t row) {
     return w->line[slot][0];
 }
 static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
-    const YuvPlan *plan = w->plan;
-    uint16_t *const sums = (uint16_t *)w->line[0][0], *const more = (uint16_t *)w->line[0][1], *const all = (uint16_t *)w->line[0][2];
+    const PicturePlan *plan = w->plan;
+    uint16_t *const sums = (uint16_t *)w->line[0][0], *const more = (uint16_t *)w->line[0][1];
+    uint16_t *const all = (uint16_t *)w->line[0][2];
     const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
     for (int64_t k = 0; k < plan->box_h; ++k)
         plan->loops->box_rows(from + k * w->planes[0].pitch, plan->spec.width * plan->pixel, k == 0, sums);
@@ -206,30 +207,43 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
-/* Fetch the source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no
- * cache. */
-static void fetch_packed(const Work *w, int64_t y) {
-    const YuvPlan *plan = w->plan;
+/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. Means
+ * fetch them inside their loop: a burst of reads, as before other rows, waits for the slots of the first cache. */
+typedef struct {
+    const uint8_t *row[2];
+    int rows;
+    int64_t bytes;
+} Fetch;
+
+static Fetch next_rows(const Work *w, int64_t y) {
+    const PicturePlan *plan = w->plan;
     const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
-    const int64_t bytes = plan->spec.width * plan->spec.component[0].step;
-    if (bytes < FETCHED) return;
-    for (int k = 0; k < (next->below ? 2 : 1); ++k) {
-        if (next->row[k] <= now->row[now->below != 0]) continue;
-        const uint8_t *row = w->planes[0].first + next->row[k] * w->planes[0].pitch;
-        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
-    }
+    Fetch f = {.bytes = plan->spec.width * plan->spec.component[0].step};
+    if (f.bytes < FETCHED || y + 1 >= plan->spec.y[0].to) return f;
+    for (int k = 0; k < (next->below ? 2 : 1); ++k)
+        if (next->row[k] > now->row[now->below != 0])
+            f.row[f.rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
+    return f;
+}
+static void fetch(const Fetch *next) {
+    for (int k = 0; k < next->rows; ++k)
+        for (int64_t i = 0; i < next->bytes; i += 64) __builtin_prefetch(next->row[k] + i, 0, 3);
 }
 
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
-    const YuvPlan *plan = w->plan;
+    const PicturePlan *plan = w->plan;
+    const Fetch next = next_rows(w, y);
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     if (resize->filter == BOX) {
+        fetch(&next);
         packed_boxes(w, pair->row[0], out);
         return;
     }
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
+    const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind);
+    if (!by_kind || resize->filter != MEAN || next.rows < 2) fetch(&next);
     if (resize->filter == ONE) {
         const uint8_t *from = packed_source(w, pair->row[0], 0);
         if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
@@ -237,7 +251,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
         return;
     }
-    if (resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind)) {
+    if (by_lines) {
         const int16_t *a = packed_line(w, pair->row[0]), *b = pair->below ? packed_line(w, pair->row[1]) : a;
         plan->loops->blend(a, b, pair->above, pair->below, plan->n, out);
         return;
@@ -254,13 +268,13 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         return;
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
-    if (resize->filter == MEAN) loops->means(rows, &plan->pairs, plan->n, out);
+    if (resize->filter == MEAN) loops->means(rows, next.rows == 2 ? next.row : rows, &plan->pairs, plan->n, out);
     else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
 }
 
-void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
+void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
               int64_t channel_pitch, uint8_t *bench) {
-    const YuvSpec *spec = &plan->spec;
+    const PictureSpec *spec = &plan->spec;
     Work w = work_on(plan, planes, bench);
     for (int64_t y = from; y < to; ++y, out += row_pitch) {
         uint8_t *rgb[3];
@@ -272,13 +286,10 @@ void yuv_rows(const YuvPlan *plan, const YuvPlane planes[3], int64_t from, int64
             case ROWS:
             case PAIRS: pixels_row(&w, y, rgb); break;
             case PLANES: planes_row(&w, y, rgb); break;
-            case PACKED_PIXELS:
-                if (y + 1 < plan->spec.y[0].to) fetch_packed(&w, y);
-                packed_row(&w, y, out);
-                break;
+            case PACKED_PIXELS: packed_row(&w, y, out); break;
         }
         if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }
 }
 
-void yuv_flip(const YuvPlan *plan, uint8_t *bytes, int64_t n) { plan->loops->flip(bytes, n); }
+void picture_flip(const PicturePlan *plan, uint8_t *bytes, int64_t n) { plan->loops->flip(bytes, n); }
