@@ -9,6 +9,7 @@ Imports buffers, kernels, layouts and support.
 from .decoder import Decoder
 from .detections import Detections
 from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .masks import Masks, masks
 from .networks import yolov5, yolov8
 from .suppression import nms
 
@@ -19,8 +20,10 @@ __all__ = [
     "Form",
     "Head",
     "Keypoints",
+    "Masks",
     "Part",
     "Suppression",
+    "masks",
     "nms",
     "yolov5",
     "yolov8",

@@ -94,6 +94,20 @@ def peaks(
     level: str, dtype: int, x: Any, out: Any, channels: int, least: int, threshold: float, radius: int, /
 ) -> int: ...
 def tops(x: Any, rows: Any, out: Any, refinement: int, /) -> bool: ...
+def masks(
+    level: str,
+    signed: bool,
+    zero: int,
+    factor: int,
+    data: Any,
+    channels: Any,
+    rows: Any,
+    columns: Any,
+    coefficients: Any,
+    windows: Any,
+    out: Any,
+    /,
+) -> bool: ...
 def set_threads(n: int, /) -> None: ...
 def get_threads() -> int: ...
 def set_last_cache(size: int, /) -> None: ...

@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
+from .detecting import FeatureMap, ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
 from .yuv import Axis, Fit, YuvResize
 
 _DTYPES = _native.DTYPES
@@ -255,3 +255,19 @@ def nms(
     """Return the indices of boxes that stay, int64; float32 boxes and scores, int64 classes from 0 to `classes` - 1."""
     kept = np.empty(min(limit, len(scores)), np.int64)
     return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]
+
+
+def masks(
+    made: FeatureMap,
+    data: np.ndarray,
+    zero: int,
+    coefficients: np.ndarray,
+    windows: np.ndarray,
+    factor: int,
+    out: np.ndarray,
+    level: str = LEVEL,
+) -> bool:
+    """Write masks, see `kernels.masks`; False if they do not fit."""
+    tables = [np.ascontiguousarray(table, np.int64) for table in made[1:]]
+    signed = made.dtype == "int8"
+    return bool(_native.masks(level, signed, zero, factor, data, *tables, coefficients, windows, out))
