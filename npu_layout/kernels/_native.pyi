@@ -108,6 +108,21 @@ def masks(
     out: Any,
     /,
 ) -> bool: ...
+def limbs(
+    fields: Any,
+    first: int,
+    rows: int,
+    columns: int,
+    samples: int,
+    enough: int,
+    least: float,
+    a: Any,
+    b: Any,
+    scores: Any,
+    pairs: Any,
+    found: Any,
+    /,
+) -> int: ...
 def set_threads(n: int, /) -> None: ...
 def get_threads() -> int: ...
 def set_last_cache(size: int, /) -> None: ...

@@ -271,3 +271,15 @@ def masks(
     tables = [np.ascontiguousarray(table, np.int64) for table in made[1:]]
     signed = made.dtype == "int8"
     return bool(_native.masks(level, signed, zero, factor, data, *tables, coefficients, windows, out))
+
+
+def limbs(
+    fields: np.ndarray, number: int, first: np.ndarray, second: np.ndarray, samples: int, enough: int, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of joints and their scores, see `kernels.limbs`."""
+    n, m = len(first), len(second)
+    pairs, found = np.empty((min(n, m), 2), np.int64), np.empty(min(n, m))
+    rows, columns = fields.shape[1:]
+    scores = np.empty(n * m)
+    count = _native.limbs(fields, number, rows, columns, samples, enough, least, first, second, scores, pairs, found)
+    return pairs[:count], found[:count]

@@ -5,6 +5,6 @@ Only sigmoid and softmax differ in their last bits; `reduce` documents by how mu
 Imports numpy and the records of `box` and `yuv`.
 """
 
-from . import gray, program, reduce, yuv
+from . import gray, limbs, program, reduce, yuv
 
-__all__ = ["gray", "program", "reduce", "yuv"]
+__all__ = ["gray", "limbs", "program", "reduce", "yuv"]

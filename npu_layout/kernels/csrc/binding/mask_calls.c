@@ -1,9 +1,10 @@
-/* Masks of instances. */
+/* Masks of instances, and limbs between joints. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "binding/level_named.h"
 #include "binding/mask_calls.h"
+#include "limbs.h"
 #include "masks.h"
 
 /* The extremes of the offsets in a table; false: one is so far away that sums could overflow. */
@@ -76,4 +77,31 @@ PyObject *native_masks(PyObject *module, PyObject *args) {
 end:
     while (open--) PyBuffer_Release(v + open);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(good);
+}
+
+PyObject *native_limbs(PyObject *module, PyObject *args) {
+    PyObject *arrays[6], *result = NULL;
+    Py_buffer v[6];
+    Field field;
+    long long rows, columns, first;
+    int open = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OLLLiidOOOOO", arrays, &first, &rows, &columns, &field.samples, &field.enough, &field.least, arrays + 1,
+                          arrays + 2, arrays + 3, arrays + 4, arrays + 5))
+        return NULL;
+    for (; open < 6; ++open)
+        if (PyObject_GetBuffer(arrays[open], v + open, PyBUF_C_CONTIGUOUS | (open > 2 ? PyBUF_WRITABLE : 0))) goto end;
+    const int64_t n = v[1].len / 24, m = v[2].len / 24, most = n < m ? n : m;
+    if (rows < 1 || columns < 1 || rows > 1 << 20 || columns > 1 << 20 || first < 0 || first > 1 << 20 || field.samples < 2 ||
+        n > 1 << 20 || m > 1 << 20 || v[0].len / 4 / (rows * columns) < first + 2 || v[3].len < 8 * n * m || v[4].len < 16 * most ||
+        v[5].len < 8 * most) {
+        PyErr_SetString(PyExc_ValueError, "limbs: arrays that do not fit");
+        goto end;
+    }
+    field.x = (const float *)v[0].buf + first * rows * columns, field.y = field.x + rows * columns;
+    field.rows = rows, field.columns = columns;
+    result = PyLong_FromLongLong(limbs_match(&field, v[1].buf, n, v[2].buf, m, v[3].buf, v[4].buf, v[5].buf));
+end:
+    while (open--) PyBuffer_Release(v + open);
+    return result;
 }
