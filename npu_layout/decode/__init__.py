@@ -10,7 +10,7 @@ from .decoder import Decoder
 from .detections import Detections
 from .head import Boxes, Form, Head, Keypoints, Part, Suppression
 from .limbs import OPENPOSE, Skeleton, people
-from .masks import Masks, masks
+from .mask_crops import Masks, masks
 from .networks import yolov5, yolov8
 from .suppression import nms
 

@@ -115,11 +115,11 @@ def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: S
                 groups[number], scores[number] = {a: i, b: j}, score
                 owner[a, i] = owner[b, j] = number
             elif ours is None or theirs is None or ours == theirs:
-                number = theirs if ours is None else ours
-                person = groups[number]  # type: ignore[index]
+                one: int = theirs if ours is None else ours  # type: ignore[assignment]
+                person = groups[one]
                 if person.setdefault(a, i) == i and person.setdefault(b, j) == j:
-                    scores[number] += score  # type: ignore[index]
-                    owner[a, i] = owner[b, j] = number  # type: ignore[assignment]
+                    scores[one] += score
+                    owner[a, i] = owner[b, j] = one
             elif not groups[ours].keys() & groups[theirs].keys():
                 ours, theirs = min(ours, theirs), max(ours, theirs)
                 for joint in groups[theirs].items():

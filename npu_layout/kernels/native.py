@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import FeatureMap, ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
+from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, FeatureMap, Source
 from .yuv import Axis, Fit, YuvResize
 
 _DTYPES = _native.DTYPES
@@ -268,9 +268,9 @@ def masks(
     level: str = LEVEL,
 ) -> bool:
     """Write masks, see `kernels.masks`; False if they do not fit."""
-    tables = [np.ascontiguousarray(table, np.int64) for table in made[1:]]
+    channels, rows, columns = (np.ascontiguousarray(table, np.int64) for table in made[1:])
     signed = made.dtype == "int8"
-    return bool(_native.masks(level, signed, zero, factor, data, *tables, coefficients, windows, out))
+    return bool(_native.masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out))
 
 
 def limbs(

@@ -19,7 +19,7 @@ _BODY = np.array(
 
 def drawn_people(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return maps (57, 46, 46) float32, and the joints (count, 18, 2) in cells."""
-    size = 0.9 if count > 4 else 1.6
+    size = 0.9 if count > 4 else 1.4
     across = max(1, int(np.ceil(np.sqrt(count))))
     slots = [((i % across + 0.5) * 46 / across, (i // across + 0.5) * 46 / across) for i in range(count)]
     people = np.array([_BODY * size + slot + rng.uniform(-0.4, 0.4, (18, 2)) for slot in slots]).reshape(-1, 18, 2)

@@ -14,7 +14,7 @@ LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "NCHW4c")
 
 
 def _enlarged(logits, x, y, fx, fy):
-    """The value at a pixel's centre, exact, times nothing: weights are fractions."""
+    """Return the value at a pixel's centre, exact: weights are fractions."""
     h, w = len(logits), len(logits[0])
 
     def along(at, factor, size):
@@ -22,18 +22,16 @@ def _enlarged(logits, x, y, fx, fy):
         low = math.floor(place)
         return min(max(low, 0), size - 1), min(max(low + 1, 0), size - 1), place - low
 
-    l, r, q = along(x, fx, w)
+    left, right, q = along(x, fx, w)
     t, b, p = along(y, fy, h)
-    above = logits[t][l] * (1 - q) + logits[t][r] * q
-    below = logits[b][l] * (1 - q) + logits[b][r] * q
+    above = logits[t][left] * (1 - q) + logits[t][right] * q
+    below = logits[b][left] * (1 - q) + logits[b][right] * q
     return above * (1 - p) + below * p
 
 
 def _expected(prototypes, c, box, size, change=lambda v: v):
     k, h, w = prototypes.shape
-    logits = [
-        [change(sum(int(c[i]) * int(prototypes[i, y, x]) for i in range(k))) for x in range(w)] for y in range(h)
-    ]
+    logits = [[change(sum(int(c[i]) * int(prototypes[i, y, x]) for i in range(k))) for x in range(w)] for y in range(h)]
     result = np.zeros(size, bool)
     for y in range(size[0]):
         for x in range(size[1]):
@@ -86,9 +84,7 @@ def test_other_rules(rule):
     box = np.array([[4.0, 3.0, 21.0, 18.0]])
     found = decode.masks(spec, flat, c.astype(np.float64) * 0.01, box, size, rule=rule).full(0)
     if rule == "probabilities":
-        expected = _expected(
-            prototypes, c[0], box[0], size, lambda v: Fraction(1 / (1 + math.exp(-0.0003 * v)) - 0.5)
-        )
+        expected = _expected(prototypes, c[0], box[0], size, lambda v: Fraction(1 / (1 + math.exp(-0.0003 * v)) - 0.5))
     else:
         cut = prototypes * 0  # the box in cells: 1 .. 5.25 across, 0.75 .. 4.5 down
         cut[:, 1:5, 1:6] = prototypes[:, 1:5, 1:6]
@@ -99,7 +95,9 @@ def test_other_rules(rule):
 def test_float_prototypes_and_what_is_refused():
     spec = TensorSpec((1, 2, 4, 4), "NCHW", "float32")
     flat = np.r_[np.ones(16), -np.ones(16)].astype(np.float32)
-    found = decode.masks(spec, flat, np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[0, 0, 4, 4], [np.nan] * 4]), (16, 16))
+    found = decode.masks(
+        spec, flat, np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[0, 0, 4, 4], [np.nan] * 4]), (16, 16)
+    )
     assert found.full(0).sum() == 16 and found.crops[1].shape == (0, 0) and not found.full(1).any()
     assert len(found[:1]) == 1 and found[np.array([False, True])].crops[0].size == 0
     with pytest.raises(NpuLayoutError, match="whole multiples of 4x4, got 17x16"):

@@ -96,7 +96,7 @@ def masks(
     Parameters
     ----------
     spec, buffer
-        The prototypes, (1, channels, h, w) by their spec, as stored in any layout; a copy of nothing is kept.
+        The prototypes, (1, channels, h, w) by their spec, as stored in any layout. The buffer may be reused afterwards.
     coefficients
         (n, channels): stored integers, or real numbers.
     xyxy
@@ -146,7 +146,7 @@ def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
 def _integers(spec: TensorSpec, given: np.ndarray, zero_point: float) -> bool:
     """Whether the sign of the logits is that of a sum of integers."""
     known = spec.quantization
-    return (
+    return bool(
         spec.stored.kind in "iu"
         and spec.stored.itemsize == 1
         and not spec.element.nibbles
