@@ -138,7 +138,7 @@ def masks(
 def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
     """Return left, top, right, bottom of the pixels inside each box, int32; 0, 0, 0, 0 if there are none."""
     known = np.where(np.isfinite(boxes).all(axis=1)[:, None], boxes, 0)
-    found = np.ceil(np.clip(known, 0, [size[1], size[0]] * 2)).astype(np.int32)
+    found: np.ndarray = np.ceil(np.clip(known, 0, [size[1], size[0]] * 2)).astype(np.int32)
     found[(found[:, 2:] <= found[:, :2]).any(axis=1)] = 0
     return found
 
