@@ -9,19 +9,26 @@ Imports buffers, kernels, layouts and support.
 from .decoder import Decoder
 from .detections import Detections
 from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .limbs import OPENPOSE, Skeleton, people
+from .mask_crops import Masks, masks
 from .networks import yolov5, yolov8
 from .suppression import nms
 
 __all__ = [
+    "OPENPOSE",
     "Boxes",
     "Decoder",
     "Detections",
     "Form",
     "Head",
     "Keypoints",
+    "Masks",
     "Part",
+    "Skeleton",
     "Suppression",
+    "masks",
     "nms",
+    "people",
     "yolov5",
     "yolov8",
 ]

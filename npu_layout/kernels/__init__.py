@@ -180,6 +180,53 @@ def nms(
     return found
 
 
+def masks(
+    made: FeatureMap,
+    data: np.ndarray,
+    zero: int,
+    coefficients: np.ndarray,
+    windows: np.ndarray,
+    factor: int,
+    backend: str | None = None,
+) -> np.ndarray | None:
+    """Return masks of instances, bytes 0 or 1, one after the other; None if they are not compiled for the backend.
+
+    made, data, zero: prototypes, int8 or uint8, where they are stored, and the code that means 0; coefficients: int16
+    (n, channels), without their zero point; windows: int32 (n, 4), left, top, right, bottom in pixels of the
+    prototypes enlarged `factor` times. A pixel is 1 if the sum is above 0. None too if a sum could overflow.
+    """
+    level = _BACKENDS[backend or _ACTIVE]
+    if level is None or made.dtype not in ("int8", "uint8"):
+        return None
+    sizes = windows[:, 2:].astype(np.int64) - windows[:, :2]
+    out = np.empty(int(sizes.prod(axis=1).sum()), np.uint8)
+    return out if _core.masks(made, data, zero, coefficients, windows, factor, out, level) else None
+
+
+def limbs(
+    fields: np.ndarray,
+    number: int,
+    first: np.ndarray,
+    second: np.ndarray,
+    samples: int,
+    enough: int,
+    least: float,
+    backend: str | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Match joints of two kinds by the field along the lines between them: each once, the best aligned first.
+
+    fields: float32 (C, H, W), C-contiguous; planes `number` and the next have x and y. first, second: float64 (n, 3)
+    and (m, 3), C-contiguous, of x, y in cells and the score. A limb's score is the mean of the field's part along it,
+    at `samples` points, times the root of its joints' scores; at least `enough` points must be above `least`. Returns
+    int64 (k, 2), places in first and second, and float64 (k,), scores above 0.
+    """
+    if _BACKENDS[backend or _ACTIVE] is None:
+        x, y = fields[number], fields[number + 1]
+        return fallback.limbs.limbs(x, y, first, second, samples, enough, least)
+    found: tuple[np.ndarray, np.ndarray] = _core.limbs(fields, number, first, second, samples, enough, least)
+    return found
+
+
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
     """Write grayscale of three views of one shape and one set of strides to `out`; see `fallback.gray.gray`."""
     level = _BACKENDS[backend or _ACTIVE]

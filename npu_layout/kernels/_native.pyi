@@ -140,6 +140,35 @@ def peaks(
     level: str, dtype: int, x: Any, out: Any, channels: int, least: int, threshold: float, radius: int, /
 ) -> int: ...
 def tops(x: Any, rows: Any, out: Any, refinement: int, /) -> bool: ...
+def masks(
+    level: str,
+    signed: bool,
+    zero: int,
+    factor: int,
+    data: Any,
+    channels: Any,
+    rows: Any,
+    columns: Any,
+    coefficients: Any,
+    windows: Any,
+    out: Any,
+    /,
+) -> bool: ...
+def limbs(
+    fields: Any,
+    first: int,
+    rows: int,
+    columns: int,
+    samples: int,
+    enough: int,
+    least: float,
+    a: Any,
+    b: Any,
+    scores: Any,
+    pairs: Any,
+    found: Any,
+    /,
+) -> int: ...
 def set_threads(n: int, /) -> None: ...
 def get_threads() -> int: ...
 def set_last_cache(size: int, /) -> None: ...

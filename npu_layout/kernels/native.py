@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, Source
+from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, FeatureMap, Source
 from .pictures import Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
@@ -255,3 +255,31 @@ def nms(
     """Return the indices of boxes that stay, int64; float32 boxes and scores, int64 classes from 0 to `classes` - 1."""
     kept = np.empty(min(limit, len(scores)), np.int64)
     return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]
+
+
+def masks(
+    made: FeatureMap,
+    data: np.ndarray,
+    zero: int,
+    coefficients: np.ndarray,
+    windows: np.ndarray,
+    factor: int,
+    out: np.ndarray,
+    level: str = LEVEL,
+) -> bool:
+    """Write masks, see `kernels.masks`; False if they do not fit."""
+    channels, rows, columns = (np.ascontiguousarray(table, np.int64) for table in made[1:])
+    signed = made.dtype == "int8"
+    return bool(_native.masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out))
+
+
+def limbs(
+    fields: np.ndarray, number: int, first: np.ndarray, second: np.ndarray, samples: int, enough: int, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of joints and their scores, see `kernels.limbs`."""
+    n, m = len(first), len(second)
+    pairs, found = np.empty((min(n, m), 2), np.int64), np.empty(min(n, m))
+    rows, columns = fields.shape[1:]
+    scores = np.empty(n * m)
+    count = _native.limbs(fields, number, rows, columns, samples, enough, least, first, second, scores, pairs, found)
+    return pairs[:count], found[:count]

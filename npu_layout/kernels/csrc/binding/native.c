@@ -5,6 +5,7 @@
 #include "binding/detect_type.h"
 #include "binding/fit_type.h"
 #include "binding/level_named.h"
+#include "binding/mask_calls.h"
 #include "binding/program_type.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
@@ -111,6 +112,8 @@ static PyMethodDef module_methods[] = {
      "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
+    {"masks", native_masks, METH_VARARGS, "masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out): whether they fit"},
+    {"limbs", native_limbs, METH_VARARGS, "limbs(fields, first, rows, columns, samples, enough, least, a, b, scores, pairs, found): how many"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},

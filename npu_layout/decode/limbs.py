@@ -1,0 +1,129 @@
+"""People from heatmaps of joints and part affinity fields, as OpenPose's networks return them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import kernels
+from ..errors import LayoutError
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What the channels of such a network are, and what makes a person.
+
+    Attributes
+    ----------
+    joints
+        How many heatmaps there are, the first channels.
+    limbs
+        Pairs of joints, in the order of their fields.
+    fields
+        The channel of the first field; x and y of each limb follow each other.
+    cell
+        Pixels of the input in a cell, each way.
+    peak, field, aligned, total
+        The least heat of a joint; the least part of the field along a limb, and the share of points that must have
+        more; the least sum of a person's limbs.
+    samples
+        Points of a limb at which the field is read, its ends included.
+    """
+
+    joints: int
+    limbs: tuple[tuple[int, int], ...]
+    fields: int
+    cell: int = 8
+    peak: float = 0.3
+    field: float = 0.05
+    aligned: float = 0.7
+    total: float = 6.0
+    samples: int = 10
+
+
+#: 18 joints, the background, and 19 limbs (Cao et al., "Realtime Multi-Person 2D Pose Estimation using Part Affinity
+#: Fields", 2017).
+OPENPOSE = Skeleton(
+    18,
+    ((1, 8), (8, 9), (9, 10), (1, 11), (11, 12), (12, 13), (1, 2), (2, 3), (3, 4), (2, 16), (1, 5), (5, 6), (6, 7),
+     (5, 17), (1, 0), (0, 14), (0, 15), (14, 16), (15, 17)),
+    19,
+)  # fmt: skip
+
+
+def people(maps: np.ndarray, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
+    """Return the people in the output of a network of heatmaps and fields.
+
+    Parameters
+    ----------
+    maps
+        Real values, (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+    skeleton
+        What the channels are.
+
+    Returns
+    -------
+    float32 (n, joints, 3): x, y in pixels of the input (centres of pixels are whole numbers) and the heat; NaN, NaN
+    and 0 for a joint that was not found.
+
+    Raises
+    ------
+    LayoutError
+        If the channels are not those of the skeleton.
+    """
+    given = np.asarray(maps)
+    shape = given.shape[1:] if given.ndim == 4 and len(given) == 1 else given.shape
+    channels = skeleton.fields + 2 * len(skeleton.limbs)
+    if len(shape) != 3 or shape[0] != channels or 0 in shape:
+        raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}")
+    real = np.ascontiguousarray(given, np.float32).reshape(shape)
+    if not math.isfinite(float(real.sum(dtype=np.float64))):
+        real = np.nan_to_num(real, nan=0.0, posinf=0.0, neginf=0.0)
+    heat = real[None, : skeleton.joints]
+    rows = kernels.peaks(heat, skeleton.peak)
+    tops = np.empty((len(rows), 5))
+    kernels.tops(heat, rows, tops, "parabola")
+    found = np.ascontiguousarray(tops[:, 2:])
+    ends = np.searchsorted(rows[:, 1], np.arange(skeleton.joints + 1)).tolist()
+    groups = _assembled(real, found, ends, skeleton)
+    result = np.full((len(groups), skeleton.joints, 3), np.nan, np.float32)
+    result[..., 2] = 0
+    pixels = found * [skeleton.cell, skeleton.cell, 1] + [(skeleton.cell - 1) / 2, (skeleton.cell - 1) / 2, 0]
+    for person, joints in zip(result, groups):
+        person[list(joints)] = pixels[[ends[joint] + i for joint, i in joints.items()]]
+    return result
+
+
+def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:
+    """Return {joint: number of its peak} of each person; limbs are added in the skeleton's order."""
+    groups: dict[int, dict[int, int]] = {}
+    scores: dict[int, float] = {}
+    owner: dict[tuple[int, int], int] = {}  # a peak belongs to one person
+    enough = math.ceil(skeleton.aligned * skeleton.samples - 1e-9)
+    for limb, (a, b) in enumerate(skeleton.limbs):
+        first, second = found[ends[a] : ends[a + 1]], found[ends[b] : ends[b + 1]]
+        if not len(first) or not len(second):
+            continue
+        field = skeleton.fields + 2 * limb
+        pairs, values = kernels.limbs(real, field, first, second, skeleton.samples, enough, skeleton.field)
+        for (i, j), score in zip(pairs.tolist(), values.tolist()):
+            ours, theirs = owner.get((a, i)), owner.get((b, j))
+            if ours is None and theirs is None:
+                number = len(owner)  # ascending, as owners only grow
+                groups[number], scores[number] = {a: i, b: j}, score
+                owner[a, i] = owner[b, j] = number
+            elif ours is None or theirs is None or ours == theirs:
+                one: int = theirs if ours is None else ours  # type: ignore[assignment]
+                person = groups[one]
+                if person.setdefault(a, i) == i and person.setdefault(b, j) == j:
+                    scores[one] += score
+                    owner[a, i] = owner[b, j] = one
+            elif not groups[ours].keys() & groups[theirs].keys():
+                ours, theirs = min(ours, theirs), max(ours, theirs)
+                for joint in groups[theirs].items():
+                    owner[joint] = ours
+                groups[ours].update(groups.pop(theirs))
+                scores[ours] += scores.pop(theirs) + score
+    return [groups[number] for number in sorted(groups) if scores[number] >= skeleton.total]

@@ -1,0 +1,242 @@
+"""Masks of instances, from prototypes and the coefficients of each: exact where they are stored as integers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from ..buffers import TensorSpec, kernel_name
+from ..errors import LayoutError, NpuLayoutError
+from ..support import instance, one_of, whole_numbers
+
+
+class MaskRule(NamedTuple):
+    """How masks are made of logits at the prototypes' resolution.
+
+    sigmoid: enlarge probabilities instead of logits; cells: clear the logits outside the box before they are enlarged.
+    """
+
+    sigmoid: bool
+    cells: bool
+
+
+#: The rules in use. logits: enlarge, above 0, inside the box (ultralytics' process_mask and process_mask_native); this
+#: is the default. probabilities: sigmoid, enlarge, inside the box, above 0.5 (airockchip/rknn_model_zoo,
+#: examples/yolov8_seg). cells: cut the box out of the prototypes, then enlarge (ultralytics' older process_mask): the
+#: mask's edge is smeared beyond the box.
+RULES = {"logits": MaskRule(False, False), "probabilities": MaskRule(True, False), "cells": MaskRule(False, True)}
+
+
+class Masks(Sequence[np.ndarray]):
+    """Masks of n instances, each a crop: bool (h, w) with the place of its first pixel.
+
+    Attributes
+    ----------
+    crops
+        The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input.
+    offsets
+        int64 (n, 2): x, y of each crop's first pixel in the network's input.
+    input_shape
+        Height and width of the network's input.
+    """
+
+    def __init__(self, crops: Sequence[np.ndarray], offsets: np.ndarray, input_shape: tuple[int, int]) -> None:
+        self.crops, self.offsets, self.input_shape = tuple(crops), offsets, input_shape
+
+    def __len__(self) -> int:
+        return len(self.crops)
+
+    def __repr__(self) -> str:
+        return f"<Masks: {len(self)} crops of {self.input_shape[0]}x{self.input_shape[1]}>"
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self.crops)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return one crop (an index), or the Masks of some rows (bools, indices or a slice)."""
+        if isinstance(rows, (int, np.integer)):
+            return self.crops[operator.index(rows)]
+        picked = np.arange(len(self))[rows]
+        return Masks([self.crops[i] for i in picked], self.offsets[picked], self.input_shape)
+
+    def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:
+        """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to."""
+        whole = np.empty(self.input_shape, bool) if out is None else out
+        if whole.shape != self.input_shape or whole.dtype != bool:
+            raise NpuLayoutError(f"out: expected bool {self.input_shape}, got {whole.dtype} {whole.shape}")
+        (x, y), crop = self.offsets[i], self.crops[i]
+        whole[...] = False
+        whole[y : y + crop.shape[0], x : x + crop.shape[1]] = crop
+        return whole
+
+    def dense(self) -> np.ndarray:
+        """Return all masks over the whole input, bool (n, H, W): 410 KB each at 640x640."""
+        result = np.empty((len(self), *self.input_shape), bool)
+        for i in range(len(self)):
+            self.full(i, result[i])
+        return result
+
+
+def masks(
+    spec: TensorSpec,
+    buffer: Any,
+    coefficients: np.ndarray,
+    xyxy: np.ndarray,
+    input_shape: Sequence[int],
+    *,
+    zero_point: float = 0,
+    rule: str = "logits",
+) -> Masks:
+    """Return the masks of instances inside their boxes.
+
+    Parameters
+    ----------
+    spec, buffer
+        The prototypes, (1, channels, h, w) by their spec, as stored in any layout. The buffer may be reused afterwards.
+    coefficients
+        (n, channels): stored integers, or real numbers.
+    xyxy
+        (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right.
+    input_shape
+        Height and width of the network's input, whole multiples of the prototypes'.
+    zero_point
+        Of the coefficients, if they are stored integers; their scale must be positive, and is not needed.
+    rule
+        A name of RULES.
+
+    Returns
+    -------
+    Masks. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they are those of
+    exact arithmetic: the sign of an integer. Others are computed in float64.
+    """
+    instance("spec", spec, TensorSpec, "a TensorSpec")
+    size = tuple(whole_numbers("input_shape: height and width", input_shape, 2, 1))
+    if not isinstance(rule, str) or rule not in RULES:
+        one_of("rule", rule, tuple(RULES))
+    shape = tuple(spec.shape)
+    if len(shape) != 4 or shape[0] != 1:
+        raise LayoutError(f"prototypes: expected (1, channels, h, w), got {shape}")
+    h, w = shape[2:]
+    if size[0] % h or size[1] % w:
+        raise LayoutError(f"prototypes: expected an input of whole multiples of {h}x{w}, got {size[0]}x{size[1]}")
+    given, boxes = np.asarray(coefficients), np.asarray(xyxy, np.float64)
+    if given.ndim != 2 or given.shape[1] != shape[1] or boxes.shape != (len(given), 4):
+        raise LayoutError(
+            f"coefficients and xyxy: expected (n, {shape[1]}) and (n, 4), got {given.shape} and {boxes.shape}"
+        )
+    windows = _windows(boxes, size)
+    crops = _compiled(spec, buffer, given, zero_point, windows, size) if rule == "logits" else None
+    if crops is None:
+        crops = _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule])
+    return Masks(crops, windows[:, :2].astype(np.int64), (size[0], size[1]))
+
+
+def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
+    """Return left, top, right, bottom of the pixels inside each box, int32; 0, 0, 0, 0 if there are none."""
+    known = np.where(np.isfinite(boxes).all(axis=1)[:, None], boxes, 0)
+    found: np.ndarray = np.ceil(np.clip(known, 0, [size[1], size[0]] * 2)).astype(np.int32)
+    found[(found[:, 2:] <= found[:, :2]).any(axis=1)] = 0
+    return found
+
+
+def _integers(spec: TensorSpec, given: np.ndarray, zero_point: float) -> bool:
+    """Whether the sign of the logits is that of a sum of integers."""
+    known = spec.quantization
+    return bool(
+        spec.stored.kind in "iu"
+        and spec.stored.itemsize == 1
+        and not spec.element.nibbles
+        and (known is None or (known.axis is None and float(known.scale) > 0))
+        and given.dtype.kind in "iu"
+        and given.dtype.itemsize <= 2
+        and float(zero_point).is_integer()
+    )
+
+
+def _zero(spec: TensorSpec) -> int:
+    return 0 if spec.quantization is None else int(spec.quantization.zero_point)  # type: ignore[arg-type]
+
+
+def _compiled(
+    spec: TensorSpec,
+    buffer: Any,
+    given: np.ndarray,
+    zero_point: float,
+    windows: np.ndarray,
+    size: tuple[int, ...],
+) -> list[np.ndarray] | None:
+    _, _, h, w = spec.shape
+    factor = size[0] // h
+    if not _integers(spec, given, zero_point) or size[1] // w != factor or not len(given):
+        return None
+    wide = given.astype(np.int32) - int(zero_point)
+    if int(abs(wide).max()) > np.iinfo(np.int16).max or not -255 <= _zero(spec) <= 255:
+        return None
+    start = int(spec.offset(0, 0, 0, 0))
+    channels = np.asarray(spec.offset(0, np.arange(spec.shape[1]), 0, 0), np.int64)
+    rows = np.asarray(spec.offset(0, 0, np.arange(h), 0), np.int64) - start
+    columns = np.asarray(spec.offset(0, 0, 0, np.arange(w)), np.int64) - start
+    place = kernels.FeatureMap(kernel_name(spec.stored), channels, rows, columns)
+    flat = kernels.masks(place, spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor)
+    if flat is None:
+        return None
+    sides = (windows[:, 2:] - windows[:, :2]).tolist()
+    crops, at = [], 0
+    whole = flat.view(bool)
+    for across, down in sides:
+        crops.append(whole[at : at + across * down].reshape(down, across))
+        at += across * down
+    return crops
+
+
+def _fallback(
+    spec: TensorSpec,
+    buffer: Any,
+    given: np.ndarray,
+    zero_point: float,
+    boxes: np.ndarray,
+    windows: np.ndarray,
+    size: tuple[int, ...],
+    rule: MaskRule,
+) -> list[np.ndarray]:
+    """Return the crops by numpy: in integers where the sign is one, else in float64."""
+    exact = _integers(spec, given, zero_point) and not rule.sigmoid
+    kind: type = np.int64 if exact else np.float64
+    if exact:
+        channels, rows, columns = np.ogrid[: spec.shape[1], : spec.shape[2], : spec.shape[3]]
+        stored = spec.flat(buffer)[np.asarray(spec.offset(0, channels, rows, columns), np.int64)]
+        prototypes = stored.astype(np.int64) - _zero(spec)
+    else:
+        prototypes = spec.unpack(buffer)[0].astype(np.float64)
+    weights = given.astype(kind) - kind(zero_point)
+    h, w = spec.shape[2:]
+    crops = []
+    for c, box, (left, top, right, bottom) in zip(weights, boxes, windows.tolist()):
+        if right == left:
+            crops.append(np.zeros((0, 0), bool))
+            continue
+        logits = np.tensordot(c, prototypes, 1)
+        if rule.sigmoid:
+            with np.errstate(over="ignore"):
+                logits = 1 / (1 + np.exp(-logits)) - 0.5
+        if rule.cells:
+            y, x = np.ogrid[:h, :w]
+            x0, y0, x1, y1 = box * np.tile([w / size[1], h / size[0]], 2)
+            logits = np.where((x >= x0) & (x < x1) & (y >= y0) & (y < y1), logits, 0)
+        lines = _between(logits, top, bottom, size[0] // h)
+        crops.append(_between(lines.T, left, right, size[1] // w).T > 0)
+    return crops
+
+
+def _between(values: np.ndarray, first: int, last: int, factor: int) -> np.ndarray:
+    """Return pixels first .. last of axis 0 enlarged, as align_corners=False does, times 2 factor."""
+    at = 2 * np.arange(first, last) + 1 - factor
+    low, part = at // (2 * factor), (at % (2 * factor))[:, None]
+    most = len(values) - 1
+    before, after = values[low.clip(0, most)], values[(low + 1).clip(0, most)]
+    result: np.ndarray = before * (2 * factor - part) + after * part
+    return result

@@ -1,0 +1,107 @@
+/* Masks of instances, and limbs between joints. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "binding/level_named.h"
+#include "binding/mask_calls.h"
+#include "limbs.h"
+#include "masks.h"
+
+/* The extremes of the offsets in a table; false: one is so far away that sums could overflow. */
+static int extremes(const int64_t *table, int64_t n, int64_t *low, int64_t *high) {
+    int64_t least = table[0], most = table[0];
+    for (int64_t i = 1; i < n; ++i) {
+        if (table[i] < least) least = table[i];
+        if (table[i] > most) most = table[i];
+    }
+    *low += least, *high += most;
+    return least > -(1LL << 60) && most < 1LL << 60;
+}
+
+/* Whether every element is in the buffer, every window in the picture, and every sum in 32 bits; `out` is then full. */
+static int fits(const Prototypes *p, int64_t bytes, const int16_t *c, const int32_t *window, int64_t n, int64_t room) {
+    int64_t low = 0, high = 0, total = 0;
+    if (p->count < 1 || p->count > MASK_CHANNELS || p->rows < 1 || p->columns < 1 || p->factor < 1 || p->factor > 64 ||
+        p->rows > 1 << 14 || p->columns > 1 << 14 || p->zero < -255 || p->zero > 255)
+        return 0;
+    if (!extremes(p->channel, p->count, &low, &high) || !extremes(p->row, p->rows, &low, &high) ||
+        !extremes(p->column, p->columns, &low, &high) || low < 0 || high >= bytes)
+        return 0;
+    for (int64_t i = 0; i < n; ++i, window += 4, c += p->count) {
+        int64_t sum = 0;
+        for (int64_t k = 0; k < p->count; ++k) sum += c[k] < 0 ? -(int64_t)c[k] : c[k];
+        if (sum * 512 * 8 * p->factor * p->factor >= 1LL << 31) return 0;
+        if (window[0] < 0 || window[1] < 0 || window[2] < window[0] || window[3] < window[1] || window[2] > p->columns * p->factor ||
+            window[3] > p->rows * p->factor)
+            return 0;
+        total += (int64_t)(window[2] - window[0]) * (window[3] - window[1]);
+    }
+    return total == room;
+}
+
+PyObject *native_masks(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *arrays[7];
+    Py_buffer v[7];
+    Prototypes from;
+    int open = 0, good = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "spiiOOOOOOO", &name, &from.is_signed, &from.zero, &from.factor, arrays, arrays + 1, arrays + 2, arrays + 3,
+                          arrays + 4, arrays + 5, arrays + 6))
+        return NULL;
+    const Level *level = level_named(name);
+    if (!level) return NULL;
+    for (; open < 7; ++open)
+        if (PyObject_GetBuffer(arrays[open], v + open, PyBUF_C_CONTIGUOUS | (open == 6 ? PyBUF_WRITABLE : 0))) goto end;
+    from.data = v[0].buf, from.channel = v[1].buf, from.row = v[2].buf, from.column = v[3].buf;
+    from.count = v[1].len / 8, from.rows = v[2].len / 8, from.columns = v[3].len / 8;
+    const int64_t n = v[5].len / 16;
+    good = v[4].len == n * from.count * 2 && v[5].len == n * 16 && fits(&from, v[0].len, v[4].buf, v[5].buf, n, v[6].len);
+    if (!good) goto end;
+    int32_t *work = PyMem_Malloc((size_t)mask_room(&from) * sizeof(int32_t));
+    if (!work) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    PyThreadState *state = PyEval_SaveThread();
+    const int16_t *c = v[4].buf;
+    const int32_t *window = v[5].buf;
+    uint8_t *out = v[6].buf;
+    for (int64_t i = 0; i < n; ++i, c += from.count, window += 4) {
+        const int64_t size = (int64_t)(window[2] - window[0]) * (window[3] - window[1]);
+        if (size) mask_write(&from, c, window, out, work, level->vector >= 32);
+        out += size;
+    }
+    PyEval_RestoreThread(state);
+    PyMem_Free(work);
+end:
+    while (open--) PyBuffer_Release(v + open);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(good);
+}
+
+PyObject *native_limbs(PyObject *module, PyObject *args) {
+    PyObject *arrays[6], *result = NULL;
+    Py_buffer v[6];
+    Field field;
+    long long rows, columns, first;
+    int open = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OLLLiidOOOOO", arrays, &first, &rows, &columns, &field.samples, &field.enough, &field.least, arrays + 1,
+                          arrays + 2, arrays + 3, arrays + 4, arrays + 5))
+        return NULL;
+    for (; open < 6; ++open)
+        if (PyObject_GetBuffer(arrays[open], v + open, PyBUF_C_CONTIGUOUS | (open > 2 ? PyBUF_WRITABLE : 0))) goto end;
+    const int64_t n = v[1].len / 24, m = v[2].len / 24, most = n < m ? n : m;
+    if (rows < 1 || columns < 1 || rows > 1 << 20 || columns > 1 << 20 || first < 0 || first > 1 << 20 || field.samples < 2 ||
+        n > 1 << 20 || m > 1 << 20 || v[0].len / 4 / (rows * columns) < first + 2 || v[3].len < 8 * n * m || v[4].len < 16 * most ||
+        v[5].len < 8 * most) {
+        PyErr_SetString(PyExc_ValueError, "limbs: arrays that do not fit");
+        goto end;
+    }
+    field.x = (const float *)v[0].buf + first * rows * columns, field.y = field.x + rows * columns;
+    field.rows = rows, field.columns = columns;
+    result = PyLong_FromLongLong(limbs_match(&field, v[1].buf, n, v[2].buf, m, v[3].buf, v[4].buf, v[5].buf));
+end:
+    while (open--) PyBuffer_Release(v + open);
+    return result;
+}

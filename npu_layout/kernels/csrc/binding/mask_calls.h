@@ -1,0 +1,8 @@
+/* The functions masks and limbs. */
+#ifndef NPU_LAYOUT_MASK_CALLS_H
+#define NPU_LAYOUT_MASK_CALLS_H
+
+PyObject *native_masks(PyObject *module, PyObject *args);
+PyObject *native_limbs(PyObject *module, PyObject *args);
+
+#endif

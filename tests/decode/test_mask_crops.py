@@ -1,0 +1,109 @@
+"""Masks against plain loops over pixels in Python's integers, and against float64 formulas."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from npu_layout import NpuLayoutError, Quantization, TensorSpec, decode, kernels
+
+LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "NCHW4c")
+
+
+def _enlarged(logits, x, y, fx, fy):
+    """Return the value at a pixel's centre, exact: weights are fractions."""
+    h, w = len(logits), len(logits[0])
+
+    def along(at, factor, size):
+        place = Fraction(2 * at + 1, 2 * factor) - Fraction(1, 2)
+        low = math.floor(place)
+        return min(max(low, 0), size - 1), min(max(low + 1, 0), size - 1), place - low
+
+    left, right, q = along(x, fx, w)
+    t, b, p = along(y, fy, h)
+    above = logits[t][left] * (1 - q) + logits[t][right] * q
+    below = logits[b][left] * (1 - q) + logits[b][right] * q
+    return above * (1 - p) + below * p
+
+
+def _expected(prototypes, c, box, size, change=lambda v: v):
+    k, h, w = prototypes.shape
+    logits = [[change(sum(int(c[i]) * int(prototypes[i, y, x]) for i in range(k))) for x in range(w)] for y in range(h)]
+    result = np.zeros(size, bool)
+    for y in range(size[0]):
+        for x in range(size[1]):
+            if box[0] <= x < box[2] and box[1] <= y < box[3]:
+                result[y, x] = _enlarged(logits, x, y, size[1] // w, size[0] // h) > 0
+    return result
+
+
+def _made(rng, layout, dtype, channels, h, w):
+    low, high = (-128, 128) if dtype == "int8" else (0, 256)
+    zero = int(rng.integers(low, high))
+    spec = TensorSpec((1, channels, h, w), layout, dtype, quantization=Quantization(0.03, zero))
+    stored = rng.integers(low, high, (channels, h, w))
+    flat = rng.integers(low, high, spec.size).astype(dtype)
+    for c in range(channels):
+        for y in range(h):
+            for x in range(w):
+                flat[spec.offset(0, c, y, x)] = stored[c, y, x]
+    return spec, flat, stored - zero
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("factor", [1, 2, 4, 5])
+def test_masks_are_exact(layout, dtype, factor, backend, monkeypatch):
+    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+    rng = np.random.default_rng(factor)
+    for channels, h, w in ((32, 5, 9), (16, 3, 20), (5, 4, 3), (1, 1, 1)):
+        spec, flat, prototypes = _made(rng, layout, dtype, channels, h, w)
+        size = (h * factor, w * factor)
+        c = rng.integers(-128, 128, (6, channels)).astype(np.int8)
+        zero = int(rng.integers(-128, 128))
+        ends = rng.uniform(-3, max(size) + 3, (6, 4))
+        boxes = np.concatenate([np.minimum(ends[:, :2], ends[:, 2:]), np.maximum(ends[:, :2], ends[:, 2:])], 1)
+        boxes[0] = -9, -9, 999, 999
+        boxes[1] = np.rint(boxes[1])
+        found = decode.masks(spec, flat, c, boxes, size, zero_point=zero)
+        for i in range(6):
+            expected = _expected(prototypes, c[i].astype(int) - zero, boxes[i], size)
+            assert np.array_equal(found.full(i), expected)
+        assert np.array_equal(found.dense().sum(axis=(1, 2)), [crop.sum() for crop in found])
+
+
+@pytest.mark.parametrize("rule", ["probabilities", "cells"])
+def test_other_rules(rule):
+    rng = np.random.default_rng(3)
+    spec, flat, prototypes = _made(rng, "NCHW16c", "int8", 8, 6, 6)
+    c, size = rng.integers(-9, 9, (1, 8)).astype(np.int8), (24, 24)
+    box = np.array([[4.0, 3.0, 21.0, 18.0]])
+    found = decode.masks(spec, flat, c.astype(np.float64) * 0.01, box, size, rule=rule).full(0)
+    if rule == "probabilities":
+        expected = _expected(prototypes, c[0], box[0], size, lambda v: Fraction(1 / (1 + math.exp(-0.0003 * v)) - 0.5))
+    else:
+        cut = prototypes * 0  # the box in cells: 1 .. 5.25 across, 0.75 .. 4.5 down
+        cut[:, 1:5, 1:6] = prototypes[:, 1:5, 1:6]
+        expected = _expected(cut, c[0], box[0], size)
+    assert np.array_equal(found, expected)
+
+
+def test_float_prototypes_and_what_is_refused():
+    spec = TensorSpec((1, 2, 4, 4), "NCHW", "float32")
+    flat = np.r_[np.ones(16), -np.ones(16)].astype(np.float32)
+    found = decode.masks(
+        spec, flat, np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[0, 0, 4, 4], [np.nan] * 4]), (16, 16)
+    )
+    assert found.full(0).sum() == 16 and found.crops[1].shape == (0, 0) and not found.full(1).any()
+    assert len(found[:1]) == 1 and found[np.array([False, True])].crops[0].size == 0
+    with pytest.raises(NpuLayoutError, match="whole multiples of 4x4, got 17x16"):
+        decode.masks(spec, flat, np.ones((1, 2)), np.zeros((1, 4)), (17, 16))
+    with pytest.raises(NpuLayoutError, match=r"\(n, 2\)"):
+        decode.masks(spec, flat, np.ones((1, 3)), np.zeros((1, 4)), (16, 16))
+    with pytest.raises(NpuLayoutError, match="rule"):
+        decode.masks(spec, flat, np.ones((1, 2)), np.zeros((1, 4)), (16, 16), rule="half")
+    assert len(decode.masks(spec, flat, np.ones((0, 2)), np.zeros((0, 4)), (16, 16))) == 0
