@@ -62,12 +62,12 @@ static Hit best_at(const FeatureMap *map, const uint8_t *p, int64_t cell) {
 static int32_t lowest(const FeatureMap *map) { return dtype_size[map->type] == 4 ? INT32_MIN : lowest_code(map->type); }
 
 Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell) {
-    Hit hit;
-    Hits one = {&hit, 0, 1};
+    Hit found[64]; /* room for the cells of a vector, for which the loops ask */
+    Hits one = {found, 0, 64};
     const int vectors = map->kind == BLOCKS || map->kind == ROWS;
     const int64_t offset = cell_at(map, cell);
     if (vectors && level->detect->scan[map->kind][map->type](map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count)
-        return hit;
+        return found[0];
     return best_at(map, data + offset, cell);
 }
 
