@@ -94,7 +94,8 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
     elif dtype == "bfloat16":
         floats = (stored.astype(np.uint32) << 16).view(np.float32)
     else:
-        return values_of(spec, stored)[0].astype(np.float64)
+        means: np.ndarray = values_of(spec, stored)[0].astype(np.float64)
+        return means
     with np.errstate(invalid="ignore"):  # signalling NaN
         real = floats.astype(np.float64)
     real[: len(real) // 2][np.isnan(real[: len(real) // 2])] = -np.inf

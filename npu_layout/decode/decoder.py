@@ -112,8 +112,8 @@ class Decoder:
         limit
             The number of detections, at most, after suppression: candidates are never cut.
         out
-            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, so that it shows
-            the new ones from then on.
+            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, so that it
+            shows the new ones from then on.
 
         Returns
         -------

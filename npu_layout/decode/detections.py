@@ -96,6 +96,7 @@ def memory_of(out: Any, room: int) -> Memory:
 
 def detections(columns: Any, memory: Memory, keypoints: np.ndarray | None) -> Detections:
     """Return Detections of these arrays, which are parts of `memory`."""
-    found = Detections(*columns, keypoints=keypoints)
+    xyxy, confidence, class_id, level, cell, anchor = columns
+    found = Detections(xyxy, confidence, class_id, level, cell, anchor, keypoints)
     found.__dict__["_memory"] = memory
     return found

@@ -34,6 +34,8 @@ class Part(Record):
         What the decoder still has to apply: "none" (it is in the graph), "sigmoid", or "softmax" over the classes.
     optional
         Outputs may lack it.
+
+    Raises NpuLayoutError on other words and counts.
     """
 
     role: str
@@ -67,6 +69,8 @@ class Boxes(Record):
         Of the channels: "stride" (cells), "pixel" or "input" (1 is the whole input).
     variances
         Of centre and size.
+
+    Raises NpuLayoutError on other words and numbers.
     """
 
     encoding: str = "dfl"
@@ -93,7 +97,7 @@ class Keypoints(Record):
 
     `count` points of `values` channels: x, y and, if there are three, the confidence, with `activation`. encoding:
     "cells": (2 v + cell) stride (YOLOv8-pose); "pixels": decoded already; "priors": centre + v variance size
-    (RetinaFace); "distances": centre + v stride (SCRFD).
+    (RetinaFace); "distances": centre + v stride (SCRFD). Raises NpuLayoutError on other words and counts.
     """
 
     count: int
@@ -115,6 +119,7 @@ class Suppression(Record):
 
     kind: "greedy" or "none". per_class: boxes of other classes do not count. inclusive: a box goes if its IoU is equal
     to the threshold too. extra: pixels added to each side's length (1 in older code). epsilon: added to the union.
+    Raises NpuLayoutError on anything else.
     """
 
     kind: str = "greedy"
@@ -137,7 +142,8 @@ class Form(Record):
     """One way in which exports deliver a head: its parts, in the order in which one output has several of them.
 
     cells: "grid": each level has outputs of its own, of height and width input / stride; "list": one axis has the cells
-    of all levels, one after the other, of each level anchor by anchor, row by row.
+    of all levels, one after the other, of each level anchor by anchor, row by row. Raises NpuLayoutError if `boxes` and
+    `parts` do not fit each other, and on other words. `name` is what messages call it.
     """
 
     name: str
@@ -191,6 +197,8 @@ class Head(Record):
         such class.
     keypoints, suppression, forms
         See Keypoints, Suppression and Form. Of the forms, the first one that outputs fit is used.
+
+    Raises NpuLayoutError if the parts of a form do not fit the classes and points, and on other words and numbers.
     """
 
     name: str

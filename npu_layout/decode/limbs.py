@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .. import kernels
-from ..errors import LayoutError
+from ..errors import LayoutError, NpuLayoutError
+from ..support import instance, numbers_of, real_number, whole_numbers
+from .records import items
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Skeleton:
         more; the least sum of a person's limbs.
     samples
         Points of a limb at which the field is read, its ends included.
+
+    Raises NpuLayoutError on counts and numbers that are none, and on limbs between joints that are not there.
     """
 
     joints: int
@@ -42,6 +47,16 @@ class Skeleton:
     total: float = 6.0
     samples: int = 10
 
+    def __post_init__(self) -> None:
+        for name, least in (("joints", 1), ("fields", 0), ("cell", 1), ("samples", 2)):
+            whole_numbers(f"Skeleton: {name}", [getattr(self, name)], 1, least)
+        for name in ("peak", "field", "aligned", "total"):
+            real_number(f"Skeleton: {name}", getattr(self, name))
+        limbs = tuple(whole_numbers("Skeleton: limbs", limb, 2, 0) for limb in items("Skeleton: limbs", self.limbs))
+        if any(max(limb) >= self.joints for limb in limbs):
+            raise NpuLayoutError(f"Skeleton: limbs: expected pairs of {self.joints} joints, got {limbs}")
+        object.__setattr__(self, "limbs", limbs)
+
 
 #: 18 joints, the background, and 19 limbs (Cao et al., "Realtime Multi-Person 2D Pose Estimation using Part Affinity
 #: Fields", 2017).
@@ -53,7 +68,7 @@ OPENPOSE = Skeleton(
 )  # fmt: skip
 
 
-def people(maps: np.ndarray, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
+def people(maps: Any, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     """Return the people in the output of a network of heatmaps and fields.
 
     Parameters
@@ -73,7 +88,8 @@ def people(maps: np.ndarray, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     LayoutError
         If the channels are not those of the skeleton.
     """
-    given = np.asarray(maps)
+    instance("skeleton", skeleton, Skeleton)
+    given = numbers_of("maps", maps)
     shape = given.shape[1:] if given.ndim == 4 and len(given) == 1 else given.shape
     channels = skeleton.fields + 2 * len(skeleton.limbs)
     if len(shape) != 3 or shape[0] != channels or 0 in shape:

@@ -11,7 +11,8 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, one_of, whole_numbers
+from ..support import array_of, instance, numbers_of, one_of, real_number, whole_number, whole_numbers
+from .records import items
 
 
 class MaskRule(NamedTuple):
@@ -42,10 +43,13 @@ class Masks(Sequence[np.ndarray]):
         int64 (n, 2): x, y of each crop's first pixel in the network's input.
     input_shape
         Height and width of the network's input.
+
+    Raises nothing: `masks` makes them.
     """
 
     def __init__(self, crops: Sequence[np.ndarray], offsets: np.ndarray, input_shape: tuple[int, int]) -> None:
-        self.crops, self.offsets, self.input_shape = tuple(crops), offsets, input_shape
+        self.crops: tuple[np.ndarray, ...] = items("crops", crops)
+        self.offsets, self.input_shape = offsets, input_shape
 
     def __len__(self) -> int:
         return len(self.crops)
@@ -64,8 +68,14 @@ class Masks(Sequence[np.ndarray]):
         return Masks([self.crops[i] for i in picked], self.offsets[picked], self.input_shape)
 
     def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:
-        """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to."""
-        whole = np.empty(self.input_shape, bool) if out is None else out
+        """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to.
+
+        IndexError if there is no such mask; NpuLayoutError on an `out` of another shape or dtype.
+        """
+        whole = np.empty(self.input_shape, bool) if out is None else array_of(out, "out")
+        i = whole_number("i", i)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"i: expected one of {len(self)} masks, got {i}")
         if whole.shape != self.input_shape or whole.dtype != bool:
             raise NpuLayoutError(f"out: expected bool {self.input_shape}, got {whole.dtype} {whole.shape}")
         (x, y), crop = self.offsets[i], self.crops[i]
@@ -84,8 +94,8 @@ class Masks(Sequence[np.ndarray]):
 def masks(
     spec: TensorSpec,
     buffer: Any,
-    coefficients: np.ndarray,
-    xyxy: np.ndarray,
+    coefficients: Any,
+    xyxy: Any,
     input_shape: Sequence[int],
     *,
     zero_point: float = 0,
@@ -112,18 +122,23 @@ def masks(
     -------
     Masks. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they are those of
     exact arithmetic: the sign of an integer. Others are computed in float64.
+
+    Raises
+    ------
+    LayoutError, NpuLayoutError
+        If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule.
     """
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = tuple(whole_numbers("input_shape: height and width", input_shape, 2, 1))
-    if not isinstance(rule, str) or rule not in RULES:
-        one_of("rule", rule, tuple(RULES))
+    one_of("rule", rule, tuple(RULES))
+    zero_point = real_number("zero_point", zero_point)
     shape = tuple(spec.shape)
     if len(shape) != 4 or shape[0] != 1:
         raise LayoutError(f"prototypes: expected (1, channels, h, w), got {shape}")
     h, w = shape[2:]
     if size[0] % h or size[1] % w:
         raise LayoutError(f"prototypes: expected an input of whole multiples of {h}x{w}, got {size[0]}x{size[1]}")
-    given, boxes = np.asarray(coefficients), np.asarray(xyxy, np.float64)
+    given, boxes = numbers_of("coefficients", coefficients), numbers_of("xyxy", xyxy).astype(np.float64)
     if given.ndim != 2 or given.shape[1] != shape[1] or boxes.shape != (len(given), 4):
         raise LayoutError(
             f"coefficients and xyxy: expected (n, {shape[1]}) and (n, 4), got {given.shape} and {boxes.shape}"
@@ -153,6 +168,7 @@ def _integers(spec: TensorSpec, given: np.ndarray, zero_point: float) -> bool:
         and (known is None or (known.axis is None and float(known.scale) > 0))
         and given.dtype.kind in "iu"
         and given.dtype.itemsize <= 2
+        and abs(zero_point) < 1 << 17
         and float(zero_point).is_integer()
     )
 

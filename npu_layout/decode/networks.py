@@ -48,6 +48,8 @@ def yolov8(
     name
         Of the head.
 
+    Raises NpuLayoutError on other words and counts.
+
     >>> yolov8(classes=3).to_dict()["forms"][1]["name"]
     'list'
     """
@@ -82,7 +84,7 @@ def yolov5(
     (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
 
     classes, strides, activation, labels, coefficients, name: as for `yolov8`; activation "sigmoid" is applied to boxes
-    too. anchors: width and height in pixels of some anchors for each stride.
+    too. anchors: width and height in pixels of some anchors for each stride. Raises NpuLayoutError on anything else.
     """
     (classes, strides), coefficients = _sizes(classes, strides), _count("coefficients", coefficients, 0)
     box = Part("box", 4, activation)

@@ -240,9 +240,10 @@ _LEVELS: dict[str, Callable[..., tuple[Level, ...]]] = {"grid": _grids, "list": 
 
 
 def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the offsets of a part's channels, rows and columns, of anchor `a`: an element is at the sum of three of them.
+    """Return the offsets of a part's channels, rows and columns, of anchor `a`.
 
-    Cells of one axis have one row. The start of the buffer is in those of channels.
+    An element is at the sum of three of them. Cells of one axis have one row. The start of the buffer is in those of
+    channels.
     """
     zero = [0] * len(spec.shape)
     start = int(spec.offset(*zero))

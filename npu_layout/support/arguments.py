@@ -180,6 +180,14 @@ def real_numbers(given: Any) -> np.ndarray | None:
     return array
 
 
+def numbers_of(what: str, given: Any) -> np.ndarray:
+    """Return `given` as a plain array of bools, integers or floats; NpuLayoutError if it is anything else."""
+    array = plain_array(what, given)
+    if array.dtype.kind not in "biuf":
+        raise NpuLayoutError(f"{what}: expected an array of numbers, got {shown(given)}")
+    return array
+
+
 def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
     """Return `given`, one finite number or one for each channel, as a tuple of 1 or of `channels` floats.
 

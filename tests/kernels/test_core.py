@@ -20,7 +20,9 @@ MACHINES = {"this machine": (["cc"], []), "aarch64": (["aarch64-linux-gnu-gcc", 
 NATIVE_TESTS = {
     ("this machine", "check"): ["200000"],
     ("this machine", "threads"): ["10", "5"],
+    ("this machine", "scan"): ["20000"],
     ("aarch64", "check"): ["50000"],
+    ("aarch64", "scan"): ["3000"],
     ("aarch64", "threads"): ["10", "0"],  # no forks: qemu-user crashes if a process with threads forks
 }
 

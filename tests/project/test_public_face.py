@@ -18,7 +18,7 @@ DTYPE = re.compile(r"\b(dtypes?|u?int(8|16|32|64)|float(16|32|64)|bool|bytes)\b"
 ERROR = re.compile(r"\b[A-Z]\w*Error\b|[Rr]aises\s+nothing")
 UNITS = {  # end of a parameter's name: words of which its docstring has one
     "_wh _xy _xyxy _ltrb": r"pixels?",
-    "strides storage_offset": r"elements?|bytes?",
+    "strides storage_offset": r"elements?|bytes?|pixels?",
     "mean std": r"units",
     "cache_line width": r"bytes?|pixels?",
     "threads": r"threads?",

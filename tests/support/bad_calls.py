@@ -70,6 +70,7 @@ UNCHECKED = {
     "decode.Detections": {
         *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks"),
     },
+    "decode.Masks": {"offsets", "input_shape"},
     "exchange.ComparedLayer": {
         *("name", "op", "node", "verdict", "snr_db", "inputs_db", "why", "shape", "layout_a", "layout_b", "inputs"),
         "skipped",

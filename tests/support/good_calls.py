@@ -105,6 +105,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     sparse = decode.yolov8(2, (8,))
     decoder = decode.Decoder(sparse, specs, (16, 16))
     boxes = np.zeros((3, 4), np.float32)
+    one_mask = decode.Masks([np.ones((2, 3), bool)], np.zeros((1, 2), int), (4, 4))
     return {
         **calls,
         "decode.Decoder": lambda: Call(
@@ -139,6 +140,38 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 inclusive=False,
                 extra=0.0,
                 epsilon=0.0,
+            ),
+        ),
+        "decode.masks": lambda: Call(
+            decode.masks,
+            dict(
+                spec=specs[1],
+                buffer=buffers[1],
+                coefficients=np.ones((3, 2), np.int8),
+                xyxy=boxes,
+                input_shape=(16, 16),
+                zero_point=0,
+                rule="cells",
+            ),
+        ),
+        "decode.Masks": lambda: Call(
+            decode.Masks, dict(crops=[np.ones((2, 3), bool)], offsets=np.zeros((1, 2), int), input_shape=(4, 4))
+        ),
+        "decode.Masks.full": lambda: Call(one_mask.full, dict(i=0, out=np.empty((4, 4), bool))),
+        "decode.Masks.dense": lambda: Call(one_mask.dense, {}),
+        "decode.people": lambda: Call(decode.people, dict(maps=np.zeros((57, 4, 4)), skeleton=decode.OPENPOSE)),
+        "decode.Skeleton": lambda: Call(
+            decode.Skeleton,
+            dict(
+                joints=2,
+                limbs=((0, 1),),
+                fields=3,
+                cell=4,
+                peak=0.5,
+                field=0.1,
+                aligned=0.5,
+                total=1.0,
+                samples=5,
             ),
         ),
         "decode.yolov5": lambda: Call(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import npu_layout as nl
-from npu_layout import exchange, kernels, ops, specs
+from npu_layout import decode, exchange, kernels, ops, specs
 from npu_layout.pytest_plugin import Recordings, assert_matches
 
 if TYPE_CHECKING:
@@ -254,6 +254,43 @@ def layers(model: str) -> None:
         assert layer.name and layer.to_dict() and layer.shape and (layer.inputs or layer.skipped or layer.op == "Input")
 
 
+def decoding() -> None:
+    head = decode.yolov8(classes=2, strides=(8,), keypoints=2)
+    assert_type(head.to_dict(), dict[str, Any])
+    assert decode.Head.from_dict(head.to_dict()) == head and head.anchors_each == 1 and head.background is None
+    form = head.forms[0]
+    assert_type((form, form.boxes, form.part("box")), "tuple[decode.Form, decode.Boxes, decode.Part | None]")
+    assert (form.cells, form.boxes.channels, form.boxes.encoding, form.boxes.unit) == ("grid", 64, "dfl", "stride")
+    assert form.boxes.variances and form.boxes.center and form.boxes.bins and form.name and not form.parts[1].optional
+    assert form.parts[0].role == "box" and form.parts[1].activation and form.parts[0].count
+    assert isinstance(head.keypoints, decode.Keypoints) and (head.keypoints.count, head.keypoints.values) == (2, 3)
+    assert_type(head.suppression, decode.Suppression)
+    rule = head.suppression
+    assert (rule.kind, rule.per_class, rule.inclusive, rule.extra, rule.epsilon) == ("greedy", True, False, 0, 0)
+    assert (head.name, head.classes, head.strides, head.score, head.labels) == ("yolov8", 2, (8,), "class", "best")
+    maps = [nl.TensorSpec((1, n, 2, 2), "NCHW16c", "int8", name=str(n)) for n in (64, 2, 6)]
+    decoder = decode.Decoder(head, maps, (16, 16))
+    found = decoder([np.zeros(spec.size, np.int8) for spec in maps], confidence=0.0, iou=0.5, limit=9, out=None)
+    assert_type(found, decode.Detections)
+    assert_type((found.xyxy, found.confidence, found.class_id), tuple[np.ndarray, np.ndarray, np.ndarray])
+    assert_type(found.keypoints, "np.ndarray | None")
+    assert len(found.level) == len(found.cell) == len(found.anchor) and decoder.head is head and decoder.specs
+    assert_type(
+        (found.fields(), found.masks, decoder.input_shape), "tuple[dict[str, np.ndarray], Any, tuple[int, int]]"
+    )
+    assert_type(decode.nms(found.xyxy, found.confidence, iou=0.5), np.ndarray)
+    assert decode.yolov5(2).anchors[0]
+    crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), np.ones((1, 2), np.int8), [[0, 0, 8, 8]], (16, 16))
+    assert isinstance(crops, decode.Masks)
+    assert_type((crops.full(0), crops.dense(), crops.offsets), tuple[np.ndarray, np.ndarray, np.ndarray])
+    assert_type((crops.crops, crops.input_shape), tuple[tuple[np.ndarray, ...], tuple[int, int]])
+    pair = decode.Skeleton(2, ((0, 1),), 3)
+    assert_type((pair, decode.OPENPOSE), tuple[decode.Skeleton, decode.Skeleton])
+    assert pair.limbs and pair.joints + pair.fields + pair.cell + pair.samples == 23
+    assert pair.peak + pair.field + pair.aligned + pair.total > 0
+    assert_type(decode.people(np.zeros((5, 4, 4)), pair), np.ndarray)
+
+
 def test_in_a_users_suite(npu_recording: Recordings) -> None:
     assert npu_recording.folder.name
     assert_type(npu_recording("name", [np.zeros((1, 3))], engine=None, note=""), nl.Recording)
@@ -276,6 +313,7 @@ def main(model: str, folder: Path) -> None:
     identification(flat, spec.unpack(flat))
     foreign(recording, folder)
     layers(model)
+    decoding()
     print("typed and run")
 
 

@@ -36,7 +36,7 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     work->hits.count = 0;
-    if (!(d->all_labels ? scan_all(&score->map, data, anchor->threshold, &work->hits)
+    if (!(d->all_labels ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
                         : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
         return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
@@ -56,7 +56,7 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = work->hits.items[i];
         const double object = source_value(&anchor->objectness, hit.code);
-        const Hit best = best_of_cell(&score->map, data, hit.cell);
+        const Hit best = best_of_cell(d->level, &score->map, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);
         for (int64_t c = from; c < to; ++c) {

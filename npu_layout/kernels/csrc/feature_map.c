@@ -27,7 +27,7 @@ static int64_t run_at(const FeatureMap *map, int64_t from) {
 /* Whether channels are in blocks as long as the step of cells, and the blocks are inside the buffer. */
 static int in_blocks(FeatureMap *map, int64_t low, int64_t high, int64_t bytes) {
     const int64_t size = dtype_size[map->type], block = map->cell / size;
-    if (map->cell % size || (map->cell != 4 && map->cell != 8 && map->cell != 16 && map->cell != 32 && map->cell != 64)) return 0;
+    if (map->cell % size || map->cell < 2 || map->cell > 64 || (map->cell & (map->cell - 1))) return 0;
     const int64_t first = run_at(map, 0);
     if (first > block) return 0;
     for (int64_t c = first; c < map->count;) {
@@ -50,6 +50,24 @@ static int in_blocks(FeatureMap *map, int64_t low, int64_t high, int64_t bytes) 
     return 0;
 }
 
+/* Find the lines: all cells, the cells of a row, or columns of a row up to where their step changes. 0: there are none. */
+static int find_lines(FeatureMap *map) {
+    const int64_t size = dtype_size[map->type], n = map->columns, *at = map->column;
+    map->cell = n > 1 ? at[1] - at[0] : step_of(map->row, map->rows, size);
+    map->pieces = 1, map->lines = map->rows, map->line = n;
+    if (!map->cell) return 0;
+    if (n == 1 || (step_of(at, n, 0) && (map->rows == 1 || step_of(map->row, map->rows, 0) == map->cell * n))) {
+        map->pieces = 0, map->lines = 1, map->line = map->rows * n;
+        return 1;
+    }
+    int64_t piece = 1;
+    while (piece < n && at[piece] - at[piece - 1] == map->cell) ++piece;
+    for (int64_t x = piece; x < n; ++x)
+        if (x % piece && at[x] - at[x - 1] != map->cell) return 0;
+    map->line = piece, map->pieces = (n + piece - 1) / piece, map->lines = map->rows * map->pieces;
+    return 1;
+}
+
 int feature_map_plan(FeatureMap *map, int64_t bytes) {
     int64_t low[3], high[3];
     const int64_t size = dtype_size[map->type];
@@ -60,16 +78,15 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
     for (int i = 0; i < 3; ++i)
         if (low[i] < -((int64_t)1 << 60) || high[i] > (int64_t)1 << 60) return 0;
     if (low[0] + low[1] + low[2] < 0 || high[0] + high[1] + high[2] + size > bytes) return 0;
-    map->cell = step_of(map->column, map->columns, size);
-    map->lines = map->rows, map->line = map->columns;
-    if (map->rows > 1 && map->cell && step_of(map->row, map->rows, 0) == map->cell * map->columns)
-        map->lines = 1, map->line = map->rows * map->columns;
-    map->lane = map->block = 0;
-    if (map->cell == size)
+    map->bytes = bytes, map->lane = map->block = 0;
+    const int lines = find_lines(map);
+    if (!lines)
+        map->kind = TABLES;
+    else if (map->cell == size)
         map->kind = PLANES;
     else if (map->cell > 0 && in_blocks(map, low[1] + low[2], high[1] + high[2], bytes))
         map->kind = BLOCKS;
-    else if (map->cell && run_at(map, 0) == map->count)
+    else if (run_at(map, 0) == map->count)
         map->kind = ROWS;
     else
         map->kind = TABLES;

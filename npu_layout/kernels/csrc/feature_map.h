@@ -7,7 +7,7 @@
 
 #include "levels.h"
 
-/* How the loops read it: channel after channel of neighbouring cells; blocks of channels, a vector of cells at once; neighbouring
+/* How the loops read it: channel after channel of neighbouring cells; blocks of channels, some vectors of cells at once; neighbouring
  * channels, cell after cell; by the tables. */
 typedef enum { PLANES, BLOCKS, ROWS, TABLES } MapKind;
 
@@ -19,16 +19,25 @@ typedef struct FeatureMap {
     const int64_t *channel, *row, *column;
     /* What feature_map_plan finds. */
     MapKind kind;
-    int64_t lines, line; /* cells in one piece, and how many such pieces: rows that continue each other are one line */
+    int64_t bytes;       /* of the buffer */
+    int64_t lines, line; /* a line: cells with one step. The cells of a line, at most, and the number of lines */
+    int64_t pieces;      /* lines of a row: more than one if columns are in blocks; 0: rows that continue each other are one line */
     int64_t cell;        /* bytes from one cell of a line to the next */
     int64_t lane, block; /* BLOCKS: the first channel's place in its block, and the elements of a block */
 } FeatureMap;
 
+/* Cells of a map that follow each other with one step: the place of the first one without its channel, its number, how many. */
+typedef struct {
+    int64_t offset, first, cells;
+} Line;
+
 /* Whether every element is inside a buffer of so many bytes; then `map` is complete. */
 int feature_map_plan(FeatureMap *map, int64_t bytes);
 
-static inline int64_t line_at(const FeatureMap *map, int64_t line) {
-    return map->lines == map->rows ? map->row[line] + map->column[0] : map->row[0] + map->column[0];
+static inline Line line_at(const FeatureMap *map, int64_t line) {
+    if (!map->pieces) return (Line){map->row[0] + map->column[0], 0, map->line};
+    const int64_t row = line / map->pieces, column = line % map->pieces * map->line, left = map->columns - column;
+    return (Line){map->row[row] + map->column[column], row * map->columns + column, left < map->line ? left : map->line};
 }
 static inline int64_t cell_at(const FeatureMap *map, int64_t cell) {
     return map->row[cell / map->columns] + map->column[cell % map->columns];

@@ -129,11 +129,13 @@ typedef struct {
 } Nearby;
 typedef int64_t Peak(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found);
 
-/* Find cells of a line of a feature map: the line is at `offset`, its first cell is `first`; append those whose largest code is
- * `least` or more (which is above the lowest code). Return how many cells were looked at, from the first on. */
+/* Append the hits of `cells` cells of a feature map that follow each other, of which the first one, number `first`, is at `offset`:
+ * those whose largest code is `least` or more, which is above the lowest code, with the first channel that has it; with `all`,
+ * each channel whose code is. Return how many cells were looked at, from the first on, or -1: there is no memory. */
 struct FeatureMap;
 struct Hits;
-typedef int64_t Scan(const struct FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int32_t least, struct Hits *hits);
+typedef int64_t Scan(const struct FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells, int32_t least, int all,
+                     struct Hits *hits);
 
 /* Boxes that stay, BESIDE of them in a row, and the number of the next row of the same class, or -1; a place without a box is NaN. */
 enum { BESIDE = 8 };

@@ -15,13 +15,19 @@ typedef struct Hits {
 } Hits;
 
 /* Make room for `more` items; 0: there is no memory. */
-int hits_reserve(Hits *hits, int64_t more);
+int hits_grow(Hits *hits, int64_t more);
+static inline int hits_reserve(Hits *hits, int64_t more) { return hits->room - hits->count >= more || hits_grow(hits, more); }
 
-/* Append the cells whose largest code is `least` or more, with the first channel that has it, in the order of cells. */
-int scan_best(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits);
-/* Append every channel of every cell whose code is `least` or more, cell after cell. */
-int scan_all(const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits);
+/* Append the cells whose largest code is `least` or more, with the first channel that has it, in the order of cells; with `all`,
+ * every channel of every cell whose code is. 0: there is no memory. */
+int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, int all, Hits *hits);
+static inline int scan_best(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits) {
+    return scan(level, map, data, least, 0, hits);
+}
+static inline int scan_all(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits) {
+    return scan(level, map, data, least, 1, hits);
+}
 /* The first channel with the largest code of one cell. */
-Hit best_of_cell(const FeatureMap *map, const uint8_t *data, int64_t cell);
+Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell);
 
 #endif

@@ -30,141 +30,311 @@ typedef V Key(const uint8_t *);
 typedef V Pair(V, V);
 typedef Mask Compare(V, V);
 
-INLINE int32_t code_of(int size, const uint8_t *p) {
-    if (size == 1) return (int8_t)*p;
-    if (size == 2) {
-        int16_t v;
-        memcpy(&v, p, 2);
-        return v;
-    }
-    int32_t v;
-    memcpy(&v, p, 4);
-    return v;
+/* What the loops of one dtype are made of; constants, which the compiler inlines. */
+typedef struct {
+    Dtype type;
+    int size;
+    int32_t low;
+    Key *key;
+    Pair *greater;
+    Compare *more;
+    void (*take)(V *, V *, V, V);
+} Codes;
+
+INLINE void add_hit(const Codes *codes, int64_t cell, int64_t channel, const uint8_t *p, Hits *hits) {
+    hits->items[hits->count++] = (Hit){(int32_t)cell, (int32_t)channel, sorted_code(codes->type, p)};
 }
 
-/* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. */
-enum { SCANNED = 2048, AT_ONCE = 4, CLASSES = 127 };
+INLINE int32_t number_at(int size, const uint8_t *p) {
+    int16_t half;
+    int32_t word;
+    if (size == 1) return (int8_t)*p;
+    if (size == 2) return memcpy(&half, p, 2), half;
+    return memcpy(&word, p, 4), word;
+}
 
-INLINE void maxima_of(Key key, Pair greater, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
-    for (int64_t i = 0; i < bytes; i += VB) put(top + i, key(data + channel[0] + i));
+/* The largest of n numbers that sort. */
+INLINE int32_t largest_number(int size, const uint8_t *p, int64_t n) {
+    int32_t most = number_at(size, p);
+    for (int64_t i = 1; i < n; ++i) {
+        const int32_t v = number_at(size, p + i * size);
+        most = v > most ? v : most;
+    }
+    return most;
+}
+
+/* Remove the lowest element of a mask of `unit` bits for each, and return its number. */
+INLINE int next_of(uint64_t *bits, int unit) {
+    const int bit = __builtin_ctzll(*bits);
+    *bits &= ~((((uint64_t)1 << unit) - 1) << bit);
+    return bit / unit;
+}
+
+/* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. LISTED:
+ * channels of which every one above the bound is listed. */
+enum { SCANNED = 2048, AT_ONCE = 4, LISTED = 1024 };
+
+INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
+    for (int64_t i = 0; i < bytes; i += VB) put(top + i, codes->key(data + channel[0] + i));
     int64_t c = 1;
     for (; c + AT_ONCE <= count; c += AT_ONCE) {
         const uint8_t *a = data + channel[c], *b = data + channel[c + 1], *d = data + channel[c + 2], *e = data + channel[c + 3];
-        for (int64_t i = 0; i < bytes; i += VB)
-            put(top + i, greater(greater(greater(key(a + i), key(b + i)), greater(key(d + i), key(e + i))), whole(top + i)));
+        for (int64_t i = 0; i < bytes; i += VB) {
+            const V v = codes->greater(codes->greater(codes->key(a + i), codes->key(b + i)), codes->greater(codes->key(d + i), codes->key(e + i)));
+            put(top + i, codes->greater(v, whole(top + i)));
+        }
     }
     for (; c < count; ++c)
-        for (int64_t i = 0; i < bytes; i += VB) put(top + i, greater(key(data + channel[c] + i), whole(top + i)));
+        for (int64_t i = 0; i < bytes; i += VB) put(top + i, codes->greater(codes->key(data + channel[c] + i), whole(top + i)));
 }
 
-/* The first channel with the largest code of each cell of one vector. */
-INLINE void classes_of(Key key, void take(V *, V *, V, V), int size, const uint8_t *data, const int64_t *channel, int64_t count,
-                       uint8_t *top, uint8_t *at) {
-    V best = key(data + channel[0]), which = number(size, 0);
-    for (int64_t c = 1; c < count; ++c) take(&best, &which, key(data + channel[c]), number(size, c));
-    put(top, best), put(at, which);
+/* The first channel with the largest code of each cell in `bits`, in the vector at `data`. */
+INLINE void best_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, Hits *hits) {
+    const int size = codes->size;
+    const int64_t each = size == 1 ? 128 : size == 2 ? 32768 : map->count; /* as many as an element can count */
+    int32_t channel[VB] = {0};
+    uint8_t at[VB];
+    V best = codes->key(data + map->channel[0]);
+    for (int64_t from = 0; from < map->count; from += each) {
+        const int64_t count = at_most(map->count - from, each);
+        V which = number(size, -1);
+        for (int64_t c = from == 0; c < count; ++c) codes->take(&best, &which, codes->key(data + map->channel[from + c]), number(size, c));
+        put(at, which);
+        for (int i = 0; i < VB / size; ++i) {
+            const int32_t c = number_at(size, at + i * size);
+            if (c >= 0) channel[i] = (int32_t)from + c;
+        }
+    }
+    while (bits) {
+        const int i = next_of(&bits, UNIT(size));
+        add_hit(codes, first + i, channel[i], data + map->channel[channel[i]] + i * size, hits);
+    }
 }
 
-INLINE int64_t scan_planes(Key key, Pair greater, Compare more, void take(V *, V *, V, V), int size, const FeatureMap *map,
-                           const uint8_t *data, int64_t offset, int64_t first, int32_t least, Hits *hits) {
-    uint8_t top[SCANNED], at[VB], its[VB];
-    const int unit = UNIT(size), wide = size > 1 || map->count <= CLASSES;
-    const int64_t cells = map->line, whole_cells = cells / (VB / size) * (VB / size);
+/* Every channel of those cells: counted, then written to the places of its cell. */
+INLINE int all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, V below, Hits *hits) {
+    const int size = codes->size, unit = UNIT(size);
+    uint64_t passes[LISTED];
+    int64_t places[VB] = {0}, total = 0;
+    for (int64_t c = 0; c < map->count; ++c) {
+        uint64_t mine = passes[c] = BITS(codes->more(codes->key(data + map->channel[c]), below)) & bits;
+        while (mine) ++places[next_of(&mine, unit)];
+    }
+    for (int i = 0; i < VB / size; ++i) {
+        const int64_t n = places[i];
+        places[i] = hits->count + total, total += n;
+    }
+    if (!hits_reserve(hits, total)) return 0;
+    for (int64_t c = 0; c < map->count; ++c)
+        for (uint64_t mine = passes[c]; mine;) {
+            const int i = next_of(&mine, unit);
+            hits->items[places[i]++] = (Hit){(int32_t)first + i, (int32_t)c, sorted_code(codes->type, data + map->channel[c] + i * size)};
+        }
+    hits->count += total;
+    return 1;
+}
+
+INLINE int hits_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, V below, int all,
+                          Hits *hits) {
+    if (all) return all_of_planes(codes, map, data, first, bits, below, hits);
+    if (!hits_reserve(hits, VB)) return 0;
+    best_of_planes(codes, map, data, first, bits, hits);
+    return 1;
+}
+
+INLINE int64_t scan_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
+                           int32_t least, int all, Hits *hits) {
+    uint8_t top[SCANNED];
+    const int size = codes->size, each = VB / size;
+    if (cells < each || (all && map->count > LISTED)) return 0;
     const V below = number(size, least - 1);
+    int64_t done = 0;
     data += offset;
-    for (int64_t done = 0; done < whole_cells; done += SCANNED / size) {
-        const int64_t bytes = at_most(SCANNED, (whole_cells - done) * size);
-        const uint8_t *p = data + done * size;
-        maxima_of(key, greater, p, map->channel, map->count, bytes, top);
-        for (int64_t i = 0; i < bytes; i += VB) {
-            uint64_t bits = BITS(more(whole(top + i), below));
+    while (done + each <= cells) {
+        const int64_t bytes = at_most(SCANNED, (cells - done) / each * VB);
+        maxima_of(codes, data + done * size, map->channel, map->count, bytes, top);
+        for (int64_t i = 0; i < bytes; i += VB, done += each) {
+            const uint64_t bits = BITS(codes->more(whole(top + i), below));
             if (__builtin_expect(!bits, 1)) continue;
-            if (wide) classes_of(key, take, size, p + i, map->channel, map->count, its, at);
-            while (bits) {
-                const int bit = __builtin_ctzll(bits), k = bit / unit;
-                bits &= ~((((uint64_t)1 << unit) - 1) << bit);
-                const int64_t cell = first + done + i / size + k;
-                hits->items[hits->count++] =
-                    wide ? (Hit){(int32_t)cell, code_of(size, at + k * size), code_of(size, top + i + k * size)} : best_of_cell(map, data - offset, cell);
-            }
+            if (!hits_of_planes(codes, map, data + done * size, first + done, bits, below, all, hits)) return -1;
         }
     }
-    return whole_cells;
-}
-
-/* Blocks of channels: some vectors of cells, block after block. */
-INLINE int64_t scan_blocks(Key key, Pair greater, Compare more, int size, const FeatureMap *map, const uint8_t *data, int64_t offset,
-                           int64_t first, int32_t least, Hits *hits) {
-    const int32_t low = size == 1 ? -128 : size == 2 ? -32768 : INT32_MIN;
-    const int64_t end = map->lane + map->count, blocks = (end + map->block - 1) / map->block;
-    if (map->cell > VB) return 0;
-    const int64_t each = VB / map->cell, cells = map->line / each * each;
-    uint8_t heads[VB], tails[VB];
-    for (int i = 0; i < VB; ++i) {
-        const int64_t lane = i / size % map->block;
-        heads[i] = lane >= map->lane && lane < end ? 0xFF : 0;
-        tails[i] = (blocks - 1) * map->block + lane < end ? 0xFF : 0;
-    }
-    const V head = whole(heads), tail = whole(tails), least_of_all = number(size, low), below = number(size, least - 1);
-    const int unit = UNIT(size) * (int)map->block;
-    const uint64_t one_cell = unit == 64 ? ~(uint64_t)0 : ((uint64_t)1 << unit) - 1;
-    const uint8_t *begin = data + map->channel[0] - map->lane * size + offset;
-    for (int64_t done = 0; done < cells; done += AT_ONCE * each) {
-        V top[AT_ONCE];
-        const int64_t vectors = at_most(AT_ONCE, (cells - done) / each);
-        for (int v = 0; v < vectors; ++v) top[v] = (key(begin + done * map->cell + v * VB) & head) | (least_of_all & ~head);
-        for (int64_t b = 1; b < blocks; ++b) {
-            const uint8_t *p = data + map->channel[b * map->block - map->lane] + offset + done * map->cell;
-            if (b + 1 < blocks || end % map->block == 0)
-                for (int v = 0; v < vectors; ++v) top[v] = greater(top[v], key(p + v * VB));
-            else
-                for (int v = 0; v < vectors; ++v) top[v] = greater(top[v], (key(p + v * VB) & tail) | (least_of_all & ~tail));
-        }
-        for (int v = 0; v < vectors; ++v) {
-            const uint64_t bits = BITS(more(top[v], below));
-            if (__builtin_expect(!bits, 1)) continue;
-            for (int k = 0; k < each; ++k)
-                if (bits >> (k * unit) & one_cell) hits->items[hits->count++] = best_of_cell(map, data, first + done + v * each + k);
-        }
+    if (done < cells) { /* the last vector begins earlier */
+        const int64_t from = cells - each;
+        const int seen = (int)(done - from) * UNIT(size);
+        maxima_of(codes, data + from * size, map->channel, map->count, VB, top);
+        const uint64_t bits = BITS(codes->more(whole(top), below)) >> seen << seen;
+        if (bits && !hits_of_planes(codes, map, data + from * size, first + from, bits, below, all, hits)) return -1;
     }
     return cells;
 }
 
-/* Neighbouring channels, cell after cell; the last vector of a cell begins earlier. */
-INLINE int64_t scan_rows(Key key, Pair greater, Compare more, int size, const FeatureMap *map, const uint8_t *data, int64_t offset,
-                         int64_t first, int32_t least, Hits *hits) {
-    const int64_t bytes = map->count * size;
-    if (bytes < VB) return 0;
-    const V below = number(size, least - 1);
-    const uint8_t *p = data + map->channel[0] + offset;
-    for (int64_t cell = 0; cell < map->line; ++cell, p += map->cell) {
-        V top = key(p + bytes - VB);
-        for (int64_t i = 0; i + VB <= bytes; i += VB) top = greater(top, key(p + i));
-        if (__builtin_expect(BITS(more(top, below)) != 0, 0)) hits->items[hits->count++] = best_of_cell(map, data, first + cell);
-    }
-    return map->line;
+/* Blocks of channels: AT_ONCE vectors of cells, or of parts of cells, block after block. */
+typedef struct {
+    int64_t blocks;
+    int parts, each;      /* vectors of one cell, or cells of one vector */
+    V inside[2][AT_ONCE]; /* lanes of the first and of the last block that are channels */
+} Blocks;
+
+INLINE const uint8_t *block_at(const FeatureMap *map, const uint8_t *data, int64_t b, int size) {
+    return data + (b ? map->channel[b * map->block - map->lane] : map->channel[0] - map->lane * size);
 }
 
-#define SCANS(name, key, size)                                                                                                       \
-    static int64_t HERE(scan_planes_##name)(const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int32_t least, \
-                                            Hits *hits) {                                                                            \
-        return scan_planes(key, greater##size, more##size, take##size, size, map, data, offset, first, least, hits);                 \
-    }                                                                                                                                \
-    static int64_t HERE(scan_blocks_##name)(const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int32_t least, \
-                                            Hits *hits) {                                                                            \
-        return scan_blocks(key, greater##size, more##size, size, map, data, offset, first, least, hits);                             \
-    }                                                                                                                                \
-    static int64_t HERE(scan_rows_##name)(const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int32_t least,   \
-                                          Hits *hits) {                                                                              \
-        return scan_rows(key, greater##size, more##size, size, map, data, offset, first, least, hits);                               \
+INLINE Blocks blocks_of(const FeatureMap *map, int size) {
+    Blocks k;
+    uint8_t lanes[VB];
+    const int64_t end = map->lane + map->count;
+    k.blocks = (end + map->block - 1) / map->block;
+    k.parts = map->cell > VB ? (int)(map->cell / VB) : 1, k.each = map->cell > VB ? 1 : (int)(VB / map->cell);
+    for (int last = 0; last < 2; ++last)
+        for (int part = 0; part < AT_ONCE; ++part) {
+            for (int i = 0; i < VB; ++i) {
+                const int64_t lane = (part % k.parts * VB + i) / size % map->block + (last ? (k.blocks - 1) * map->block : 0);
+                lanes[i] = lane >= map->lane && lane < end ? 0xFF : 0;
+            }
+            k.inside[last][part] = whole(lanes);
+        }
+    return k;
+}
+
+/* The channels above `bound` of cell i of the group at `data`, or the first one. */
+INLINE void channels_of_blocks(const Codes *codes, const FeatureMap *map, const Blocks *k, const uint8_t *data, int i, int64_t cell,
+                               int32_t bound, int all, Hits *hits) {
+    const V below = number(codes->size, bound);
+    const int unit = UNIT(codes->size) * (int)map->block;
+    const uint64_t mine = unit >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << unit) - 1;
+    for (int64_t b = 0; b < k->blocks; ++b)
+        for (int part = 0; part < k->parts; ++part) {
+            const uint8_t *p = block_at(map, data, b, codes->size) + part * VB;
+            uint64_t bits = BITS(codes->more(codes->key(p), below)) >> (i * unit) & mine;
+            while (bits) {
+                const int lane = next_of(&bits, UNIT(codes->size));
+                const int64_t channel = b * map->block + part * (VB / codes->size) + lane - map->lane;
+                if (channel < 0 || channel >= map->count) continue; /* padding, or another part's */
+                add_hit(codes, cell, channel, p + i * map->cell + lane * codes->size, hits);
+                if (!all) return;
+            }
+        }
+}
+
+/* The hits of the group at `data`, of which `live` cells are the line's; `top`: its maxima. */
+INLINE int hits_of_blocks(const Codes *codes, const FeatureMap *map, const Blocks *k, const uint8_t *data, int64_t first, int64_t live,
+                          const V *top, int32_t least, int all, Hits *hits) {
+    const int unit = UNIT(codes->size) * (int)map->block;
+    uint8_t most[AT_ONCE * VB];
+    uint64_t any = 0;
+    for (int part = 0; part < k->parts; ++part) any |= BITS(codes->more(top[part], number(codes->size, least - 1)));
+    if (__builtin_expect(!any, 1)) return 1;
+    if (!hits_reserve(hits, all ? map->count * k->each : k->each)) return 0;
+    for (int part = 0; part < k->parts; ++part) put(most + part * VB, top[part]);
+    for (int i = 0; i < live; ++i) {
+        if (k->parts == 1 && unit < 64 && !(any >> (i * unit) & (((uint64_t)1 << unit) - 1))) continue;
+        const int32_t bound = all ? least : largest_number(codes->size, most + i * map->cell, map->block);
+        channels_of_blocks(codes, map, k, data, i, first + i, bound - 1, all, hits);
     }
-SCANS(i8, key_plain, 1)
-SCANS(u8, key_u8, 1)
-SCANS(i16, key_plain, 2)
-SCANS(u16, key_u16, 2)
-SCANS(f16, key_f16, 2)
-SCANS(bf16, key_bf16, 2)
-SCANS(f32, key_float, 4)
+    return 1;
+}
+
+INLINE int64_t scan_blocks(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
+                           int32_t least, int all, Hits *hits) {
+    const Blocks k = blocks_of(map, codes->size);
+    const V low = number(codes->size, codes->low);
+    int64_t furthest = 0, ready = cells;
+    for (int64_t b = 0; b < k.blocks; ++b) {
+        const int64_t at = block_at(map, data, b, codes->size) - data;
+        furthest = at > furthest ? at : furthest;
+    }
+    /* A vector that is not full of cells must not end behind the buffer. */
+    if (cells % k.each && furthest + offset + cells / k.each * VB + VB > map->bytes) ready = cells / k.each * k.each;
+    const int64_t groups = (ready + k.each - 1) / k.each * k.parts;
+    data += offset;
+    for (int64_t done = 0; done < groups; done += AT_ONCE) {
+        V top[AT_ONCE];
+        const int vectors = (int)at_most(AT_ONCE, groups - done);
+        const uint8_t *p = block_at(map, data, 0, codes->size) + done * VB;
+        for (int v = 0; v < vectors; ++v) top[v] = (codes->key(p + v * VB) & k.inside[0][v]) | (low & ~k.inside[0][v]);
+        for (int64_t b = 1; b < k.blocks; ++b) {
+            p = block_at(map, data, b, codes->size) + done * VB;
+            if (b + 1 < k.blocks)
+                for (int v = 0; v < vectors; ++v) top[v] = codes->greater(top[v], codes->key(p + v * VB));
+            else
+                for (int v = 0; v < vectors; ++v)
+                    top[v] = codes->greater(top[v], (codes->key(p + v * VB) & k.inside[1][v]) | (low & ~k.inside[1][v]));
+        }
+        for (int v = 0; v < vectors; v += k.parts) {
+            const int64_t cell = (done + v) / k.parts * k.each;
+            if (!hits_of_blocks(codes, map, &k, data + (done + v) * VB, first + cell, at_most(k.each, ready - cell), top + v, least, all, hits))
+                return -1;
+        }
+    }
+    return ready;
+}
+
+/* Neighbouring channels, cell after cell. The last vector of a cell begins earlier; where a cell is shorter than a vector, the
+ * other lanes do not count. */
+INLINE int64_t scan_rows(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
+                         int32_t least, int all, Hits *hits) {
+    const int size = codes->size, each = VB / size;
+    const int64_t bytes = map->count * size, start = map->channel[0] + offset;
+    const V below = number(size, least - 1), low = number(size, codes->low);
+    uint8_t lanes[VB];
+    int64_t ready = cells;
+    if (bytes < VB) { /* a vector must not end behind the buffer */
+        const int64_t room = map->bytes - VB - start;
+        ready = map->cell <= 0 || room < 0 ? 0 : at_most(cells, room / map->cell + 1);
+    }
+    for (int i = 0; i < VB; ++i) lanes[i] = i < bytes ? 0xFF : 0;
+    const V inside = whole(lanes);
+    const int64_t last = bytes < VB ? 0 : bytes - VB;
+    const uint8_t *p = data + start;
+    for (int64_t cell = 0; cell < ready; ++cell, p += map->cell) {
+        V top = (codes->key(p + last) & inside) | (low & ~inside);
+        for (int64_t i = 0; i < last; i += VB) top = codes->greater(top, codes->key(p + i));
+        if (__builtin_expect(!BITS(codes->more(top, below)), 1)) continue;
+        if (!hits_reserve(hits, all ? map->count : 1)) return -1;
+        V bound = below;
+        if (!all) {
+            put(lanes, top);
+            bound = number(size, largest_number(size, lanes, each) - 1);
+        }
+        for (int64_t next = 0; next < map->count;) {
+            const int64_t from = at_most(next * size, last);
+            uint64_t bits = BITS(codes->more(codes->key(p + from), bound));
+            const int seen = (int)(next - from / size);
+            bits = bits >> (seen * UNIT(size)) << (seen * UNIT(size));
+            next = map->count;
+            if (from < last) next = from / size + each;
+            while (bits) {
+                const int lane = next_of(&bits, UNIT(size));
+                if (from / size + lane >= map->count) break;
+                add_hit(codes, first + cell, from / size + lane, p + from + lane * size, hits);
+                if (!all) {
+                    next = map->count;
+                    break;
+                }
+            }
+        }
+    }
+    return ready;
+}
+
+#define SCAN(kind, name)                                                                                                                \
+    static int64_t HERE(scan_##kind##_##name)(const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells, \
+                                              int32_t least, int all, Hits *hits) {                                                     \
+        return scan_##kind(&codes_##name, map, data, offset, first, cells, least, all, hits);                                           \
+    }
+#define SCANS(name, type, key, size, low)                                                                   \
+    static const Codes codes_##name = {type, size, low, key, greater##size, more##size, take##size};        \
+    SCAN(planes, name)                                                                                      \
+    SCAN(blocks, name)                                                                                      \
+    SCAN(rows, name)
+SCANS(i8, I8, key_plain, 1, -128)
+SCANS(u8, U8, key_u8, 1, -128)
+SCANS(i16, I16, key_plain, 2, -32768)
+SCANS(u16, U16, key_u16, 2, -32768)
+SCANS(f16, F16, key_f16, 2, -32768)
+SCANS(bf16, BF16, key_bf16, 2, -32768)
+SCANS(f32, F32, key_float, 4, INT32_MIN)
 
 #define SCANS_OF(kind) {HERE(scan_##kind##_i8), HERE(scan_##kind##_u8), HERE(scan_##kind##_i16), HERE(scan_##kind##_u16), NULL, \
                         HERE(scan_##kind##_f16), HERE(scan_##kind##_bf16), HERE(scan_##kind##_f32)}
