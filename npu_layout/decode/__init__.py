@@ -8,10 +8,12 @@ Imports buffers, kernels, layouts and support.
 
 from .decoder import Decoder
 from .detections import Detections
-from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .detectors import nanodet, ppyoloe, ssd, ssd_postprocessed
+from .faces import retinaface, scrfd, yunet
+from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import Masks, masks
-from .networks import yolov5, yolov8
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
 from .suppression import nms
 
 __all__ = [
@@ -24,11 +26,23 @@ __all__ = [
     "Keypoints",
     "Masks",
     "Part",
+    "Prototypes",
     "Skeleton",
     "Suppression",
     "masks",
+    "nanodet",
     "nms",
     "people",
+    "ppyoloe",
+    "retinaface",
+    "scrfd",
+    "ssd",
+    "ssd_postprocessed",
+    "yolo26",
     "yolov5",
+    "yolov6",
     "yolov8",
+    "yolov10",
+    "yolox",
+    "yunet",
 ]

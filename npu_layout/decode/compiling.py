@@ -21,6 +21,8 @@ def compiled(
 ) -> kernels.Detection | None:
     """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes."""
     places = [place for level in fitted.levels for place in level.places.values()]
+    if fitted.form.part("label") is not None:
+        return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
     rule = head.suppression
@@ -54,14 +56,14 @@ def _grid(
     anchors = []
     for a in range(level.turns):
         sources = {
-            role: _source(head, level, level.places[role], a, specs)
+            role: _source(head, level, level.places[role], a, specs, how.order)
             for role in ("score", "objectness", "box")
             if role in level.places and (role != "objectness" or head.score != "class")
         }
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
         anchors.append(kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size))
     strides = how.unit == "stride"
-    if strides and how.encoding in ("xywh", "xyxy", "yxyx"):
+    if strides and how.encoding in ("xywh", "xyxy"):
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
@@ -73,10 +75,13 @@ def _grid(
         how.variances,
         float(level.stride),
         tuple(anchors),
+        level.priors,
     )
 
 
-def _source(head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec]) -> kernels.Source:
+def _source(
+    head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec], order: tuple[int, ...]
+) -> kernels.Source:
     spec, part = specs[place.output], place.part
     dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
     stored = kernels.codes(dtype)
@@ -84,7 +89,7 @@ def _source(head: Head, level: Level, place: Place, a: int, specs: Sequence[Tens
     if stored is not None:
         real = _real(spec, stored, dtype)
         values = activated(part.activation, real[None])[0]
-    return kernels.Source(place.output, _map(head, level, place, a, spec, dtype), part.activation, values)
+    return kernels.Source(place.output, _map(head, level, place, a, spec, dtype, order), part.activation, values)
 
 
 def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
@@ -102,10 +107,14 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
     return real
 
 
-def _map(head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str) -> kernels.FeatureMap:
+def _map(
+    head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str, order: tuple[int, ...]
+) -> kernels.FeatureMap:
     channels, rows, columns = offsets_along(place, level, spec, a)
     if place.part.role == "score" and head.background is not None:
         channels = np.delete(channels, head.background)
+    if place.part.role == "box":
+        channels = channels.reshape(4, -1)[list(order)].reshape(-1)
     return kernels.FeatureMap(dtype, channels, rows, columns)
 
 

@@ -17,6 +17,7 @@ from .compiling import compiled, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .gathering import Gather, gathers
 from .head import ROLES, Head
+from .mask_crops import Masks, masks
 from .places import Fitted, fit
 from .ranges import largest_score
 from .suppression import suppress
@@ -84,6 +85,7 @@ class Decoder:
         self._made = compiled(head, self._fitted, self.specs, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
         self._points = gathers(self._fitted.levels, "keypoints", self.specs) if head.keypoints else []
+        self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
 
@@ -137,13 +139,26 @@ class Decoder:
         room = memory_for(most) if out is None else memory_of(out, most)
         n = self._run(flat, least, overlap, Memory(*[column[:most] for column in room]))
         columns = [column[:n] for column in room]
-        points = None
-        if self._points:
-            found = reference.Candidates(*columns[1:])
-            points = reference.keypoints(
-                self.head, self._fitted, found, lambda k, some: self._read(self._points[k], flat, some)
-            )
-        return detections(columns, room, points)
+        found = reference.Candidates(*columns[1:])
+        points = self._keypoints(found, flat) if self._points else None
+        return detections(columns, room, points, self._masks(found, columns[0], flat) if self._weights else None)
+
+    def _keypoints(self, found: reference.Candidates, flat: Sequence[np.ndarray]) -> np.ndarray | None:
+        return reference.keypoints(
+            self.head, self._fitted, found, lambda k, some: self._read(self._points[k], flat, some)
+        )
+
+    def _masks(self, found: reference.Candidates, xyxy: np.ndarray, flat: Sequence[np.ndarray]) -> Masks:
+        """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
+        how, at = self.head.prototypes, self._fitted.prototypes
+        assert how is not None and at is not None
+        exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
+        read = Gather.steps if exact else Gather.read
+        weights = np.zeros((len(found), how.channels), np.int16 if exact else np.float64)
+        for n, gather in enumerate(self._weights):
+            rows = np.flatnonzero(found.level == n)
+            weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
+        return masks(self.specs[at], flat[at], weights, xyxy, self.input_shape, rule=how.rule)
 
     @staticmethod
     def _read(gather: Gather, flat: Sequence[np.ndarray], some: reference.Candidates) -> np.ndarray:

@@ -94,9 +94,9 @@ def memory_of(out: Any, room: int) -> Memory:
     return memory
 
 
-def detections(columns: Any, memory: Memory, keypoints: np.ndarray | None) -> Detections:
+def detections(columns: Any, memory: Memory, keypoints: np.ndarray | None, masks: Any) -> Detections:
     """Return Detections of these arrays, which are parts of `memory`."""
     xyxy, confidence, class_id, level, cell, anchor = columns
-    found = Detections(xyxy, confidence, class_id, level, cell, anchor, keypoints)
+    found = Detections(xyxy, confidence, class_id, level, cell, anchor, keypoints, masks)
     found.__dict__["_memory"] = memory
     return found

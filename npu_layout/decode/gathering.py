@@ -30,10 +30,25 @@ class Gather:
         if not self._direct:
             tensors = [self.spec.unpack(flat)]
             return chosen(self.place._replace(output=0), self.level, found, tensors)
+        return activated(self.place.part.activation, _real(self.spec, self._stored(flat, found)))
+
+    @property
+    def counts(self) -> bool:
+        """Whether what is stored are 8-bit integers of one positive scale."""
+        kind, quantization = self.spec.element, self.spec.quantization
+        small = self._direct and kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1
+        return small and (quantization is None or float(quantization.scale) > 0)
+
+    def steps(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
+        """Return the part's stored integers above the zero point, int16 (n, count); `counts` must be true."""
+        zero = 0 if self.spec.quantization is None else int(self.spec.quantization.zero_point)  # type: ignore[arg-type]
+        return self._stored(flat, found).astype(np.int16) - np.int16(zero)
+
+    def _stored(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
         width = self._columns.shape[1]
         at = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
-        stored = flat[at[:, None] + self._channels[found.anchor]]
-        return activated(self.place.part.activation, _real(self.spec, stored))
+        stored: np.ndarray = flat[at[:, None] + self._channels[found.anchor]]
+        return stored
 
 
 def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:

@@ -9,11 +9,11 @@ from ..errors import NpuLayoutError
 from ..support import flag, one_of, real_number, shown, text_of, whole_numbers
 from .records import Record, count_of, items
 
-ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "angle")
+ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count")
 ACTIVATIONS = ("none", "sigmoid", "softmax")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "yxyx")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy")
 UNITS = ("stride", "pixel", "input")
-CELLS = ("grid", "list")
+CELLS = ("grid", "list", "rows")
 RULES = ("class", "objectness", "root")
 LABELS = ("best", "all")
 POINTS = ("cells", "pixels", "priors", "distances")
@@ -27,13 +27,15 @@ class Part(Record):
     ----------
     role
         "box", "score", "objectness", "bound" (a sum of scores, which is not read), "keypoints", "coefficients" (of
-        masks), "angle".
+        masks); of rows that are detections already "label" (the class) and "count" (how many rows are detections).
     count
         Channels.
     activation
         What the decoder still has to apply: "none" (it is in the graph), "sigmoid", or "softmax" over the classes.
     optional
         Outputs may lack it.
+    hint
+        Some letters in the output's name, for parts that extents do not tell apart: "cls" beside "obj".
 
     Raises NpuLayoutError on other words and counts.
     """
@@ -42,10 +44,12 @@ class Part(Record):
     count: int
     activation: str = "none"
     optional: bool = False
+    hint: str = ""
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
+        text_of("Part: hint", self.hint)
         self._set(count=count, optional=optional)
 
 
@@ -60,7 +64,7 @@ class Boxes(Record):
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
         strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
-        (centre and size), "xyxy", "yxyx": decoded already.
+        (centre and size), "xyxy" (edges): decoded already.
     bins
         Of each side of "dfl".
     center
@@ -69,6 +73,9 @@ class Boxes(Record):
         Of the channels: "stride" (cells), "pixel" or "input" (1 is the whole input).
     variances
         Of centre and size.
+    order
+        Which of the four stored numbers (for "dfl": of the four sides) is x or left, y or top, width or right, height
+        or bottom: (1, 0, 3, 2) where y comes first.
 
     Raises NpuLayoutError on other words and numbers.
     """
@@ -78,12 +85,16 @@ class Boxes(Record):
     center: float = 0.5
     unit: str = "stride"
     variances: tuple[float, float] = (0.1, 0.2)
+    order: tuple[int, ...] = (0, 1, 2, 3)
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS}
 
     def _check(self) -> None:
         pair = tuple(real_number("Boxes: variances", v, 0.0) for v in items("Boxes: variances", self.variances, 2))
         center = real_number("Boxes: center", self.center)
-        self._set(bins=count_of("Boxes: bins", self.bins), center=center, variances=pair)
+        order = whole_numbers("Boxes: order", self.order, 4, 0)
+        if sorted(order) != [0, 1, 2, 3]:
+            raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {order}")
+        self._set(bins=count_of("Boxes: bins", self.bins), center=center, variances=pair, order=order)
 
     @property
     def channels(self) -> int:
@@ -111,6 +122,22 @@ class Keypoints(Record):
         if values not in (2, 3):
             raise NpuLayoutError(f"Keypoints: values: expected 2 or 3, got {self.values}")
         self._set(count=count_of("Keypoints: count", self.count), values=values)
+
+
+@dataclass(frozen=True)
+class Prototypes(Record):
+    """The output that masks are made of: `channels` maps, `stride` pixels of the input a cell.
+
+    rule: "logits", "probabilities" or "cells", see `npu_layout.decode.masks`. Raises NpuLayoutError on anything else.
+    """
+
+    channels: int = 32
+    stride: int = 4
+    rule: str = "logits"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"rule": ("logits", "probabilities", "cells")}
+
+    def _check(self) -> None:
+        self._set(**{n: count_of(f"Prototypes: {n}", getattr(self, n)) for n in ("channels", "stride")})
 
 
 @dataclass(frozen=True)
@@ -142,7 +169,9 @@ class Form(Record):
     """One way in which exports deliver a head: its parts, in the order in which one output has several of them.
 
     cells: "grid": each level has outputs of its own, of height and width input / stride; "list": one axis has the cells
-    of all levels, one after the other, of each level anchor by anchor, row by row. Raises NpuLayoutError if `boxes` and
+    of all levels, one after the other, of each level anchor by anchor, row by row; "rows": each row is a detection
+    already, with its class as a number. interleaved: on an axis of cells, the anchors of one cell follow each other.
+    Raises NpuLayoutError if `boxes` and
     `parts` do not fit each other, and on other words. `name` is what messages call it.
     """
 
@@ -150,10 +179,12 @@ class Form(Record):
     parts: tuple[Part, ...] = field(metadata={"record": Part, "many": True})
     boxes: Boxes = field(default=Boxes(), metadata={"record": Boxes})
     cells: str = "grid"
+    interleaved: bool = False
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
 
     def _check(self) -> None:
         text_of("Form: name", self.name)
+        flag("Form: interleaved", self.interleaved)
         roles = [part.role for part in self.parts]
         for role in ("box", "score"):
             if roles.count(role) != 1:
@@ -195,8 +226,11 @@ class Head(Record):
     background
         The number of the class that is none; it is left out, and classes behind it count from there. None: there is no
         such class.
-    keypoints, suppression, forms
-        See Keypoints, Suppression and Form. Of the forms, the first one that outputs fit is used.
+    keypoints, prototypes, suppression, forms
+        See Keypoints, Prototypes, Suppression and Form. Of the forms, the first one that outputs fit is used.
+    priors
+        Centre x, y, width and height of a prior for each row of a list, the whole input being 1; () : cells and anchors
+        say where boxes are.
 
     Raises NpuLayoutError if the parts of a form do not fit the classes and points, and on other words and numbers.
     """
@@ -210,7 +244,9 @@ class Head(Record):
     labels: str = "best"
     background: int | None = None
     keypoints: Keypoints | None = field(default=None, metadata={"record": Keypoints})
+    prototypes: Prototypes | None = field(default=None, metadata={"record": Prototypes})
     suppression: Suppression = field(default=Suppression(), metadata={"record": Suppression})
+    priors: tuple[tuple[float, ...], ...] = ()
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"score": RULES, "labels": LABELS}
 
     def _check(self) -> None:
@@ -225,7 +261,11 @@ class Head(Record):
             raise NpuLayoutError(
                 f"Head: anchors: expected as many for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
             )
-        self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors)
+        priors = tuple(
+            tuple(real_number("Head: priors", v) for v in items("Head: priors", prior, 4))
+            for prior in items("Head: priors", self.priors)
+        )
+        self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors, priors=priors)
         if not self.forms:
             raise NpuLayoutError("Head: forms: expected one or more, got none")
         if self.background is not None:
@@ -236,17 +276,23 @@ class Head(Record):
 
     def _check_form(self, form: Form) -> None:
         where = f"Head {self.name!r}, form {form.name!r}"
-        stored = self.classes + (self.background is not None)
+        stored = 1 if form.part("label") else self.classes + (self.background is not None)
         given = form.part("score").count  # type: ignore[union-attr]
         if given != stored:
             beside = " and background" if self.background is not None else ""
             raise NpuLayoutError(f"{where}: part 'score' has {given} channels, classes{beside} need {stored}")
         if self.score != "class" and form.part("objectness") is None:
             raise NpuLayoutError(f"{where}: score={self.score!r} needs a part 'objectness'")
+        coefficients = form.part("coefficients")
+        if coefficients is not None and self.prototypes and coefficients.count != self.prototypes.channels:
+            got = f"part 'coefficients' has {coefficients.count} channels, prototypes= has {self.prototypes.channels}"
+            raise NpuLayoutError(f"{where}: {got}")
         points = form.part("keypoints")
         known = self.keypoints.count * self.keypoints.values if self.keypoints else 0
         if points is not None and points.count != known:
             raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {known}")
+        if self.priors and (form.boxes.encoding, form.boxes.center) != ("variances", 0.0):
+            raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
         if form.boxes.encoding == "center_power" and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding 'center_power' need anchors")
 

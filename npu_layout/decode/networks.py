@@ -1,4 +1,4 @@
-"""Make the heads of known networks: a function a family, which fills the rows of a record."""
+"""Make the heads of the YOLO family: a function for each formula, which fills the rows of a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support import whole_numbers
-from .head import Boxes, Form, Head, Keypoints, Part
+from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
 YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height in pixels
@@ -25,6 +25,7 @@ def yolov8(
     bins: int = 16,
     keypoints: int = 0,
     coefficients: int = 0,
+    unit: str = "pixel",
     name: str = "yolov8",
 ) -> Head:
     """Return the head of YOLOv8, v9, v11 and v12.
@@ -44,7 +45,9 @@ def yolov8(
         "best" class of each cell, or "all" that pass, as for mAP.
     bins, keypoints, coefficients
         Bins of a side; points of the pose variant (17; x, y and visibility each); mask coefficients of the segmentation
-        variant (32).
+        variant (32), whose prototypes are one more output, a cell every 4 pixels.
+    unit
+        Of the boxes in a list: "pixel", or "input" if the whole input is 1 (TFLite exports).
     name
         Of the head.
 
@@ -53,7 +56,7 @@ def yolov8(
     >>> yolov8(classes=3).to_dict()["forms"][1]["name"]
     'list'
     """
-    (classes, strides), bins = _sizes(classes, strides), _count("bins", bins)
+    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
     keypoints, coefficients = _count("keypoints", keypoints, 0), _count("coefficients", coefficients, 0)
     beside = []
     if keypoints:
@@ -62,10 +65,17 @@ def yolov8(
         beside.append(Part("coefficients", coefficients))
     score = Part("score", classes, activation)
     maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True), *beside)
-    decoded = Boxes("xywh", unit="pixel")
-    forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", (Part("box", 4), score, *beside), decoded, "list")]
-    points = Keypoints(keypoints) if keypoints else None
-    return Head(name, classes, strides, tuple(forms), labels=labels, keypoints=points)
+    listed = (Part("box", 4), score, *beside)
+    forms = (Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list"))
+    return Head(
+        name,
+        classes,
+        strides,
+        forms,
+        labels=labels,
+        keypoints=Keypoints(keypoints) if keypoints else None,
+        prototypes=Prototypes(coefficients) if coefficients else None,
+    )
 
 
 def yolov5(
@@ -76,6 +86,7 @@ def yolov5(
     activation: str = "none",
     labels: str = "best",
     coefficients: int = 0,
+    unit: str = "pixel",
     name: str = "yolov5",
 ) -> Head:
     """Return the head of YOLOv5 and v7.
@@ -83,20 +94,106 @@ def yolov5(
     Outputs are three maps of 3 (5 + classes) channels, anchor by anchor (or an axis of anchors), or one list
     (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
 
-    classes, strides, activation, labels, coefficients, name: as for `yolov8`; activation "sigmoid" is applied to boxes
-    too. anchors: width and height in pixels of some anchors for each stride. Raises NpuLayoutError on anything else.
+    classes, strides, activation, labels, coefficients, unit, name: as for `yolov8`; activation "sigmoid" is applied to
+    boxes too. anchors: width and height in pixels of some anchors for each stride. Raises NpuLayoutError on anything
+    else.
     """
-    (classes, strides), coefficients = _sizes(classes, strides), _count("coefficients", coefficients, 0)
-    box = Part("box", 4, activation)
+    (classes, strides), coefficients = sizes(classes, strides), _count("coefficients", coefficients, 0)
     scores = (Part("objectness", 1, activation), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
-    decoded = Boxes("xywh", unit="pixel")
-    maps = Form("maps", (box, *scores, *beside), Boxes("center_power"))
-    listed = Form("list", (Part("box", 4), *scores, *beside), decoded, "list")
-    return Head(name, classes, strides, (maps, listed), anchors, "objectness", labels)
+    maps = Form("maps", (Part("box", 4, activation), *scores, *beside), Boxes("center_power"))
+    listed = Form("list", (Part("box", 4), *scores, *beside), Boxes("xywh", unit=unit), "list")
+    prototypes = Prototypes(coefficients) if coefficients else None
+    return Head(name, classes, strides, (maps, listed), anchors, "objectness", labels, prototypes=prototypes)
 
 
-def _sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
+def yolov6(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "none",
+    labels: str = "best",
+    name: str = "yolov6",
+) -> Head:
+    """Return the head of YOLOv6.
+
+    Outputs are maps of four sides in strides, scores and (airockchip's export) sums of scores for each stride, or one
+    list (1, cells, 5 + classes) of boxes in pixels, whose objectness is 1 (meituan/YOLOv6,
+    yolov6/models/effidehead.py).
+
+    classes, strides, activation, labels, name: as for `yolov8`. Raises NpuLayoutError on anything else.
+    """
+    classes, strides = sizes(classes, strides)
+    box, score = Part("box", 4), Part("score", classes, activation)
+    maps = Form("maps", (box, score, Part("bound", 1, optional=True)), Boxes("distances"))
+    listed = Form("list", (box, Part("objectness", 1), score), Boxes("xywh", unit="pixel"), "list")
+    return Head(name, classes, strides, (maps, listed), labels=labels)
+
+
+def yolov10(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "none",
+    bins: int = 16,
+    name: str = "yolov10",
+) -> Head:
+    """Return the head of YOLOv10: that of YOLOv8 without suppression; each class of a cell counts.
+
+    Outputs are maps as for `yolov8`, or rows (1, 300, 6): edges in pixels, score, class.
+
+    classes, strides, activation, bins, name: as for `yolov8`. Raises NpuLayoutError on anything else.
+    """
+    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
+    return _without_suppression(classes, strides, activation, Part("box", 4 * bins), Boxes("dfl", bins), name)
+
+
+def yolo26(
+    classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", name: str = "yolo26"
+) -> Head:
+    """Return the head of YOLO26: four sides in strides without bins, without suppression.
+
+    Outputs are maps of sides and of scores for each stride, or rows (1, 300, 6): edges in pixels, score, class.
+
+    classes, strides, activation, name: as for `yolov8`. Raises NpuLayoutError on anything else.
+    """
+    classes, strides = sizes(classes, strides)
+    return _without_suppression(classes, strides, activation, Part("box", 4), Boxes("distances"), name)
+
+
+def _without_suppression(
+    classes: int, strides: tuple[int, ...], activation: str, box: Part, boxes: Boxes, name: str
+) -> Head:
+    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True))
+    rows = (Part("box", 4), Part("score", 1), Part("label", 1))
+    forms = (Form("maps", maps, boxes), Form("rows", rows, Boxes("xyxy", unit="pixel"), "rows"))
+    return Head(name, classes, strides, forms, labels="all", suppression=Suppression("none"))
+
+
+def yolox(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "none",
+    labels: str = "best",
+    name: str = "yolox",
+) -> Head:
+    """Return the head of YOLOX: centre and logarithm of the size in strides, objectness, scores.
+
+    Outputs are maps of 5 + classes channels for each stride, or apart, or one list (1, cells, 5 + classes) that is not
+    decoded (Megvii-BaseDetection/YOLOX, yolox/models/yolo_head.py, decode_outputs).
+
+    classes, strides, activation, labels, name: as for `yolov8`; `activation` is that of objectness and scores. Raises
+    NpuLayoutError on anything else.
+    """
+    classes, strides = sizes(classes, strides)
+    parts = (Part("box", 4), Part("objectness", 1, activation, hint="obj"), Part("score", classes, activation))
+    boxes = Boxes("center_exp", center=0.0)
+    forms = (Form("maps", parts, boxes), Form("list", parts, boxes, "list"))
+    return Head(name, classes, strides, forms, score="objectness", labels=labels)
+
+
+def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
     return _count("classes", classes), whole_numbers("strides", strides, None, 1)
 

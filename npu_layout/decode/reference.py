@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import NpuLayoutError
 from .exponential import exponential, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
@@ -35,20 +36,17 @@ def values(place: Place, level: Level, tensor: np.ndarray) -> np.ndarray:
     """Return the values of a part in a level as (anchors, count, cells), of the tensor's dtype."""
     rows, columns = level.grid
     cells, turns, count = rows * columns, level.turns, place.part.count
-    if place.rows is None and place.turns:
-        flat = _at(tensor, (place.columns, place.channel))[
-            place.start : place.start + turns * cells, place.first : place.first + count
-        ]
-        return flat.reshape(turns, cells, count).transpose(0, 2, 1)
     if place.rows is None:
-        flat = _at(tensor, (place.channel, place.columns))[:, place.start : place.start + cells]
+        flat = _at(tensor, (place.channel, place.columns))
+        starts = [place.start + a * place.turn for a in range(turns)]
+        flats = [flat[:, start :: place.spread][:, :cells] for start in starts]
     else:
         order = (place.channel, place.rows, place.columns)
         if place.anchor is not None:
             found = _at(tensor, (place.anchor, *order))[:, place.first : place.first + count]
             return found.reshape(turns, count, cells)
-        flat = _at(tensor, order).reshape(-1, cells)
-    each = [flat[place.first + a * place.step :][:count] for a in range(turns)]
+        flats = [_at(tensor, order).reshape(-1, cells)] * turns
+    each = [flat[place.first + a * place.step :][:count] for a, flat in enumerate(flats)]
     return np.stack(each) if turns > 1 else each[0][None]
 
 
@@ -87,6 +85,9 @@ def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confid
     Equal scores are in the order of levels, then cells, row by row, then anchors, then classes. NaN never passes.
     """
     found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
+    if fitted.filled is not None:
+        rows = float(tensors[fitted.filled].reshape(()))
+        found = [tuple(column[cells[3] < rows] for column in cells) for cells in found]
     columns = [np.concatenate(column) for column in zip(*found)]
     score, class_id, level_of, cell, anchor = columns
     order = np.lexsort((class_id, anchor, cell, level_of, -score))
@@ -107,7 +108,7 @@ def _of_level(
         scores = activated(place.part.activation, stored)
         if head.background is not None:
             scores = np.delete(scores, head.background, 1)
-        classes = np.broadcast_to(np.arange(head.classes)[:, None], scores.shape)
+        classes = np.broadcast_to(np.arange(scores.shape[1])[:, None], scores.shape)
         if head.labels == "best":
             classes = scores.argmax(1, keepdims=True)
             scores = np.take_along_axis(scores, classes, 1)
@@ -121,7 +122,18 @@ def _of_level(
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
         single = kept.astype(np.float32)
+    if "label" in level.places:
+        at = level.places["label"]
+        classes = _labels(values(at, level, tensors[at.output]), scores >= confidence, head.classes)
     return single, classes[anchor, label, cell].astype(np.int64), np.full(len(cell), number), cell, anchor
+
+
+def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
+    """Return the numbers of classes that an output has; NpuLayoutError if one that matters is no class."""
+    wrong = passing & ~((given >= 0) & (given < classes) & (given == np.floor(given)))
+    if wrong.any():
+        raise NpuLayoutError(f"label: expected whole numbers below {classes} (classes), got {given[wrong][0]}")
+    return np.where(wrong | ~passing, 0, given)
 
 
 def boxes(fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]) -> np.ndarray:
@@ -145,11 +157,21 @@ def _boxes(
     how: Boxes, level: Level, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]
 ) -> np.ndarray:
     x = chosen(level.places["box"], level, found, tensors)
-    cell = np.stack([found.cell % level.grid[1], found.cell // level.grid[1]], 1).astype(np.float64)
-    anchor = np.array(level.anchors or [(1.0, 1.0)])[found.anchor]
+    if how.order != (0, 1, 2, 3):
+        x = x.reshape(len(x), 4, -1)[:, how.order].reshape(len(x), -1)
+    cell, anchor = _cells(level, found)
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
         return _ENCODINGS[how.encoding](_Cells(how, cell, float(level.stride), anchor, np.array(unit, np.float64)), x)
+
+
+def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """Return column and row of candidates' cells, and their anchors; of priors their centres and sizes, in pixels."""
+    if level.priors is not None:
+        prior = level.priors[found.cell]
+        return prior[:, :2], prior[:, 2:]
+    cell = np.stack([found.cell % level.grid[1], found.cell // level.grid[1]], 1).astype(np.float64)
+    return cell, np.array(level.anchors or [(1.0, 1.0)])[found.anchor]
 
 
 class _Cells(NamedTuple):
@@ -207,7 +229,6 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
     "variances": _variances,
     "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
     "xyxy": lambda at, x: x * np.tile(at.unit, 2),
-    "yxyx": lambda at, x: x[:, [1, 0, 3, 2]] * np.tile(at.unit, 2),
 }
 
 
@@ -220,15 +241,15 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Reader) -> np
     if how is None or fitted.form.part("keypoints") is None:
         return None
     result = np.empty((len(found), how.count, how.values))
-    encoding = "pixels" if fitted.form.cells == "list" else how.encoding
+    decoded = fitted.form.boxes.encoding in ("xywh", "xyxy")
+    encoding = "pixels" if decoded else how.encoding
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)
         if not len(rows):
             continue
         some = found.take(rows)
         x = read(n, some).reshape(len(rows), how.count, how.values)
-        cell = np.stack([some.cell % level.grid[1], some.cell // level.grid[1]], 1).astype(np.float64)[:, None]
-        anchor = np.array(level.anchors or [(1.0, 1.0)])[some.anchor][:, None]
+        cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.stride
         variance = fitted.form.boxes.variances[0]
         result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, float(level.stride), anchor, variance)

@@ -8,7 +8,7 @@ import numpy as np
 
 SCORES = ("class", "objectness", "root")
 ACTIVATIONS = ("none", "sigmoid")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "yxyx")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy")
 
 
 class FeatureMap(NamedTuple):
@@ -46,7 +46,11 @@ class Anchor(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels."""
+    """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels.
+
+    priors: float64 (cells, 4), centre x, y, width and height in pixels of each cell, in place of its column and row and
+    the anchor's size; None: there are none.
+    """
 
     columns: int
     encoding: str
@@ -57,6 +61,7 @@ class Grid(NamedTuple):
     variances: tuple[float, float]
     stride: float
     anchors: tuple[Anchor, ...]
+    priors: np.ndarray | None = None
 
 
 class Detection(NamedTuple):

@@ -228,6 +228,7 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
                 (_source(a.score), None if a.objectness is None else _source(a.objectness), _source(a.box), *a.size_wh)
                 for a in grid.anchors
             ),
+            None if grid.priors is None else np.ascontiguousarray(grid.priors, np.float64).tobytes(),
         )
         for grid in made.levels
     )

@@ -138,18 +138,18 @@ def yolov5(
     return sorted(found, key=lambda f: -f.score)
 
 
-def kept(found: list[Found], iou: float, limit: int, per_class: bool = True) -> list[Found]:
-    """Greedy suppression in float32, as torchvision writes it."""
+def kept(found: list[Found], iou: float, limit: int, per_class: bool = True, extra: float = 0) -> list[Found]:
+    """Greedy suppression in float32, as torchvision writes it; `extra` pixels are added to each side."""
     f = np.float32
     stay: list[tuple[Found, list[Any], Any]] = []
     for one in found:
         x0, y0, x1, y1 = (f(v) for v in one.box)
-        area = (x1 - x0) * (y1 - y0)
+        area = (x1 - x0 + f(extra)) * (y1 - y0 + f(extra))
         for other, (u0, v0, u1, v1), its in stay:
             if per_class and other.class_id != one.class_id:
                 continue
-            w = max(f(0), min(x1, u1) - max(x0, u0))
-            h = max(f(0), min(y1, v1) - max(y0, v0))
+            w = max(f(0), min(x1, u1) - max(x0, u0) + f(extra))
+            h = max(f(0), min(y1, v1) - max(y0, v0) + f(extra))
             shared = w * h
             with np.errstate(invalid="ignore", divide="ignore"):
                 if float(shared / (its + area - shared)) > iou:

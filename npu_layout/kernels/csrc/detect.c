@@ -146,7 +146,11 @@ static void decode_box(const Detector *d, const uint8_t *const *buffers, const C
         mean_bins(source, data + offset, level->rule.bins, v);
     else
         for (int i = 0; i < 4; ++i) v[i] = source_value(source, code_at(source, data, offset, i));
-    box_edges(&level->rule, v, (double)(c->cell % level->columns), (double)(c->cell / level->columns), anchor->w, anchor->h, edges);
+    const double *prior = level->priors ? level->priors + 4 * (int64_t)c->cell : NULL;
+    if (prior)
+        box_edges(&level->rule, v, prior[0], prior[1], prior[2], prior[3], edges);
+    else
+        box_edges(&level->rule, v, (double)(c->cell % level->columns), (double)(c->cell / level->columns), anchor->w, anchor->h, edges);
     for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];
 }
 

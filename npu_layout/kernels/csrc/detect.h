@@ -27,11 +27,13 @@ typedef struct {
     double w, h;
 } Anchor;
 
+/* `priors`: centre x, y, width and height of each cell in place of its column, row and anchor; or NULL. */
 typedef struct {
     BoxRule rule;
     int64_t columns;
     int anchors;
     Anchor *each;
+    const double *priors;
 } DetectLevel;
 
 typedef enum { CLASS_ONLY, TIMES_OBJECTNESS, ROOT_OF_PRODUCT, SCORES } ScoreRule;

@@ -44,14 +44,9 @@ static void xyxy(const BoxRule *r, const double v[4], double x, double y, double
     e[0] = v[0] * r->unit_x, e[1] = v[1] * r->unit_y, e[2] = v[2] * r->unit_x, e[3] = v[3] * r->unit_y;
 }
 
-static void yxyx(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
-    const double turned[4] = {v[1], v[0], v[3], v[2]};
-    xyxy(r, turned, x, y, w, h, e);
-}
-
 static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
     [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
-    [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [YXYX] = yxyx,
+    [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy,
 };
 
 void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]) {

@@ -77,15 +77,15 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRul
     return 1;
 }
 
-/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, anchors) */
+/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, anchors, priors or None) */
 static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
     long long columns;
     int encoding;
-    PyObject *anchors;
+    PyObject *anchors, *priors;
     BoxRule *r = &level->rule;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "LiiiddddddO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x,
-                                                   &r->unit_y, &r->of_center, &r->of_size, &r->stride, &anchors))
-        return refuse("level: expected 11 fields");
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "LiiiddddddOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x,
+                                                   &r->unit_y, &r->of_center, &r->of_size, &r->stride, &anchors, &priors))
+        return refuse("level: expected 12 fields");
     if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
         return refuse("level: out of range");
     const Py_ssize_t n = PyTuple_Size(anchors);
@@ -95,7 +95,11 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
     level->anchors = (int)n;
     for (int a = 0; a < n; ++a)
         if (!read_anchor(self, PyTuple_GetItem(anchors, a), r, level->each + a)) return 0;
-    return 1;
+    if (priors == Py_None) return 1;
+    const FeatureMap *cells = &level->each->box.map;
+    int64_t numbers;
+    if (!(level->priors = table_of(priors, &numbers))) return 0;
+    return numbers == 4 * cells->rows * cells->columns || refuse("level: expected a prior for each cell");
 }
 
 static int read_buffers(DetectorObject *self, PyObject *sizes) {

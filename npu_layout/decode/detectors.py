@@ -1,0 +1,108 @@
+"""Make the heads of SSD, PP-YOLOE and NanoDet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .head import Boxes, Form, Head, Part, Suppression
+from .networks import STRIDES, sizes
+
+
+def ssd(
+    priors: Any,
+    classes: int = 90,
+    *,
+    activation: str = "sigmoid",
+    labels: str = "best",
+    variances: tuple[float, float] = (0.1, 0.2),
+    yx: bool = True,
+) -> Head:
+    """Return the head of SSD with boxes that are offsets from priors, and the background's score first.
+
+    Outputs are boxes (1, n, 4) and scores (1, n, 1 + classes), n priors (tensorflow/models,
+    research/object_detection/box_coders/faster_rcnn_box_coder.py: its scales 10 and 5 are variances 0.1 and 0.2).
+
+    Parameters
+    ----------
+    priors
+        Centre x, y, width and height of each, (n, 4), the whole input being 1.
+    classes
+        Without the background.
+    activation
+        What the decoder applies to scores: "sigmoid" (TensorFlow), "softmax" (Caffe, PyTorch) or "none".
+    labels
+        "best" class of each prior, or "all" that pass.
+    variances
+        Of centre and size.
+    yx
+        Stored are y, x, height, width (TensorFlow); False: x, y, width, height.
+
+    Raises NpuLayoutError on anything else.
+    """
+    classes, _ = sizes(classes, (1,))
+    given = tuple(map(tuple, priors.tolist())) if hasattr(priors, "tolist") else priors
+    boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if yx else (0, 1, 2, 3))
+    form = Form("list", (Part("box", 4), Part("score", classes + 1, activation)), boxes, "list")
+    return Head("ssd", classes, (1,), (form,), labels=labels, background=0, priors=given)
+
+
+def ssd_postprocessed(classes: int = 90) -> Head:
+    """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
+
+    Outputs are boxes (1, n, 4) top, left, bottom, right, the whole input being 1, classes and scores (1, n) and their
+    number (1,); the two of one shape are told apart by the ends of their names, ":1" and ":2", which TFLite gives them,
+    or by ``outputs=``.
+
+    classes: those above it are an error. Raises NpuLayoutError on anything else.
+    """
+    classes, _ = sizes(classes, (1,))
+    boxes = Boxes("xyxy", unit="input", order=(1, 0, 3, 2))
+    parts = (Part("box", 4), Part("label", 1, hint=":1"), Part("score", 1, hint=":2"), Part("count", 1))
+    form = Form("rows", parts, boxes, "rows")
+    return Head("ssd_postprocessed", classes, (1,), (form,), suppression=Suppression("none"))
+
+
+def ppyoloe(
+    classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", labels: str = "best"
+) -> Head:
+    """Return the head of PP-YOLOE.
+
+    Outputs are maps of 4 sides of 17 bins, scores and (airockchip's export) sums of scores for each stride, or boxes
+    (1, cells, 4), edges in pixels, and scores (1, classes, cells) (PaddlePaddle/PaddleDetection,
+    ppdet/modeling/heads/ppyoloe_head.py, without its own suppression).
+
+    classes: their number. strides: pixels from one cell to the next. activation: what the decoder applies to scores,
+    "none" or "sigmoid". labels: "best" class of each cell, or "all". Raises NpuLayoutError on anything else.
+    """
+    classes, strides = sizes(classes, strides)
+    score = Part("score", classes, activation)
+    maps = Form("maps", (Part("box", 68), score, Part("bound", 1, optional=True)), Boxes("dfl", 17))
+    listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
+    return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
+
+
+def nanodet(
+    classes: int = 80,
+    strides: Sequence[int] = (8, 16, 32, 64),
+    *,
+    bins: int = 8,
+    center: float = 0.0,
+    activation: str = "none",
+    labels: str = "best",
+) -> Head:
+    """Return the head of NanoDet-Plus: scores, then 4 sides of 8 bins, in strides.
+
+    Outputs are one list (1, cells, classes + 32), or maps for each stride (RangiLyu/nanodet,
+    nanodet/model/head/nanodet_plus_head.py: centres are the cells' corners; the older GFL head has center 0.5, as has
+    PicoDet).
+
+    classes: their number. strides: pixels from one cell to the next. bins: of a side. center: in cells. activation:
+    what the decoder applies to scores, "none" or "sigmoid". labels: "best" class of each cell, or "all". Raises
+    NpuLayoutError on anything else.
+    """
+    classes, strides = sizes(classes, strides)
+    boxes = Boxes("dfl", bins, center)
+    parts = (Part("score", classes, activation), Part("box", 4 * boxes.bins))
+    forms = (Form("list", parts, boxes, "list"), Form("maps", parts, boxes))
+    return Head("nanodet", classes, strides, forms, labels=labels)

@@ -1,0 +1,72 @@
+"""Make the heads of face detectors, which have five landmarks each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .networks import STRIDES, sizes
+
+RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
+    ((16, 16), (32, 32)),
+    ((64, 64), (128, 128)),
+    ((256, 256), (512, 512)),
+)
+_ADDED = Suppression(extra=1.0)  # both scripts measure sides with one pixel more
+
+
+def retinaface(
+    strides: Sequence[int] = STRIDES, anchors: Any = RETINAFACE_ANCHORS, *, activation: str = "none"
+) -> Head:
+    """Return the head of RetinaFace: priors, the background's score first, five landmarks.
+
+    Outputs are boxes (1, n, 4), scores (1, n, 2) and landmarks (1, n, 10), the priors of a cell one after the other
+    (biubug6/Pytorch_Retinaface, utils/box_utils.py).
+
+    strides: pixels from one cell to the next. anchors: width and height in pixels of the priors of each stride.
+    activation: what the decoder applies to scores, "none" or "softmax". Raises NpuLayoutError on anything else.
+    """
+    _, strides = sizes(1, strides)
+    parts = (Part("box", 4), Part("score", 2, activation), Part("keypoints", 10))
+    form = Form("list", parts, Boxes("variances"), "list", interleaved=True)
+    points = Keypoints(5, 2, "priors")
+    return Head("retinaface", 1, strides, (form,), anchors, background=0, keypoints=points, suppression=_ADDED)
+
+
+def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: str = "none") -> Head:
+    """Return the head of SCRFD: two anchors a cell, sides and landmarks in strides from the cell's corner.
+
+    Outputs are scores (n, 1), sides (n, 4) and landmarks (n, 10) for each stride, or maps (deepinsight/insightface,
+    detection/scrfd/tools/scrfd.py).
+
+    strides: pixels from one cell to the next. keypoints: 5, or 0 for networks without. activation: what the decoder
+    applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else.
+    """
+    _, strides = sizes(1, strides)
+    beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
+    parts = (Part("score", 1, activation), Part("box", 4), *beside)
+    anchors = tuple(((2.0 * s, 2.0 * s), (4.0 * s, 4.0 * s)) for s in strides)
+    points = Keypoints(keypoints, 2, "distances") if keypoints else None
+    form = Form("maps", parts, Boxes("distances", center=0.0), interleaved=True)
+    return Head("scrfd", 1, strides, (form,), anchors, keypoints=points, suppression=_ADDED)
+
+
+def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head:
+    """Return the head of YuNet: centre and logarithm of the size, the root of class times objectness, five landmarks.
+
+    Outputs are cls, obj (1, n, 1), bbox (1, n, 4) and kps (1, n, 10) for each stride (opencv/opencv,
+    modules/objdetect/src/face_detect.cpp). cls and obj are told apart by their names.
+
+    strides: pixels from one cell to the next. activation: what the decoder applies to scores and objectness, "none" or
+    "sigmoid". Raises NpuLayoutError on anything else.
+    """
+    _, strides = sizes(1, strides)
+    parts = (
+        Part("score", 1, activation, hint="cls"),
+        Part("objectness", 1, activation, hint="obj"),
+        Part("box", 4),
+        Part("keypoints", 10),
+    )
+    form = Form("maps", parts, Boxes("center_exp", center=0.0))
+    return Head("yunet", 1, strides, (form,), score="root", keypoints=Keypoints(5, 2, "distances"))
