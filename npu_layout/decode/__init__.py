@@ -10,18 +10,22 @@ from .decoder import Decoder
 from .detections import Detections
 from .detectors import nanodet, ppyoloe, ssd, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
+from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import Masks, masks
+from .matching import Comparison, same
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
 from .suppression import nms
 
 __all__ = [
     "OPENPOSE",
     "Boxes",
+    "Comparison",
     "Decoder",
     "Detections",
     "Form",
+    "Guess",
     "Head",
     "Keypoints",
     "Masks",
@@ -29,12 +33,14 @@ __all__ = [
     "Prototypes",
     "Skeleton",
     "Suppression",
+    "guess",
     "masks",
     "nanodet",
     "nms",
     "people",
     "ppyoloe",
     "retinaface",
+    "same",
     "scrfd",
     "ssd",
     "ssd_postprocessed",

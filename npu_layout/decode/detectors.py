@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..support import flag, numbers_of
 from .head import Boxes, Form, Head, Part, Suppression
 from .networks import STRIDES, sizes
 
@@ -41,8 +45,11 @@ def ssd(
     Raises NpuLayoutError on anything else.
     """
     classes, _ = sizes(classes, (1,))
-    given = tuple(map(tuple, priors.tolist())) if hasattr(priors, "tolist") else priors
-    boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if yx else (0, 1, 2, 3))
+    array = numbers_of("priors", priors)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise NpuLayoutError(f"priors: expected (n, 4) numbers, got {array.shape}")
+    given = tuple(map(tuple, array.astype(np.float64).tolist()))
+    boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3))
     form = Form("list", (Part("box", 4), Part("score", classes + 1, activation)), boxes, "list")
     return Head("ssd", classes, (1,), (form,), labels=labels, background=0, priors=given)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..support import whole_numbers
 from .head import Boxes, Form, Head, Keypoints, Part, Suppression
 from .networks import STRIDES, sizes
 
@@ -44,6 +45,7 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
     applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else.
     """
     _, strides = sizes(1, strides)
+    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
     beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
     parts = (Part("score", 1, activation), Part("box", 4), *beside)
     anchors = tuple(((2.0 * s, 2.0 * s), (4.0 * s, 4.0 * s)) for s in strides)

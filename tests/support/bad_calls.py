@@ -71,6 +71,10 @@ UNCHECKED = {
         *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks"),
     },
     "decode.Masks": {"offsets", "input_shape"},
+    "decode.Comparison": {
+        *("matched", "missing", "extra", "moved", "relabelled", "rescored", "marginal", "pixels", "score"),
+    },
+    "decode.Guess": {"head", "why", "others"},
     "exchange.ComparedLayer": {
         *("name", "op", "node", "verdict", "snr_db", "inputs_db", "why", "shape", "layout_a", "layout_b", "inputs"),
         "skipped",
@@ -99,7 +103,10 @@ ALSO = {
     "TensorSpec.axes": "storage_shape",  # of another order of axes
     "TensorSpec.of_storage.axes": "storage_shape",
     "TensorSpec.from_dict.d": "a dict",
-    **{f"decode.{name}.from_dict.d": name for name in ("Boxes", "Form", "Head", "Keypoints", "Part", "Suppression")},
+    **{
+        f"decode.{name}.from_dict.d": name
+        for name in ("Boxes", "Form", "Head", "Keypoints", "Part", "Prototypes", "Suppression")
+    },
     "flat": "buffer",
     "inputs": "input",
     "outputs": "output",

@@ -70,8 +70,11 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     head = decode.yolov8(2, (8,), keypoints=2)
     form = head.forms[0]
     records = {
-        "Boxes": (decode.Boxes, dict(encoding="xywh", bins=8, center=0.5, unit="pixel", variances=(0.1, 0.2))),
-        "Form": (decode.Form, dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid")),
+        "Boxes": (
+            decode.Boxes,
+            dict(encoding="xywh", bins=8, center=0.5, unit="pixel", variances=(0.1, 0.2), order=(1, 0, 3, 2)),
+        ),
+        "Form": (decode.Form, dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid", interleaved=False)),
         "Head": (
             decode.Head,
             dict(
@@ -84,11 +87,14 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 labels="all",
                 background=None,
                 keypoints=head.keypoints,
+                prototypes=None,
                 suppression=decode.Suppression(),
+                priors=(),
             ),
         ),
         "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none")),
-        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True)),
+        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True, hint="box")),
+        "Prototypes": (decode.Prototypes, dict(channels=32, stride=4, rule="cells")),
         "Suppression": (
             decode.Suppression,
             dict(kind="greedy", per_class=True, inclusive=False, extra=1.0, epsilon=0.1),
@@ -105,6 +111,33 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     sparse = decode.yolov8(2, (8,))
     decoder = decode.Decoder(sparse, specs, (16, 16))
     boxes = np.zeros((3, 4), np.float32)
+    found = decoder(buffers, confidence=0.0)
+    result = decode.same(found, found)
+    made = dict(classes=2, strides=(8,), activation="sigmoid")
+    named = dict(**made, labels="all", name="x")
+    networks: dict[str, dict[str, Any]] = {
+        "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
+        "ppyoloe": dict(**made, labels="all"),
+        "retinaface": dict(strides=(8,), anchors=(((4, 5),),), activation="softmax"),
+        "scrfd": dict(strides=(8,), keypoints=5, activation="sigmoid"),
+        "ssd": dict(
+            priors=((0.5, 0.5, 0.1, 0.1),), classes=2, activation="none", labels="all", variances=(0.1, 0.2), yx=False
+        ),
+        "ssd_postprocessed": dict(classes=2),
+        "yolo26": dict(**made, name="x"),
+        "yolov5": dict(**named, anchors=(((4, 5),),), coefficients=0, unit="input"),
+        "yolov6": named,
+        "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, unit="input"),
+        "yolov10": dict(**made, bins=8, name="x"),
+        "yolox": named,
+        "yunet": dict(strides=(8,), activation="sigmoid"),
+    }
+    calls.update(
+        {
+            f"decode.{name}": lambda name=name, arguments=arguments: Call(getattr(decode, name), dict(arguments))
+            for name, arguments in networks.items()
+        }
+    )
     one_mask = decode.Masks([np.ones((2, 3), bool)], np.zeros((1, 2), int), (4, 4))
     return {
         **calls,
@@ -174,31 +207,14 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 samples=5,
             ),
         ),
-        "decode.yolov5": lambda: Call(
-            decode.yolov5,
-            dict(
-                classes=2,
-                strides=(8,),
-                anchors=(((4, 5),),),
-                activation="sigmoid",
-                labels="all",
-                coefficients=0,
-                name="x",
-            ),
+        "decode.same": lambda: Call(
+            decode.same,
+            dict(found=found, reference=found, confidence=0.25, pixels=1.0, score=0.1, overlap=0.5),
         ),
-        "decode.yolov8": lambda: Call(
-            decode.yolov8,
-            dict(
-                classes=2,
-                strides=(8,),
-                activation="sigmoid",
-                labels="all",
-                bins=8,
-                keypoints=0,
-                coefficients=0,
-                name="x",
-            ),
-        ),
+        "decode.Comparison": lambda: Call(decode.Comparison, {f: getattr(result, f) for f in result.to_dict()}),
+        "decode.Comparison.to_dict": lambda: Call(result.to_dict, {}),
+        "decode.guess": lambda: Call(decode.guess, dict(specs=specs, input_shape=(16, 16), classes=2)),
+        "decode.Guess": lambda: Call(decode.Guess, dict(head=None, why="", others=())),
     }
 
 

@@ -284,6 +284,20 @@ def decoding() -> None:
     assert isinstance(crops, decode.Masks)
     assert_type((crops.full(0), crops.dense(), crops.offsets), tuple[np.ndarray, np.ndarray, np.ndarray])
     assert_type((crops.crops, crops.input_shape), tuple[tuple[np.ndarray, ...], tuple[int, int]])
+    alike = decode.same(found, found, confidence=0.0)
+    assert_type((alike, alike.matched, alike.pixels), "tuple[decode.Comparison, tuple[tuple[int, int], ...], float]")
+    assert alike and not (alike.missing + alike.extra) and alike.score == 0 and alike.to_dict()
+    assert not (alike.moved or alike.relabelled or alike.rescored or alike.marginal)
+    guessed = decode.guess(maps, (16, 16), classes=2)
+    assert_type(guessed, decode.Guess)
+    assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")
+    more = [decode.yolov6(), decode.yolov10(), decode.yolo26(), decode.yolox(), decode.ppyoloe(), decode.nanodet()]
+    more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
+    more.append(decode.ssd(np.full((1, 4), 0.5)))
+    assert_type(more, list[decode.Head])
+    assert more[-1].priors and form.boxes.order == (0, 1, 2, 3) and not form.interleaved and form.parts[0].hint == ""
+    masked = decode.yolov8(coefficients=32).prototypes
+    assert isinstance(masked, decode.Prototypes) and (masked.channels, masked.stride, masked.rule) == (32, 4, "logits")
     pair = decode.Skeleton(2, ((0, 1),), 3)
     assert_type((pair, decode.OPENPOSE), tuple[decode.Skeleton, decode.Skeleton])
     assert pair.limbs and pair.joints + pair.fields + pair.cell + pair.samples == 23

@@ -1,0 +1,167 @@
+"""Guess which head outputs can be, by their extents; what extents cannot tell apart is named."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..support import counted, items_of, whole_numbers
+from .detectors import nanodet, ppyoloe, ssd_postprocessed
+from .faces import retinaface, scrfd, yunet
+from .head import Head
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .places import Fitted, fit
+from .ranges import codes, values_of
+
+
+class Guess(NamedTuple):
+    """What `guess` found.
+
+    head: the one head that fits, or None. why: what says so, or what cannot be told apart, and what to ask. others: the
+    heads that fit, if there are several; with every activation if that is open.
+    """
+
+    head: Head | None
+    why: str
+    others: tuple[Head, ...] = ()
+
+
+class _Family(NamedTuple):
+    """A family of heads: how one is made of a number of classes and an activation, and what tells it from others.
+
+    beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
+    have them this often.
+    """
+
+    make: Callable[[int, str], Head]
+    word: str
+    beside: tuple[int, ...] = (0,)
+    anchors: int = 1
+    activations: tuple[str, ...] = ("none", "sigmoid")
+
+
+_FAMILIES = (
+    _Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68)),
+    _Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
+    _Family(lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55)),
+    _Family(lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36)),
+    _Family(lambda n, act: yolov5(n, activation=act), "anchors (YOLOv5, v7)", (5,), 3),
+    _Family(lambda n, act: yolov5(n, activation=act, coefficients=32), "anchors and masks (YOLOv5-seg)", (37,), 3),
+    _Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
+    _Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
+    _Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
+    _Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68)),
+    _Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
+    _Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
+    _Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
+    _Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
+    _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",)),
+)
+_CLASSES_OF_ROWS = 80  # rows of detections do not say how many classes there are
+
+
+def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int | None = None) -> Guess:
+    """Return the head that outputs can be.
+
+    Parameters
+    ----------
+    specs
+        TensorSpecs of the outputs, in any order.
+    input_shape
+        Height and width of the network's input, in pixels.
+    classes
+        Their number, if it is known: it tells some heads apart. Rows of detections do not show it: None means 80 there.
+
+    Returns
+    -------
+    A Guess. Its head is None if outputs fit no head, or several: extents never tell heads with suppression from those
+    without, or whether the sigmoid is in the graph; the range of stored values does sometimes.
+
+    Raises
+    ------
+    NpuLayoutError
+        On what is no spec.
+
+    Examples
+    --------
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 3)]
+    >>> [head.name for head in guess(maps, (64, 64)).others]
+    ['yolov8', 'yolov8', 'yolov10', 'yolov10']
+    """
+    given = tuple(items_of("specs", specs.values() if isinstance(specs, Mapping) else specs, TensorSpec))
+    size = whole_numbers("input_shape: height and width", input_shape, 2, 1)
+    known = None if classes is None else counted("classes", classes)
+    if not given:
+        raise NpuLayoutError("specs: expected one for each output, got none")
+    found = list(_fitting(given, (size[0], size[1]), known))
+    shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
+    if not found:
+        return Guess(None, f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}")
+    heads, questions, reasons = [], [], []
+    for family, fitted, n in found:
+        acts = _activations(family, fitted, given)
+        heads += [family.make(n, act) for act in acts]
+        reasons.append(f"{family.word}, {n} classes")
+        if len(acts) > 1:
+            questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
+    if len(found) > 1:
+        questions.insert(0, "which of these the network is: " + "; ".join(reasons))
+    if len(heads) == 1:
+        return Guess(heads[0], reasons[0])
+    asked = ", and ".join(dict.fromkeys(questions))
+    return Guess(None, f"extents and ranges do not tell, ask {asked}", tuple(heads))
+
+
+def _fitting(
+    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
+) -> Iterator[tuple[_Family, Fitted, int]]:
+    """Yield each family and number of classes whose head the outputs fit."""
+    extents = sorted({n for spec in specs for n in spec.shape})
+    for family in _FAMILIES:
+        counts = {
+            e // family.anchors - b for e, b in itertools.product(extents, family.beside) if e % family.anchors == 0
+        }
+        counts |= {e - b for e, b in itertools.product(extents, family.beside)}
+        tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None else [known]
+        seen: set[Any] = set()
+        for n in [*tried, *([_CLASSES_OF_ROWS] if known is None else [])]:
+            head = family.make(n, "none")
+            if head.classes in seen:
+                continue
+            seen.add(head.classes)
+            try:
+                fitted = fit(head, specs, size, {})
+            except LayoutError:
+                continue
+            if known is None and fitted.form.part("label") is not None and n != _CLASSES_OF_ROWS:
+                continue
+            if known is None or head.classes == known:
+                yield family, fitted, head.classes
+
+
+def _activations(family: _Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:
+    """Return the activations that the ranges of the outputs of scores leave open."""
+    if fitted.form.part("label") is not None:
+        return ("none",)
+    spans = [_span(specs[level.places["score"].output]) for level in fitted.levels]
+    if any(span is None for span in spans):
+        return family.activations
+    low = min(span[0] for span in spans if span)
+    high = max(span[1] for span in spans if span)
+    if low < -0.02 and not 0.9 < high < 1.1:
+        return family.activations[1:] or family.activations
+    if low >= -0.02 and high < 1.02:
+        return ("none",)
+    return family.activations
+
+
+def _span(spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the least and the largest value that stored integers mean; None of floats, and if there is no scale."""
+    stored = codes(spec)
+    if stored is None or spec.quantization is None:
+        return None
+    found = values_of(spec, stored)
+    return float(found.min()), float(found.max())

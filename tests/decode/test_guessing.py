@@ -1,0 +1,99 @@
+"""Guesses of real exports' shapes: the head that was exported is among those that are named, and no other family is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+
+SIGMOID_DONE = {"int8": (1 / 255, -128), "uint8": (1 / 255, 0)}
+LOGITS = {"int8": (0.12, 40), "uint8": (0.12, 200)}
+
+
+def maps(channels: tuple[int, ...], size: int = 640, strides: tuple[int, ...] = (8, 16, 32)) -> list[tuple[int, ...]]:
+    return [(1, n, size // s, size // s) for s in strides for n in channels]
+
+
+# From the exporters' own documents and scripts: shapes, input, family, classes. An entry of `others` fits as well.
+EXPORTS = {
+    "v8 rknn 9 maps": (maps((64, 80, 1)), 640, {"yolov8", "yolov10"}, 80),
+    "v8 hailo 6 maps": (maps((64, 80)), 640, {"yolov8", "yolov10"}, 80),
+    "v8 onnx": ([(1, 84, 8400)], 640, {"yolov8", "ppyoloe"}, 80),
+    "v8 one class onnx": ([(1, 5, 8400)], 640, {"yolov8", "ppyoloe"}, 1),
+    "v8 pose onnx": ([(1, 56, 8400)], 640, {"yolov8"}, 1),
+    "v8 pose hailo": (maps((64, 1, 51)), 640, {"yolov8"}, 1),
+    "v8 seg rknn": ([*maps((64, 80, 1, 32)), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
+    "v8 seg onnx": ([(1, 116, 8400), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
+    "v5 rknn": (maps((255,)), 640, {"yolov5"}, 80),
+    "v5 onnx": ([(1, 25200, 85)], 640, {"yolov5"}, 80),
+    "v5 5-D": ([(1, 3, 85, 80, 80), (1, 3, 85, 40, 40), (1, 3, 85, 20, 20)], 640, {"yolov5"}, 80),
+    "v5 one class": (maps((18,), 320), 320, {"yolov5"}, 1),
+    "v5 seg onnx": ([(1, 25200, 117), (1, 32, 160, 160)], 640, {"yolov5"}, 80),
+    "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox"}, 80),
+    "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),
+    "x rknn": (maps((85,)), 640, {"yolox"}, 80),
+    "x onnx": ([(1, 8400, 85)], 640, {"yolox", "yolov6", "yolov8"}, 80),
+    "pp rknn": (maps((68, 80, 1)), 640, {"ppyoloe"}, 80),
+    "pp onnx": ([(1, 8400, 4), (1, 80, 8400)], 640, {"ppyoloe", "yolov8"}, 80),
+    "nanodet": ([(1, 2125, 112)], 320, {"nanodet"}, 80),
+    "retinaface": ([(1, 16800, 4), (1, 16800, 2), (1, 16800, 10)], 640, {"retinaface"}, 1),
+    "scrfd": ([(2 * (640 // s) ** 2, n) for n in (1, 4, 10) for s in (8, 16, 32)], 640, {"scrfd"}, 1),
+    "yunet": ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], 640, {"yunet"}, 1),
+    "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 80),
+    "v8 416": (maps((64, 2), 416), 416, {"yolov8", "yolov10"}, 2),
+}
+
+
+def specs_of(name: str, dtype: str, kinds: dict[str, tuple[float, int]]) -> list[nl.TensorSpec]:
+    shapes = EXPORTS[name][0]
+    names = [f"out{i}" for i in range(len(shapes))]
+    if name == "yunet":
+        names = [f"{part}_{s}" for part in ("cls", "obj", "bbox", "kps") for s in (8, 16, 32)]
+    if name == "tflite":
+        names = [f"TFLite_Detection_PostProcess{end}" for end in ("", ":1", ":2", ":3")]
+    q = nl.Quantization(*kinds[dtype]) if dtype in kinds else None
+    found = [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), dtype, name=n, quantization=q) for s, n in zip(shapes, names)]
+    random.Random(name).shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_exports(name: str) -> None:
+    _, size, families, classes = EXPORTS[name]
+    for given in (classes, None):
+        found = decode.guess(specs_of(name, "float32", {}), (size, size), given)
+        heads = [found.head] if found.head else found.others
+        assert heads, found.why
+        assert {head.name for head in heads if head.classes == classes} <= families
+        assert any(head.name in families and head.classes == classes for head in heads)
+        for head in heads:
+            decode.Decoder(head, specs_of(name, "float32", {}), (size, size))
+    if given is not None:
+        assert {head.classes for head in heads} == {classes}
+
+
+def test_the_range_of_scores_tells_the_sigmoid() -> None:
+    done, logits, unknown = (
+        decode.guess(specs_of("v5 rknn", dtype, kinds), (640, 640), 80)
+        for dtype, kinds in (("int8", SIGMOID_DONE), ("uint8", LOGITS), ("float32", {}))
+    )
+    both = decode.yolov5(80), decode.yolov5(80, activation="sigmoid")
+    assert (done.head, logits.head) == both
+    assert unknown.head is None and "whether the sigmoid of scores is in the graph (activation=)" in unknown.why
+    assert unknown.others == both
+
+
+def test_what_shapes_never_tell() -> None:
+    found = decode.guess(specs_of("v8 rknn 9 maps", "int8", SIGMOID_DONE), (640, 640), 80)
+    assert found.head is None and found.others == (decode.yolov8(80), decode.yolov10(80))
+    assert "suppression (YOLOv8, 9, 11, 12), 80 classes; no suppression (YOLOv10), 80 classes" in found.why
+
+
+def test_nothing_fits() -> None:
+    found = decode.guess([nl.TensorSpec((1, 7, 13, 13), name="x")], (640, 640))
+    assert found == (None, "no head that is known fits the outputs x (1, 7, 13, 13) of an input of 640x640", ())
+    with pytest.raises(nl.NpuLayoutError, match="specs: expected one for each output, got none"):
+        decode.guess([], (640, 640))
