@@ -14,6 +14,7 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
+from .decode import Head
 from .engines import OnnxRuntimeEngine, engine_named
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
@@ -34,6 +35,8 @@ def assert_matches(
     min_cosine: Tolerance = None,
     max_abs: Tolerance = None,
     max_steps: Tolerance = None,
+    head: Head | None = None,
+    confidence: float = 0.25,
 ) -> Report:
     """Assert that a recording, or the one in a folder, matches the model.
 
@@ -55,6 +58,8 @@ def assert_matches(
             min_cosine=min_cosine,
             max_abs=max_abs,
             max_steps=max_steps,
+            head=head,
+            confidence=confidence,
             progress=False,
         )
     except NpuLayoutError as error:

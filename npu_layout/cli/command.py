@@ -54,6 +54,12 @@ VERBS = (
         "validate",
     ),
     Verb(
+        "decode",
+        "Show what a detector's head reads from a recording, and draw it on the frames.",
+        "npu-layout decode detected --head head.json --frames out",
+        "decoding",
+    ),
+    Verb(
         "compare",
         "Compare two tools' dumps of a network layer by layer, and name the first layer that really differs.",
         "npu-layout compare onnx_layers board_layers --model model.onnx",

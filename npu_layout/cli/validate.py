@@ -24,6 +24,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, text in _TOLERANCES.items():
         parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
+    parser.add_argument("--head", metavar="FILE",
+                        help="what the outputs mean, as JSON (Head.to_dict): detections decide")  # fmt: skip
+    parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER",
+                        help="least score of detections (default: 0.25)")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML, for a build server")
@@ -39,7 +43,15 @@ def run(options: argparse.Namespace) -> int:
     for name in _TOLERANCES:
         if getattr(options, name) is not None:
             tolerances[name] = words.tolerances("--" + name.replace("_", "-"), getattr(options, name))
-    reports = validate_many(found, options.model, workers=options.workers, pictures=bool(options.html), **tolerances)
+    reports = validate_many(
+        found,
+        options.model,
+        workers=options.workers,
+        pictures=bool(options.html),
+        head=None if options.head is None else words.head(options.head),
+        confidence=options.confidence,
+        **tolerances,
+    )
     if options.junit:
         write_junit(reports, options.junit, options.command)
     single = next(iter(reports.values())) if len(reports) == 1 else None

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..buffers import TensorSpec
+from ..decode import Head
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, is_vendor_name
 from ..support import npy_bytes, parse_npy, whole
@@ -104,6 +105,18 @@ def array_in(path: str) -> np.ndarray:
     if not content.startswith(np.lib.format.MAGIC_PREFIX):
         raise NpuLayoutError(f"{path}: expected one array (.npy), got something else")
     return parse_npy(content, path)
+
+
+def head(path: str) -> Head:
+    """Read a head from a JSON file: what Head.to_dict() returns."""
+    try:
+        return Head.from_dict(json.loads(Path(path).read_text("utf-8")))
+    except OSError as error:
+        raise NpuLayoutError(f"{path}: {error.strerror or error}") from None
+    except NpuLayoutError as error:
+        raise NpuLayoutError(f"{path}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise NpuLayoutError(f"{path}: not JSON ({error})") from None
 
 
 def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:

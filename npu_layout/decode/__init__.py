@@ -3,7 +3,7 @@
 A head is a record that says what each cell of a network's outputs means; `Decoder` checks it against the outputs' specs
 once, and then reads detections from stored buffers in any layout and dtype.
 
-Imports buffers, kernels, layouts and support.
+Imports buffers, frames, kernels, layouts and support.
 """
 
 from .decoder import Decoder
@@ -16,6 +16,7 @@ from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import Masks, masks
 from .matching import Comparison, same
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .overlay import draw
 from .suppression import nms
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Prototypes",
     "Skeleton",
     "Suppression",
+    "draw",
     "guess",
     "masks",
     "nanodet",

@@ -23,8 +23,8 @@ class Comparison:
     missing, extra
         Rows of the reference that nothing matches; rows of found that match nothing.
     moved, relabelled, rescored
-        Pairs of `matched` with an edge that differs by more than `pixels`, of another class, with scores that differ by
-        more than `score`.
+        Pairs of `matched` with an edge that differs by more than `same` allows, of another class, and with scores that
+        differ by more than it allows.
     marginal
         ("found" or "reference", row): what one side alone has, with a score so near the threshold that the other side
         may have lost it there. Not counted as a difference.
@@ -67,6 +67,7 @@ def same(
     *,
     confidence: float | None = None,
     pixels: float = 2.0,
+    shift: float = 0.05,
     score: float = 0.05,
     overlap: float = 0.5,
 ) -> Comparison:
@@ -81,8 +82,8 @@ def same(
     confidence
         The threshold of both: what one side alone has, with a score at most `score` above it, is marginal. None:
         nothing is.
-    pixels
-        How far an edge may be from the reference's.
+    pixels, shift
+        How far an edge may be from the reference's: `pixels`, and this share of the box's longer side.
     score
         How much a score may differ.
     overlap
@@ -105,12 +106,13 @@ def same(
     >>> bool(same(one, one)), str(same(two, one))
     (True, '1 matched, 1 moved, 1 relabelled; edges within 3 px, scores within 0')
     """
-    limits = [real_number(name, value) for name, value in (("pixels", pixels), ("score", score), ("overlap", overlap))]
-    pixels, score, overlap = limits
+    given = {"pixels": pixels, "shift": shift, "score": score, "overlap": overlap}
+    limits = [real_number(name, value) for name, value in given.items()]
+    pixels, shift, score, overlap = limits
     bound = -np.inf if confidence is None else real_number("confidence", confidence) + score
     sides = []
-    for name, given in (("found", found), ("reference", reference)):
-        side = instance(name, given, Detections)
+    for name, one in (("found", found), ("reference", reference)):
+        side = instance(name, one, Detections)
         if not (np.isfinite(side.xyxy).all() and np.isfinite(side.confidence).all()):
             raise NpuLayoutError(f"{name}: expected finite boxes and scores")
         sides.append(side)
@@ -122,6 +124,7 @@ def same(
     pairs.sort()
     rows = [[pair[side] for pair in pairs] for side in (0, 1)]
     apart = np.abs(a[rows[0]] - b[rows[1]]).max(1, initial=0)
+    allowed = pixels + shift * (b[rows[1], 2:] - b[rows[1], :2]).max(1, initial=0)
     differs = np.abs(found.confidence[rows[0]].astype(np.float64) - reference.confidence[rows[1]])
     extra, weak = _alone(found, rows[0], bound)
     missing, lost = _alone(reference, rows[1], bound)
@@ -129,7 +132,7 @@ def same(
         tuple(pairs),
         missing,
         extra,
-        _some(pairs, apart > pixels),
+        _some(pairs, apart > allowed),
         _some(pairs, found.class_id[rows[0]] != reference.class_id[rows[1]]),
         _some(pairs, differs > score),
         (*(("found", i) for i in weak), *(("reference", i) for i in lost)),

@@ -1,6 +1,6 @@
 """The results of a validation for people and tools: text, JSON, a page with pictures, JUnit.
 
-Imports diagnosis, comparison, engines, buffers, layouts, kernels (their name) and support.
+Imports diagnosis, comparison, decode, engines, buffers, layouts, kernels (their name) and support.
 """
 
 from .collection import Reports, summary_line

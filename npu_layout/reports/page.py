@@ -17,6 +17,7 @@ from ..errors import NpuLayoutError
 from ..support import write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
+from .detected import detected
 from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
@@ -102,6 +103,7 @@ def _about(report: Any, model: str, made_by: str) -> Html:
         "section",
         el("p", report.note, class_="alarm") if report.note else None,
         _quiet(report.unchecked) if report.unchecked else None,
+        *map(_quiet, detected(report.detections).splitlines()),
         el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
         el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",

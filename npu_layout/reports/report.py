@@ -14,9 +14,11 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..comparison import Figures, listed
+from ..decode import Comparison as DetectionComparison
 from ..diagnosis import Candidate, InputReport
 from ..support import __version__, check_fields, isolated, write_text
 from . import fixes, page
+from .detected import detected
 from .tables import passing, tolerance
 
 VERDICTS = (
@@ -37,6 +39,7 @@ VERDICTS = (
 INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
 
 
+_UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
 _NONE = type(None)
 _SEVERAL = (tuple, list)
 _WHOLE = (int, np.integer, _NONE)
@@ -224,6 +227,10 @@ class Report:
         recording's preprocess describes.
     unchecked
         A line for people if the camera's frame was not recorded, so that no input could be made again; else "".
+    detections
+        {frame: decode.Comparison} of the device's detections with the model's, if `validate` was given a head. If there
+        are any, and all are the same, outputs that miss the tolerances are right too, unless another reading explains
+        them better than the declared one.
     """
 
     outputs: Mapping[str, OutputReport]
@@ -233,14 +240,24 @@ class Report:
     meta: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, InputReport] = field(default_factory=dict)
     unchecked: str = ""
+    detections: Mapping[int, DetectionComparison] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_fields(
-            self, outputs=Mapping, frames=int, model=str, note=str, meta=Mapping, inputs=Mapping, unchecked=str
-        )
+        kinds = {"outputs": Mapping, "frames": int, "model": str, "note": str, "meta": Mapping, "inputs": Mapping}
+        check_fields(self, **kinds, unchecked=str, detections=Mapping)
 
     def __bool__(self) -> bool:
-        return self.frames > 0 and bool(self.outputs) and all(map(bool, self.findings))
+        right = all(self.detections.values()) and all(map(self._right, self.outputs.values()))
+        return self.frames > 0 and bool(self.outputs) and right and all(self.inputs.values())
+
+    def _right(self, output: OutputReport) -> bool:
+        """Whether an output matches, or differs by no cause that was found, and detections say that it does not matter.
+
+        Which they do if there are any, the same in all frames.
+        """
+        decided = all(self.detections.values()) and any(found.matched for found in self.detections.values())
+        unexplained = max((candidate.gain for candidate in output.ranking), default=0.0) <= _UNEXPLAINED_DB
+        return bool(output) or (decided and unexplained)
 
     @property
     def findings(self) -> tuple[OutputReport | InputReport, ...]:
@@ -252,11 +269,13 @@ class Report:
         """One word for all: match, or the first other verdict, of the outputs in their order, then of the inputs."""
         if not self.frames or not self.outputs:
             return "mismatch"
-        return next((found.verdict for found in self.findings if not found), "match")
+        wrong = [o for o in self.outputs.values() if not self._right(o)] + [i for i in self.inputs.values() if not i]
+        return next((found.verdict for found in wrong), "match" if self else "mismatch")
 
     def __str__(self) -> str:
         head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
-        return "\n".join(filter(None, (head, self.note, *map(str, self.findings), self.unchecked)))
+        found = (head, self.note, *map(str, self.findings), self.unchecked, detected(self.detections))
+        return "\n".join(filter(None, found))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures."""
@@ -270,6 +289,7 @@ class Report:
             "outputs": {name: output.to_dict() for name, output in self.outputs.items()},
             "inputs": {name: found.to_dict() for name, found in self.inputs.items()},
             "unchecked": self.unchecked,
+            "detections": {str(frame): found.to_dict() for frame, found in self.detections.items()},
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

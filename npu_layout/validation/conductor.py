@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..comparison import Comparison
+from ..decode import Head
 from ..diagnosis import (
     LEAST,
     MARGIN,
@@ -30,9 +31,10 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import Steps, finite, flag, isolated, quoted, steps
+from ..support import Steps, finite, flag, isolated, quoted, real_number, steps
 from . import tolerances
 from .comparing import Kept, compare
+from .detecting import compare_detections
 from .pairing import Output
 from .reruns import rerun
 from .tolerances import Tolerance
@@ -53,6 +55,8 @@ def validate(
     min_cosine: Tolerance = None,
     max_abs: Tolerance = None,
     max_steps: Tolerance = None,
+    head: Head | None = None,
+    confidence: float = 0.25,
     progress: bool | None = None,
 ) -> Report:
     """Compare what an accelerator returned with an onnxruntime run of the same model, and find out why they differ.
@@ -67,6 +71,10 @@ def validate(
     min_snr_db, min_cosine, max_abs, max_steps
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
         keep the default. max_steps counts quantisation steps, which float outputs do not have.
+    head, confidence
+        What the outputs mean, such as ``npu_layout.decode.yolov8()``, and the least score. Then the Report has a
+        comparison of the detections in up to 32 frames, and it is true only if these are the same. If so, outputs that
+        miss the tolerances by rounding alone are right too.
     progress
         Whether to show on stderr how far it is, and which causes are tried; None: on a terminal.
 
@@ -95,6 +103,7 @@ def validate(
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     progress = None if progress is None else flag("progress", progress)
+    confidence = real_number("confidence", confidence)
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     tolerances.check(asked, recording)
     count = len(recording.frames)
@@ -126,7 +135,8 @@ def validate(
         f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
     )
     unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
-    return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked)
+    detections = {} if head is None else compare_detections(head, outputs, kept, confidence)
+    return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked, detections)
 
 
 def _saying(shown: Steps, output: str) -> Callable[[str], None]:

@@ -10,13 +10,14 @@ from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Callable, NamedTuple, Union
+from typing import Any, Callable, NamedTuple, Union
 
+from ..decode import Head
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
-from ..support import PathLike, counted, flag, items_of, path_of, shown, track
+from ..support import PathLike, counted, flag, instance, items_of, path_of, real_number, shown, track
 from .conductor import validate
 from .processes import ProcessDied, Processes
 from .tolerances import Tolerance, check_numbers
@@ -66,6 +67,8 @@ def validate_many(
     min_cosine: Tolerance = None,
     max_abs: Tolerance = None,
     max_steps: Tolerance = None,
+    head: Head | None = None,
+    confidence: float = 0.25,
     progress: bool | None = None,
 ) -> Reports:
     """Validate every recording at and below `paths` against one model.
@@ -118,11 +121,15 @@ def validate_many(
         )
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     check_numbers(asked)
+    if head is not None:
+        instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
+    confidence = real_number("confidence", confidence)
     found = find_recordings(paths)
     source: Model = model if isinstance(model, bytes) else os.fspath(model)
     _engine(source, _stamp(source), None)
     call, threads = uuid.uuid4().hex, None if workers is None else max(1, (os.cpu_count() or 1) // workers)
-    jobs = (Job(path, source, threads, asked, pictures, call) for path in found)
+    options = {**asked, "head": head, "confidence": confidence}
+    jobs = (Job(path, source, threads, options, pictures, call) for path in found)
     judged: Judged
     if executor is not None:
         judged = _sent(executor, judge, jobs, _AT_ONCE)
@@ -144,7 +151,7 @@ class Job(NamedTuple):
     path: str
     model: Model
     threads: int | None
-    tolerances: Mapping[str, Tolerance]
+    options: Mapping[str, Any]
     pictures: bool
     call: str
 
@@ -153,7 +160,7 @@ def judge(job: Job) -> Report | str:
     """Return the Report of one recording, or why there is none; workers call this."""
     try:
         engine = _engine(job.model, _stamp(job.model), job.threads)
-        report = validate(Recording.load(job.path), engine, progress=False, **dict(job.tolerances))
+        report = validate(Recording.load(job.path), engine, progress=False, **job.options)
     except NpuLayoutError as error:
         return str(error)
     except Exception as error:  # a defect of the library must not cost other recordings their verdicts

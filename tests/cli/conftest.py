@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from tests.support import detector
 from tests.support.boards import Board, network, picture
 from tests.support.layer_dumps import as_npy, channels_last, eight_bits, layers_of
 from tests.support.paths import SAMPLES
@@ -43,6 +44,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: Board) -> Path:
     spec = nl.TensorSpec(heat.shape, "NCHW16c", "int8", quantization=nl.Quantization(0.03, 4))
     spec.pack(heat).tofile("heat.bin")
     Path("spec.json").write_text(json.dumps({"heat": spec.to_dict()}))
+    detector.recording(3).save("detected")
+    Path("head.json").write_text(json.dumps(detector.HEAD.to_dict()))
     layers = layers_of(network())
     as_npy(layers, Path("onnx_layers"))
     as_npy({name: channels_last(eight_bits(array)) for name, array in layers.items()}, Path("board_layers"))

@@ -50,7 +50,7 @@ def test_planted_faults_are_all_named(seed: int) -> None:
     rows = rng.permutation(30)
     lost, moved, relabelled, rescored = rows[:3], rows[3:5], rows[5:9], rows[9:10]
     xyxy, score, label = d.xyxy.copy(), d.confidence.copy(), d.class_id.copy()
-    xyxy[moved, 0] -= 4
+    xyxy[moved, 0] -= 5
     label[relabelled] = (label[relabelled] + 1) % 5
     score[rescored] -= 0.2
     stay = np.setdiff1d(np.arange(30), lost)
@@ -66,7 +66,7 @@ def test_planted_faults_are_all_named(seed: int) -> None:
     turned = decode.same(d, changed(d, xyxy=xyxy, confidence=score, class_id=label)[stay])
     assert set(turned.extra) == set(lost.tolist()) and turned.missing == ()
     words = str(found)
-    assert words.startswith("27 matched, 3 missing, 2 moved, 4 relabelled, 1 rescored; edges within 4 px")
+    assert words.startswith("27 matched, 3 missing, 2 moved, 4 relabelled, 1 rescored; edges within 5 px")
 
 
 def test_what_is_at_the_threshold_is_marginal() -> None:

@@ -47,6 +47,8 @@ LATE = {
     "cli.console": {"rich"},
     "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
+    "cli.decoding": {"cv2"},
+    "decode.overlay": {"cv2"},
     "diagnosis.input_changes": {"cv2"},
     "drawing.scene": {"cv2"},
     "recordings.sources": {"cv2"},

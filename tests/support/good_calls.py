@@ -209,10 +209,19 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         ),
         "decode.same": lambda: Call(
             decode.same,
-            dict(found=found, reference=found, confidence=0.25, pixels=1.0, score=0.1, overlap=0.5),
+            dict(found=found, reference=found, confidence=0.25, pixels=1.0, shift=0.1, score=0.1, overlap=0.5),
         ),
         "decode.Comparison": lambda: Call(decode.Comparison, {f: getattr(result, f) for f in result.to_dict()}),
         "decode.Comparison.to_dict": lambda: Call(result.to_dict, {}),
+        "decode.draw": lambda: Call(
+            decode.draw,
+            dict(
+                frame=np.zeros((16, 16, 3), np.uint8),
+                found=found,
+                geometry=nl.Geometry.letterbox((16, 16), (16, 16)),
+                names=["a", "b"],
+            ),
+        ),
         "decode.guess": lambda: Call(decode.guess, dict(specs=specs, input_shape=(16, 16), classes=2)),
         "decode.Guess": lambda: Call(decode.Guess, dict(head=None, why="", others=())),
     }

@@ -198,6 +198,7 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
     assert_type(assert_matches(recording, model, max_abs=None, min_cosine=0.9), nl.Report)
     words = (report.verdict, report.model, report.note, report.unchecked, report.frames)
     assert_type(words, tuple[str, str, str, str, int])
+    assert not report.detections
     report.to_html(folder / "report.html")
     report.to_json(folder / "report.json")
     report.to_dict(), report.meta
@@ -288,6 +289,7 @@ def decoding() -> None:
     assert_type((alike, alike.matched, alike.pixels), "tuple[decode.Comparison, tuple[tuple[int, int], ...], float]")
     assert alike and not (alike.missing + alike.extra) and alike.score == 0 and alike.to_dict()
     assert not (alike.moved or alike.relabelled or alike.rescored or alike.marginal)
+    assert_type(decode.draw(np.zeros((16, 16, 3), np.uint8), found, names=["a", "b"]), np.ndarray)
     guessed = decode.guess(maps, (16, 16), classes=2)
     assert_type(guessed, decode.Guess)
     assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")

@@ -1,0 +1,111 @@
+"""npu-layout decode: print what a head reads from a recording, and draw it on the recorded frames."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..decode import Decoder, Detections, draw
+from ..errors import NpuLayoutError
+from ..frames import Geometry, Preprocessor
+from ..recordings import FRAME, Frame, Recording
+from ..support import whole
+from . import console, words
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("recording", metavar="RECORDING", help="a recording of the network's outputs")
+    parser.add_argument("--head", required=True, metavar="FILE",
+                        help="what the outputs mean, as JSON: Head.to_dict()")  # fmt: skip
+    parser.add_argument("--input", type=words.shape, metavar="HxW",
+                        help="height and width of the input; by default those of the recorded one")  # fmt: skip
+    parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
+    parser.add_argument("--iou", type=float, default=0.45, metavar="NUMBER",
+                        help="boxes that overlap a better one of their class more go (default: 0.45)")  # fmt: skip
+    parser.add_argument("--limit", type=words.count, default=300, metavar="N", help="most detections (default: 300)")
+    parser.add_argument("--frames", metavar="FOLDER", help="draw on the recorded frames, and write them there as PNG")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the detections of each frame, write pictures, and return 0."""
+    recording = Recording.load(options.recording)
+    if not len(recording):
+        raise NpuLayoutError(f"{options.recording}: the recording has no frames")
+    size = _input_shape(options.input, recording.frames[0])
+    head = words.head(options.head)
+    decoder = Decoder(head, [s.replace(name=n) for n, s in recording.specs.items()], size)
+    shown: list[dict[str, Any]] = []
+    for i, frame in enumerate(recording):
+        found = decoder(frame.outputs, options.confidence, options.iou, options.limit)
+        geometry = _geometry(recording, frame, size)
+        if options.frames is not None:
+            _write(Path(options.frames), i, options.recording, frame, found, geometry)
+        shown += _rows(i, found, geometry)
+    if options.json:
+        console.show_json({"head": head.to_dict(), "input": list(size), "detections": shown})
+    else:
+        rows = [(d["frame"], d["class_id"], f"{d['confidence']:.3f}", *(f"{v:.1f}" for v in d["xyxy"])) for d in shown]
+        console.table(("frame", "class", "score", "left", "top", "right", "bottom"), rows)
+        console.show(f"{len(shown)} detections in {len(recording)} frames")
+    return 0
+
+
+def _input_shape(given: tuple[int, ...] | None, first: Frame) -> tuple[int, int]:
+    """Return height and width of the network's input: as given, or of the one recorded image."""
+    if given is not None:
+        if len(given) != 2:
+            raise NpuLayoutError(f"--input: expected HxW, got {'x'.join(map(str, given))}")
+        return given[0], given[1]
+    for name, x in first.inputs.items():
+        if name != FRAME and x.ndim == 4:
+            axis = next((axis for axis in (1, 3) if x.shape[axis] in (1, 3)), None)
+            if axis is not None:
+                height, width = (n for i, n in enumerate(x.shape) if i not in (0, axis))
+                return height, width
+    raise NpuLayoutError("--input: the recording has no image of the network's input; give its HxW")
+
+
+def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geometry | None:
+    """Return how the recorded camera frame became the input, by the recording's preprocess; None without a frame."""
+    picture = frame.inputs.get(FRAME)
+    how = recording.meta.get("preprocess")
+    if picture is None or picture.ndim != 3 or not how:
+        return None
+    resize = {k: v for k, v in how.items() if k in ("resize", "source")}
+    return Preprocessor(TensorSpec((1, 3, *size)), **resize)(picture)[1]
+
+
+def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dict[str, Any]]:
+    """Return a row for each detection, in pixels of the frame if that was recorded, else of the input."""
+    xyxy = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
+    return [
+        {
+            "frame": number,
+            "class_id": int(found.class_id[k]),
+            "confidence": float(found.confidence[k]),
+            "xyxy": [float(v) for v in xyxy[k]],
+            "of": "input" if geometry is None else "frame",
+        }
+        for k in range(len(found))
+    ]
+
+
+def _write(
+    folder: Path, number: int, recording: str, frame: Frame, found: Detections, geometry: Geometry | None
+) -> None:
+    import cv2
+
+    picture = frame.inputs.get(FRAME)
+    if picture is None or picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+        raise NpuLayoutError(f"--frames: {recording} was recorded without its camera frames in BGR; leave --frames out")
+    folder.mkdir(parents=True, exist_ok=True)
+    done, png = cv2.imencode(".png", draw(picture, found, geometry))
+    assert done
+    with whole(folder / f"frame-{number:06}.png") as file:
+        file.write(png.tobytes())

@@ -1,0 +1,105 @@
+"""Draw detections on a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..frames import Geometry
+from ..support import array_of, instance
+from .detections import Detections
+
+_GOLDEN = 0.61803398875  # steps of hue, so that neighbouring classes differ
+
+
+def draw(
+    frame: np.ndarray,
+    found: Detections,
+    geometry: Geometry | None = None,
+    names: Sequence[str] | Mapping[int, str] | None = None,
+) -> np.ndarray:
+    """Return a copy of a frame with boxes, classes, scores, points and masks drawn on it.
+
+    Parameters
+    ----------
+    frame
+        (H, W, 3) uint8, BGR.
+    found
+        Detections in pixels of the network's input.
+    geometry
+        How the frame became the input; None: the frame is the input.
+    names
+        Of the classes, by number; None: the numbers.
+
+    Returns
+    -------
+    uint8 (H, W, 3), a new array.
+
+    Raises
+    ------
+    NpuLayoutError
+        On another frame, and on what are no Detections.
+    """
+    import cv2
+
+    picture = array_of(frame, "frame")
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or 0 in picture.shape:
+        raise NpuLayoutError(f"frame: expected (H, W, 3) uint8, got {picture.shape} {picture.dtype}")
+    instance("found", found, Detections)
+    if geometry is not None:
+        instance("geometry", geometry, Geometry)
+    words = _words(names)
+    height, width = picture.shape[:2]
+    result = np.ascontiguousarray(picture).copy()
+    edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
+    edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
+    thick = max(1, round(max(height, width) / 400))
+    for i in reversed(range(len(found))):
+        color = _color(int(found.class_id[i]))
+        if found.masks is not None:
+            full = found.masks.full(i).astype(np.uint8)
+            mask = full if geometry is None else geometry.mask_to_frame(full)
+            inside = mask.astype(bool)
+            result[inside] = result[inside] // 2 + np.array(color, np.uint8) // 2
+        x0, y0, x1, y1 = (round(float(v)) for v in edges[i])
+        cv2.rectangle(result, (x0, y0), (x1, y1), color, thick)
+        text = f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}"
+        (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
+        top = max(y0, h + below)
+        left = min(max(x0, 0), max(0, width - w))
+        cv2.rectangle(result, (left, top - h - below), (left + w, top), color, -1)
+        cv2.putText(result, text, (left, top - below // 2), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
+    _points(result, found, geometry, thick, cv2)
+    return result
+
+
+def _points(result: np.ndarray, found: Detections, geometry: Geometry | None, thick: int, cv2: Any) -> None:
+    if found.keypoints is None:
+        return
+    for i, points in enumerate(found.keypoints):
+        seen = points[:, 2] >= 0.5 if points.shape[1] == 3 else np.isfinite(points).all(1)
+        places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2])
+        for x, y in np.nan_to_num(places).clip(-1e4, 1e4).tolist():
+            cv2.circle(result, (round(x), round(y)), 2 * thick, _color(int(found.class_id[i]) + 1), -1)
+
+
+def _words(names: Any) -> Mapping[int, str]:
+    if names is None:
+        return {}
+    if isinstance(names, Mapping):
+        return names
+    if isinstance(names, (str, bytes)) or not isinstance(names, Sequence):
+        raise NpuLayoutError(f"names: expected a sequence or {{number: name}}, got {names!r}")
+    return dict(enumerate(names))
+
+
+def _color(number: int) -> tuple[int, int, int]:
+    """Return a light colour of a class."""
+    hue = number * _GOLDEN % 1 * 6
+    blend = 1 - abs(hue % 2 - 1)
+    return tuple(round(95 + 160 * v) for v in (  # type: ignore[return-value]
+        (1, blend, 0), (blend, 1, 0), (0, 1, blend), (0, blend, 1), (blend, 0, 1), (1, 0, blend)
+    )[int(hue) % 6])  # fmt: skip

@@ -1,0 +1,24 @@
+"""Say in words how a device's detections differ from the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..decode import Comparison
+
+_SHOWN = 3  # of the frames that differ
+
+
+def detected(found: Mapping[int, Comparison]) -> str:
+    """Return lines on comparisons of detections, "" of none: a sum, and the first frames that differ."""
+    if not found:
+        return ""
+    matched = sum(len(one.matched) for one in found.values())
+    marginal = sum(len(one.marginal) for one in found.values())
+    wrong = [f"  frame {frame}: {one}" for frame, one in found.items() if not one]
+    words = "the same" if not wrong else f"differ in {len(wrong)}"
+    head = f"detections: {words}, {len(found)} frames, {matched} matched, {marginal} marginal"
+    if not matched and not wrong:
+        head += "; nothing was detected, so that they say nothing"
+    more = [f"  and in {len(wrong) - _SHOWN} more frames"] if len(wrong) > _SHOWN else []
+    return "\n".join([head, *wrong[:_SHOWN], *more])

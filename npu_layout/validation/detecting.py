@@ -1,0 +1,52 @@
+"""Compare what a head reads from the device's outputs with what it reads from the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..decode import Comparison, Decoder, Head, same
+from ..diagnosis import image_channels
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from ..support import instance, naming
+from .comparing import Kept
+from .pairing import Output
+
+
+def compare_detections(
+    head: Head, outputs: Sequence[Output], kept: Sequence[Kept], confidence: float
+) -> dict[int, Comparison]:
+    """Return, for each kept frame by its number, how the device's detections differ from the model's.
+
+    NpuLayoutError if the outputs do not fit the head, or no input of the model is an image.
+    """
+    instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
+    size = _input_shape(kept[0].inputs)
+    with naming("head"):
+        device = Decoder(head, [o.spec.replace(name=o.model.name) for o in outputs], size)
+        model = Decoder(head, [_plain(o) for o in outputs], size)
+    found = {}
+    for k in kept:
+        seen = device({o.model.name: k.outputs[o.name] for o in outputs}, confidence)
+        reference = {o.model.name: np.asarray(k.references[o.model.name], np.float32).reshape(-1) for o in outputs}
+        found[k.number] = same(seen, model(reference, confidence), confidence=confidence)
+    return found
+
+
+def _plain(output: Output) -> TensorSpec:
+    """Return how the model returns an output: float32, contiguous, in its own order."""
+    shape = output.model.shape
+    return TensorSpec(shape, Layout.of_rank(len(shape)), name=output.model.name)
+
+
+def _input_shape(inputs: Mapping[str, np.ndarray]) -> tuple[int, int]:
+    for x in inputs.values():
+        axis = image_channels(x.shape)
+        if axis is not None and x.ndim == 4:
+            height, width = (n for i, n in enumerate(x.shape) if i not in (0, axis))
+            return height, width
+    shapes = ", ".join(f"{name} {x.shape}" for name, x in inputs.items())
+    raise NpuLayoutError(f"head: expected a model with an image as input, got {shapes}")

@@ -1,0 +1,59 @@
+"""npu-layout decode: boxes of a recording, in numbers and on its frames."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from tests.support import detector
+from tests.support.command_line import ran
+
+
+def test_boxes_are_in_pixels_of_the_frame(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = ran(capsys, "decode", "detected", "--head", "head.json", "--json", "--frames", "drawn")
+    shown = json.loads(out)
+    assert status == 0 and decode.Head.from_dict(shown["head"]) == detector.HEAD and shown["input"] == [64, 64]
+    for i in range(3):
+        wanted = detector.squares(i)[1]
+        rows = [d for d in shown["detections"] if d["frame"] == i]
+        assert len(rows) == len(wanted) and {d["of"] for d in rows} == {"frame"}
+        for label, row, column in wanted:
+            (found,) = [d for d in rows if abs(d["xyxy"][0] - (column * 12 - 6)) < 1 and d["class_id"] == label]
+            assert abs(found["xyxy"][1] - (row * 12 - 6)) < 1 and abs(found["xyxy"][3] - (row * 12 + 18)) < 1
+        drawn, frame = cv2.imread(f"drawn/frame-{i:06}.png"), detector.squares(i)[0]
+        assert drawn.shape == frame.shape and 0.02 < (drawn != frame).any(2).mean() < 0.9
+
+
+def test_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = ran(capsys, "decode", "detected", "--head", "head.json", "--confidence", "0.9", "--limit", "1")
+    assert status == 0 and out.rstrip().endswith("3 detections in 3 frames")
+    assert out.split()[:4] == ["frame", "class", "score", "left"]
+
+
+def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def says(*arguments: str) -> str:
+        status, _, err = ran(capsys, "decode", *arguments)
+        assert status == 2
+        return err
+
+    assert "none.json: No such file" in says("detected", "--head", "none.json")
+    assert "expected a dict with any of name" in says("detected", "--head", "spec.json")
+    Path("text.json").write_text("{")
+    assert "text.json: not JSON" in says("detected", "--head", "text.json")
+    assert "does not fit the outputs maps" in says("good", "--head", "head.json")
+    assert "--input: expected HxW, got 3" in says("detected", "--head", "head.json", "--input", "3")
+    frames = [(dict(image=r.inputs["image"]), r.outputs) for r in nl.Recording.load("detected")]
+    nl.Recording(detector.specs(), frames, {}).save("bare")
+    assert "recorded without its camera frames" in says("bare", "--head", "head.json", "--frames", "out")
+    assert not Path("out").exists()
+    status, out, _ = ran(capsys, "decode", "bare", "--head", "head.json", "--json")
+    assert status == 0 and {d["of"] for d in json.loads(out)["detections"]} == {"input"}
+    nl.Recording(detector.specs(), [({"x": np.zeros(3, np.float32)}, frames[0][1])], {}).save("blind")
+    assert "give its HxW" in says("blind", "--head", "head.json")
+    assert ran(capsys, "decode", "blind", "--head", "head.json", "--input", "64x64")[0] == 0

@@ -1,0 +1,44 @@
+"""Detections drawn on frames: what is inside and outside of boxes, masks and points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+
+
+def one(**more: object) -> decode.Detections:
+    row = np.zeros(1, np.int64)
+    return decode.Detections(np.float32([[40, 60, 80, 90]]), np.float32([0.5]), row, row, row, row, **more)  # type: ignore[arg-type]
+
+
+def test_boxes_are_where_they_are() -> None:
+    frame = np.zeros((120, 160, 3), np.uint8)
+    drawn = decode.draw(frame, one(), names=["cup"])
+    assert not frame.any() and drawn.any(2)[60:91, 40].all() and drawn.any(2)[90, 40:81].all()
+    assert not drawn[63:88, 43:78].any() and not drawn[95:].any() and not drawn[:, 110:].any()
+    geometry = nl.Geometry.letterbox((320, 240), (160, 120))
+    large = decode.draw(np.zeros((240, 320, 3), np.uint8), one(), geometry)
+    assert large.any(2)[120:181, 80].all() and not large[126:176, 86:156].any()
+
+
+def test_masks_and_points() -> None:
+    masks = decode.Masks([np.ones((5, 7), bool)], np.array([[50, 70]]), (120, 160))
+    frame = np.full((120, 160, 3), 10, np.uint8)
+    drawn = decode.draw(frame, one(masks=masks, keypoints=np.float32([[[70, 65, 0.9], [75, 80, 0.1]]])))
+    changed = (drawn != 10).any(2)
+    assert changed[70:75, 50:57].all() and not changed[76:79, 50:57].any()
+    assert changed[65, 70] and not changed[80, 75]
+
+
+def test_nothing_and_bad() -> None:
+    frame = np.zeros((20, 30, 3), np.uint8)
+    assert np.array_equal(decode.draw(frame, one()[:0]), frame)
+    far = decode.Detections(np.float32([[-1e9, np.nan, np.inf, 1e9]]), *([np.zeros(1, np.int64)] * 5))
+    assert decode.draw(frame, far).shape == frame.shape
+    with pytest.raises(nl.NpuLayoutError, match=r"frame: expected \(H, W, 3\) uint8"):
+        decode.draw(frame[..., 0], one())
+    with pytest.raises(nl.NpuLayoutError, match="names: expected a sequence"):
+        decode.draw(frame, one(), names="cup")
