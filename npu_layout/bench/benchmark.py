@@ -9,6 +9,7 @@ import os
 from .. import kernels
 from ..support import counted, write_text
 from . import peers
+from .answer_cases import answer_cases
 from .cases import cases
 from .contenders import OURS
 from .frame_cases import frame_cases
@@ -49,11 +50,10 @@ def run(options: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:  # wide enough for whole rows
         console = Console(width=230)
-    todo = [case for case in (*cases(), *frame_cases()) if not options.cases or case.key in options.cases]
+    everything = [*cases(), *frame_cases(), *answer_cases()]
+    todo = [case for case in everything if not options.cases or case.key in options.cases]
     if not todo:
-        console.print(
-            f"no case {options.cases}; there are {', '.join(sorted({case.key for case in (*cases(), *frame_cases())}))}"
-        )
+        console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in everything}))}")
         return 2
     restricted = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)

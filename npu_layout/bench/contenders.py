@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import kernels, ops
 from ..buffers import plan
+from ..decode import Decoder, nms
 from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
+from .answer_cases import INPUT, IOU, LIMIT, DetectCase, NmsCase, rows
 from .cases import REDUCTIONS, TOP, Case, Outputs
 from .frame_cases import FrameCase
 from .peers import Call
@@ -30,6 +32,8 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
         return reductions(case)
     if isinstance(case, FrameCase):
         return frames(case), []
+    if isinstance(case, (DetectCase, NmsCase)):
+        return answers(case), []
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -76,6 +80,28 @@ def frames(case: FrameCase) -> dict[str, Call]:
         if run is not None:
             found[name] = writes(other, run, other, frame)
     return found
+
+
+def answers(case: DetectCase | NmsCase) -> dict[str, Call]:
+    """Return the calls for a detector's outputs or for boxes: the decoder or `nms`, with each backend."""
+    if isinstance(case, NmsCase):
+        rule = {"iou": IOU, "class_id": case.class_id}
+        return {OURS: lambda: case.filled(nms(case.boxes, case.scores, **rule))}  # type: ignore[arg-type]
+    size = (INPUT, INPUT)
+
+    def call(backend: str | None) -> Call:
+        decoder, out = Decoder(case.head, case.specs, size), case.out()
+        if backend is not None:
+            decoder._use(backend)
+        memory = decoder(case.buffers, case.scene.confidence, IOU, LIMIT)
+
+        def run() -> np.ndarray:
+            found = decoder(case.buffers, case.scene.confidence, IOU, LIMIT, out=memory)
+            return rows(out, found.xyxy, found.confidence, found.class_id)
+
+        return run
+
+    return {OURS: call(None), **{name: call(name) for name in kernels.backends()}}
 
 
 def paths_of(kernel: str, *arguments: Any) -> list[str]:

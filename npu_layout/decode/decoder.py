@@ -160,6 +160,10 @@ class Decoder:
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
         return masks(self.specs[at], flat[at], weights, xyxy, self.input_shape, rule=how.rule)
 
+    def _use(self, backend: str) -> None:
+        """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
+        self._detector = None if self._made is None else kernels.detector(self._made, backend)
+
     @staticmethod
     def _read(gather: Gather, flat: Sequence[np.ndarray], some: reference.Candidates) -> np.ndarray:
         return gather.read(flat[gather.place.output], some)

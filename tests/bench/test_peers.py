@@ -12,6 +12,7 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.bench import peers
+from npu_layout.bench.answer_cases import answer_cases
 from npu_layout.bench.cases import cases
 from npu_layout.bench.frame_cases import frame_cases
 from npu_layout.bench.peers import calls, libraries, registry
@@ -42,7 +43,7 @@ def test_peers_are_held_to_the_instruction_set_of_the_kernels() -> None:
 
 
 def test_every_kind_of_case_has_peers_and_numpy_is_the_first() -> None:
-    assert {case.kind for case in (*cases(), *frame_cases())} == set(peers.PEERS)
+    assert {case.kind for case in (*cases(), *frame_cases(), *answer_cases())} == set(peers.PEERS)
     for kind, entries in peers.PEERS.items():
         names = [f"{library}: {spelling}" for library, spelling, _ in entries]
         assert entries[0][0] == "numpy" and len(set(names)) == len(names), kind
@@ -50,7 +51,7 @@ def test_every_kind_of_case_has_peers_and_numpy_is_the_first() -> None:
 
 def test_functions_are_named_by_library_and_kind() -> None:
     every = {function for entries in peers.PEERS.values() for _, _, function in entries}
-    assert len(every) == 50 and len({function.__name__ for function in every}) == 50
+    assert len(every) == 58 and len({function.__name__ for function in every}) == 58
     for entries in peers.PEERS.values():
         for library, _, function in entries:
             assert function.__name__.startswith(f"{library}_")

@@ -4,13 +4,14 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import conversions, frames, moves, pictures, reductions
+from . import answers, conversions, frames, moves, pictures, reductions
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call
 
 __all__ = [
     "PEERS",
     "Call",
+    "answers",
     "conversions",
     "frames",
     "installed",

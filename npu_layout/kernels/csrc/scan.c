@@ -61,20 +61,65 @@ static Hit best_at(const FeatureMap *map, const uint8_t *p, int64_t cell) {
 
 static int32_t lowest(const FeatureMap *map) { return dtype_size[map->type] == 4 ? INT32_MIN : lowest_code(map->type); }
 
+/* The first largest one of neighbouring signed bytes, 16 or more; `best` has one already. */
+typedef int8_t Signed16 __attribute__((vector_size(16)));
+static void best_of_run(const uint8_t *p, int64_t n, uint8_t flip, int32_t first, Hit *best) {
+    Signed16 top, v;
+    int8_t lanes[16];
+    memcpy(&top, p + n - 16, 16);
+    top ^= (int8_t)flip;
+    for (int64_t i = 0; i + 16 <= n; i += 16) {
+        memcpy(&v, p + i, 16);
+        v ^= (int8_t)flip;
+        const Signed16 larger = v > top;
+        top = (v & larger) | (top & ~larger);
+    }
+    memcpy(lanes, &top, 16);
+    int8_t most = lanes[0];
+    for (int i = 1; i < 16; ++i) most = lanes[i] > most ? lanes[i] : most;
+    if (most <= best->code) return;
+    const uint8_t *at = memchr(p, (uint8_t)most ^ flip, (size_t)n);
+    best->code = most, best->channel = first + (int32_t)(at - p);
+}
+
+static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell) {
+    const uint8_t flip = byte_flip(map->type);
+    const int64_t runs = map->kind == BLOCKS ? map->block : map->kind == ROWS ? map->count : 0;
+    Hit best = {(int32_t)cell, 0, -129};
+    for (int64_t c = 0; c < map->count;) {
+        const int64_t whole = runs - (c || map->kind == ROWS ? 0 : map->lane), n = whole < map->count - c ? whole : map->count - c;
+        if (runs && n >= 16) {
+            best_of_run(p + map->channel[c], n, flip, (int32_t)c, &best);
+            c += n;
+            continue;
+        }
+        for (const int64_t end = runs ? c + n : map->count; c < end; ++c) {
+            const int32_t code = (int8_t)(p[map->channel[c]] ^ flip), larger = code > best.code;
+            best.channel = larger ? (int32_t)c : best.channel, best.code = larger ? code : best.code;
+        }
+    }
+    return best;
+}
+
+/* The loops of a map: those of shorter vectors where a cell's channels do not fill one. */
+static Scan *scan_of(const Level *level, const FeatureMap *map) {
+    while (map->kind == ROWS && level->narrower && map->count * dtype_size[map->type] < level->vector) level = level->narrower;
+    return level->detect->scan[map->kind][map->type];
+}
+
 Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell) {
     Hit found[64]; /* room for the cells of a vector, for which the loops ask */
     Hits one = {found, 0, 64};
-    const int vectors = map->kind == BLOCKS || map->kind == ROWS;
     const int64_t offset = cell_at(map, cell);
-    if (vectors && level->detect->scan[map->kind][map->type](map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count)
-        return found[0];
+    if (map->type <= U8) return best_byte_of_cell(map, data + offset, cell);
+    if (map->kind == ROWS && scan_of(level, map)(map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count) return found[0];
     return best_at(map, data + offset, cell);
 }
 
 int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, int all, Hits *hits) {
     const int32_t low = lowest(map), high = -1 - low;
     if (least > high) return 1;
-    Scan *const run = map->kind == TABLES || least <= low ? NULL : level->detect->scan[map->kind][map->type];
+    Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);
         const int64_t done = run(map, data, line.offset, line.first, line.cells, least, all, hits);

@@ -1,0 +1,200 @@
+"""List the benchmark's outputs of detectors: what is decoded, at which threshold, and from which layout."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import Quantization, TensorSpec
+from ..decode import Head, yolov5, yolov8
+from .cases import Case
+
+INPUT, CLASSES, LIMIT, IOU = 640, 80, 300, 0.45
+STRIDES = (8, 16, 32)
+_SCORES, _SIDES, _ALL = Quantization(1 / 255, -128), Quantization(0.125, 0), Quantization(1 / 255, -128)
+
+
+class Scene(NamedTuple):
+    """How many cells have an object, the threshold, and which classes of a cell count."""
+
+    share: float
+    confidence: float
+    labels: str
+
+
+_SCENES = {
+    "sparse": Scene(0.016, 0.25, "best"),
+    "dense": Scene(0.04, 0.25, "best"),
+    "0.001": Scene(0.44, 0.001, "best"),
+    "all labels": Scene(0.3, 0.001, "all"),
+}
+
+
+class DetectCase(Case):
+    """One row: the int8 outputs of a YOLO with 80 classes and an input of 640x640, decoded to at most 300 detections.
+
+    A result is float32 (300, 6): edges, score and class of each, then zeros.
+
+    Attributes
+    ----------
+    head, specs
+        What is decoded. `flat` has the outputs' bytes, one after the other; `buffers` are views of it.
+    scene
+        Its threshold, and which classes count.
+    """
+
+    def __init__(self, family: str, scene: str, layout: str) -> None:
+        self.kind, self.key, self.scene, self.family = "detect", "detect", _SCENES[scene], family
+        self.title = f"{family} {scene} {layout}"
+        make: dict[str, Callable[..., Head]] = {"v8": yolov8, "v5": yolov5}
+        self.head = make[family](CLASSES, labels=self.scene.labels)
+        self.layout = layout
+        self.specs = list(_PARTS[family](layout))
+        self.target = TensorSpec((LIMIT, 6), "NC")
+        self.outputs = None
+        rng = np.random.default_rng(0)
+        values = _VALUES[family](rng, self.scene.share)
+        packed = [spec.pack(value) for spec, value in zip(self.specs, values)]
+        self._use(np.concatenate(packed))
+
+    def again(self) -> Case:
+        """Return the same case in other memory."""
+        return self.elsewhere()
+
+    def elsewhere(self) -> Case:
+        """Return the same case with a copy of its source."""
+        other = copy.copy(self)
+        other._use(self.memory.copy())
+        return other
+
+    def _use(self, memory: np.ndarray) -> None:
+        self.memory = self.flat = self.x = memory
+        ends = np.cumsum([spec.size for spec in self.specs])
+        self.buffers = [memory[end - spec.size : end] for end, spec in zip(ends.tolist(), self.specs)]
+
+    def cropped(self, result: np.ndarray) -> np.ndarray:
+        """Return the rows, 1-D."""
+        return np.asarray(result, np.float32).reshape(-1)
+
+    def out(self) -> np.ndarray:
+        """Return zeros for the rows."""
+        return self.zeros((LIMIT, 6), np.float32)
+
+
+def rows(out: np.ndarray, xyxy: Any, score: Any, class_id: Any) -> np.ndarray:
+    """Write detections to the rows of a result, and zeros to the others; return it."""
+    n = len(xyxy)
+    out[:n, :4], out[:n, 4], out[:n, 5] = xyxy, score, class_id
+    out[n:] = 0
+    return out
+
+
+def _v8(layout: str) -> Iterator[TensorSpec]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        for name, n, q in (("box", 64, _SIDES), ("score", CLASSES, _SCORES)):
+            yield TensorSpec((1, n, side, side), layout, "int8", quantization=q, name=f"{name}{stride}")
+
+
+def _v5(layout: str) -> Iterator[TensorSpec]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        yield TensorSpec((1, 3 * (5 + CLASSES), side, side), layout, "int8", quantization=_ALL, name=f"map{stride}")
+
+
+def _objects(rng: np.random.Generator, side: int, share: float, anchors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether an anchor of a cell has an object, and of which class: few classes have most of them."""
+    shape = (anchors, side, side)
+    weights = 1 / np.arange(1, CLASSES + 1)
+    return rng.random(shape) < share, rng.choice(CLASSES, shape, p=weights / weights.sum())
+
+
+def _probabilities(logits: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = (1 / (1 + np.exp(-logits))).astype(np.float32)
+    return shares
+
+
+def _v8_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        means = rng.uniform(0.5, 8, (4, 1, side, side))
+        bins = -((np.arange(16)[None, :, None, None] - means) ** 2)
+        yield bins.clip(-15, 0).astype(np.float32).reshape(1, 64, side, side)
+        there, label = _objects(rng, side, share, 1)
+        logits = rng.normal(-10.5, 1.2, (CLASSES, side, side))
+        hit = there & (np.arange(CLASSES)[:, None, None] == label)
+        yield _probabilities(np.where(hit, rng.normal(0, 1.5, (1, side, side)), logits))[None]
+
+
+def _v5_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        there, label = _objects(rng, side, share / 3, 3)
+        box = rng.normal(0, 1, (3, 4, side, side))
+        hit = there[:, None] & (np.arange(CLASSES)[None, :, None, None] == label[:, None])
+        scores = np.where(hit, rng.normal(2, 1, hit.shape), rng.normal(-6, 1.2, hit.shape))
+        objectness = np.where(
+            there[:, None], rng.normal(1, 1, there[:, None].shape), rng.normal(-8, 1, there[:, None].shape)
+        )
+        yield _probabilities(np.concatenate([box, objectness, scores], 1).reshape(1, -1, side, side))
+
+
+_PARTS: dict[str, Callable[[str], Iterator[TensorSpec]]] = {"v8": _v8, "v5": _v5}
+_VALUES: dict[str, Callable[[np.random.Generator, float], Iterator[np.ndarray]]] = {"v8": _v8_values, "v5": _v5_values}
+
+
+class NmsCase(Case):
+    """One row: suppression of clustered boxes of 80 classes, whose scores are multiples of 1/255.
+
+    A result is int64: the indices that stay, then -1. Attributes: boxes float32 (n, 4), scores float32 (n,), class_id
+    int64 (n,).
+    """
+
+    def __init__(self, count: int) -> None:
+        self.kind, self.key, self.title = "nms", "nms", f"{count} boxes"
+        self.target = TensorSpec((count,), "N", "int64")
+        self.outputs = None
+        rng = np.random.default_rng(count)
+        centers = rng.uniform(40, 600, (max(1, count // 6), 2))[rng.integers(0, max(1, count // 6), count)]
+        sides = rng.uniform(20, 120, (count, 2))
+        corner = centers + rng.normal(0, 6, (count, 2)) - sides / 2
+        boxes = np.concatenate([corner, corner + sides], 1).astype(np.float32)
+        scores = (rng.integers(64, 256, count) / 255).astype(np.float32)
+        columns = [boxes.reshape(-1), scores, rng.integers(0, CLASSES, count).astype(np.float32)]
+        self._use(np.concatenate(columns))
+
+    again, elsewhere = DetectCase.again, DetectCase.elsewhere  # type: ignore[assignment]
+
+    def _use(self, memory: np.ndarray) -> None:
+        n = len(memory) // 6
+        self.memory = self.flat = self.x = memory
+        self.boxes, self.scores = memory[: 4 * n].reshape(n, 4), memory[4 * n : 5 * n]
+        self.class_id = memory[5 * n :].astype(np.int64)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether results are equal or wrong."""
+        return True
+
+    def cropped(self, result: np.ndarray) -> np.ndarray:
+        """Return the indices, filled up with -1."""
+        return self.filled(result)
+
+    def filled(self, kept: Any) -> np.ndarray:
+        """Return indices that stay as a result."""
+        out = np.full(len(self.scores), -1, np.int64)
+        out[: len(kept)] = kept
+        return out
+
+
+def answer_cases() -> Iterator[Case]:
+    """Yield the case of every row."""
+    for family, scenes in (("v8", _SCENES), ("v5", ("sparse", "dense", "0.001"))):
+        for scene in scenes:
+            for layout in ("NCHW16c", "NCHW", "NHWC"):
+                yield DetectCase(family, scene, layout)
+    for count in (300, 1000, 3000):
+        yield NmsCase(count)

@@ -1,0 +1,279 @@
+"""Decode detectors, and suppress boxes, with numpy and with other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..answer_cases import CLASSES, IOU, LIMIT, STRIDES, DetectCase, NmsCase, rows
+from .registry import Call, peer
+
+Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+def _steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
+    """Return an output as (cells, channels), a view or, of blocks, a copy."""
+    channels, cells = spec.shape[1], spec.shape[2] * spec.shape[3]
+    tag = spec.layout.tag
+    if tag == "NHWC":
+        return buffer.reshape(cells, channels)
+    if tag == "NCHW":
+        return buffer.reshape(channels, cells).T
+    return buffer.reshape(-1, cells, 16).transpose(1, 0, 2).reshape(cells, -1)[:, :channels]
+
+
+def _best(spec: Any, buffer: np.ndarray) -> np.ndarray:
+    """Return the largest stored score of each cell, in the order in which they are stored."""
+    channels, cells = spec.shape[1], spec.shape[2] * spec.shape[3]
+    tag = spec.layout.tag
+    if tag == "NHWC":
+        return buffer.reshape(cells, channels).max(1)
+    if tag == "NCHW":
+        return buffer.reshape(channels, cells).max(0)
+    return buffer.reshape(-1, cells, 16).max((0, 2))
+
+
+def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Return channels first .. first + count of some cells, (n, count)."""
+    channels, size = spec.shape[1], spec.shape[2] * spec.shape[3]
+    tag = spec.layout.tag
+    if tag == "NHWC":
+        return buffer.reshape(size, channels)[cells, first : first + count]
+    if tag == "NCHW":
+        return buffer.reshape(channels, size)[first : first + count, cells].T
+    c = np.arange(first, first + count)
+    return buffer.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16]
+
+
+def _real(spec: Any, stored: np.ndarray) -> np.ndarray:
+    """Return what stored integers mean, float64 of float32."""
+    q = spec.quantization
+    return ((stored.astype(np.float32) - np.float32(q.zero_point)) * np.float32(q.scale)).astype(np.float64)
+
+
+def _v8_candidates(case: DetectCase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return boxes, scores and classes in the order of levels and cells; only candidates are dequantised."""
+    found = []
+    for n, stride in enumerate(STRIDES):
+        box, score = case.specs[2 * n], case.specs[2 * n + 1]
+        stored = case.buffers[2 * n + 1]
+        table = _real(score, np.arange(-128, 128).astype(np.int8))
+        least = int(np.searchsorted(table, case.scene.confidence)) - 128
+        cells = np.flatnonzero(_best(score, stored) >= least)
+        each = _some(score, stored, cells, 0, CLASSES)
+        if case.scene.labels == "all":
+            at, label = np.nonzero(each >= least)
+        else:
+            at, label = np.arange(len(cells)), each.argmax(1)
+        scores = _real(score, each[at, label])
+        bins = _real(box, _some(box, case.buffers[2 * n], cells, 0, 64)).reshape(-1, 4, 16)
+        powers = np.exp(bins - bins.max(2, keepdims=True))
+        sides = ((powers @ np.arange(16.0)) / powers.sum(2))[at]
+        side = 640 // stride
+        x, y = cells[at] % side + 0.5, cells[at] // side + 0.5
+        edges = np.stack([x - sides[:, 0], y - sides[:, 1], x + sides[:, 2], y + sides[:, 3]], 1) * stride
+        found.append((edges, scores, label))
+    edges, scores, label = (np.concatenate(column) for column in zip(*found))
+    return edges.astype(np.float32), scores.astype(np.float32), label
+
+
+def _v5_candidates(case: DetectCase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return boxes, scores and classes in the order of levels, cells and anchors; objectness is compared first."""
+    found = []
+    for n, stride in enumerate(STRIDES):
+        spec, stored, side = case.specs[n], case.buffers[n], 640 // stride
+        table = _real(spec, np.arange(-128, 128).astype(np.int8))
+        least = int(np.searchsorted(table, case.scene.confidence / table[-1] * (1 - 1e-9))) - 128
+        every = np.arange(side * side)
+        hits = []
+        for a in range(3):
+            object_ = _some(spec, stored, every, 85 * a + 4, 1)[:, 0]
+            cells = np.flatnonzero(object_ >= least)
+            each = _real(spec, _some(spec, stored, cells, 85 * a, 85))
+            label = each[:, 5:].argmax(1)
+            score = each[:, 4] * each[np.arange(len(cells)), 5 + label]
+            passing = score >= case.scene.confidence
+            cells, each = cells[passing], each[passing]
+            center = (2 * each[:, :2] - 0.5 + np.stack([cells % side, cells // side], 1)) * stride
+            half = (2 * each[:, 2:4]) ** 2 * np.array(case.head.anchors[n][a]) / 2
+            edges = np.concatenate([center - half, center + half], 1)
+            hits.append((cells, np.full(len(cells), a), edges, score[passing], label[passing]))
+        cells, anchor, edges, score, label = (np.concatenate(column) for column in zip(*hits))
+        order = np.lexsort((anchor, cells))
+        found.append((edges[order], score[order], label[order]))
+    edges, scores, label = (np.concatenate(column) for column in zip(*found))
+    return edges.astype(np.float32), scores.astype(np.float32), label
+
+
+_CANDIDATES = {"v8": _v8_candidates, "v5": _v5_candidates}
+
+
+def _decoder(case: DetectCase, suppress: Suppress) -> Call:
+    out = case.out()
+
+    def run() -> np.ndarray:
+        edges, scores, label = _CANDIDATES[case.family](case)
+        order = np.argsort(-scores, kind="stable")
+        edges, scores, label = edges[order], scores[order], label[order]
+        kept = np.sort(suppress(edges, scores, label))[:LIMIT]
+        return rows(out, edges[kept], scores[kept], label[kept])
+
+    return run
+
+
+def _numpy_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> np.ndarray:
+    """Return indices that stay, of boxes in the order of their scores: one box against all that are left."""
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    left, kept = np.arange(len(boxes)), []
+    while len(left):
+        i, left = left[0], left[1:]
+        kept.append(int(i))
+        low, high = np.maximum(boxes[i, :2], boxes[left, :2]), np.minimum(boxes[i, 2:], boxes[left, 2:])
+        shared = (high - low).clip(0).prod(1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            overlap = shared / (areas[i] + areas[left] - shared)
+        left = left[(overlap.astype(np.float64) <= IOU) | (class_id[left] != class_id[i])]
+    return np.array(kept, np.int64)
+
+
+def _cv2_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+    import cv2
+
+    if not len(boxes):
+        return np.zeros(0, np.int64)
+    xywh = boxes.copy()
+    xywh[:, 2:] -= xywh[:, :2]
+    return np.asarray(cv2.dnn.NMSBoxesBatched(xywh.tolist(), scores.tolist(), class_id.tolist(), 0.0, IOU), np.int64)
+
+
+def _onnxruntime_nms() -> Suppress:
+    import onnxruntime as ort
+    from onnx import TensorProto, helper
+
+    types = {
+        "boxes": TensorProto.FLOAT,
+        "scores": TensorProto.FLOAT,
+        "most": TensorProto.INT64,
+        "iou": TensorProto.FLOAT,
+    }
+    shapes = {"boxes": [1, None, 4], "scores": [1, None, None], "most": [1], "iou": [1]}
+    node = helper.make_node("NonMaxSuppression", list(types), ["kept"])
+    graph = helper.make_graph(
+        [node],
+        "nms",
+        [helper.make_tensor_value_info(name, types[name], shapes[name]) for name in types],
+        [helper.make_tensor_value_info("kept", TensorProto.INT64, [None, 3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    most, iou = np.array([1 << 20], np.int64), np.array([IOU], np.float32)
+
+    def suppress(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+        classes, place = np.unique(class_id, return_inverse=True)
+        each = np.full((1, len(classes), len(boxes)), -1, np.float32)
+        each[0, place, np.arange(len(boxes))] = scores
+        feeds = {"boxes": boxes[None], "scores": each, "most": most, "iou": iou}
+        found = session.run(None, feeds)[0]
+        return found[each[0, found[:, 1], found[:, 2]] >= 0, 2]
+
+    return suppress
+
+
+@peer("detect", "numpy", "threshold on stored integers, candidates only, suppression in numpy")
+def numpy_detect(case: DetectCase) -> Call:
+    """Compare stored scores, and dequantise what passes: the best that numpy can do."""
+    return _decoder(case, _numpy_nms)
+
+
+@peer("detect", "cv2", "the same, NMSBoxesBatched")
+def cv2_detect(case: DetectCase) -> Call:
+    """Suppress with OpenCV."""
+    return _decoder(case, _cv2_nms)
+
+
+@peer("detect", "onnxruntime", "the same, NonMaxSuppression")
+def onnxruntime_detect(case: DetectCase) -> Call:
+    """Suppress with onnxruntime."""
+    return _decoder(case, _onnxruntime_nms())
+
+
+@peer("detect", "numpy", "as scripts do: everything dequantised, softmax of every cell")
+def numpy_script_detect(case: DetectCase) -> Call | None:
+    """Dequantise all outputs, decode all boxes, then compare, as post-processing scripts do."""
+    if case.family != "v8":
+        return None
+    out = case.out()
+
+    def run() -> np.ndarray:
+        found = []
+        for n, stride in enumerate(STRIDES):
+            side = 640 // stride
+            bins, scores = (_real(case.specs[k], _steps(case.specs[k], case.buffers[k])) for k in (2 * n, 2 * n + 1))
+            bins = bins.reshape(-1, 4, 16)
+            powers = np.exp(bins - bins.max(2, keepdims=True))
+            sides = (powers / powers.sum(2, keepdims=True) * np.arange(16)).sum(2)
+            x, y = np.meshgrid(np.arange(side) + 0.5, np.arange(side) + 0.5)
+            center = np.stack([x.ravel(), y.ravel()], 1)
+            found.append((np.concatenate([center - sides[:, :2], center + sides[:, 2:]], 1) * stride, scores))
+        edges, scores = (np.concatenate(column) for column in zip(*found))
+        if case.scene.labels == "all":
+            at, label = np.nonzero(scores >= case.scene.confidence)
+        else:
+            label = scores.argmax(1)
+            at = np.flatnonzero(scores.max(1) >= case.scene.confidence)
+            label = label[at]
+        edges, scores = edges[at].astype(np.float32), scores[at, label].astype(np.float32)
+        order = np.argsort(-scores, kind="stable")
+        edges, scores, label = edges[order], scores[order], label[order]
+        kept = np.sort(_numpy_nms(edges, scores, label))[:LIMIT]
+        return rows(out, edges[kept], scores[kept], label[kept])
+
+    return run
+
+
+def _ordered(case: NmsCase, suppress: Suppress) -> Call:
+    def run() -> np.ndarray:
+        order = np.argsort(-case.scores, kind="stable")
+        kept = np.sort(suppress(case.boxes[order], case.scores[order], case.class_id[order]))
+        return case.filled(order[kept])
+
+    return run
+
+
+@peer("nms", "numpy", "one box against all that are left")
+def numpy_nms(case: NmsCase) -> Call:
+    """Suppress in numpy."""
+    return _ordered(case, _numpy_nms)
+
+
+@peer("nms", "cv2", "NMSBoxesBatched")
+def cv2_nms(case: NmsCase) -> Call:
+    """Suppress with OpenCV."""
+    return _ordered(case, _cv2_nms)
+
+
+@peer("nms", "onnxruntime", "NonMaxSuppression, a class a row")
+def onnxruntime_nms(case: NmsCase) -> Call:
+    """Suppress with onnxruntime."""
+    return _ordered(case, _onnxruntime_nms())
+
+
+@peer("nms", "torch", "torchvision.ops.batched_nms")
+def torch_nms(case: NmsCase) -> Call | None:
+    """Suppress with torchvision, if it is installed."""
+    import torch
+
+    try:
+        from torchvision.ops import batched_nms
+    except ImportError:
+        return None
+
+    def run() -> np.ndarray:
+        arrays = (torch.from_numpy(a) for a in (case.boxes, case.scores, case.class_id))
+        return case.filled(batched_nms(*arrays, IOU).numpy())
+
+    return run
