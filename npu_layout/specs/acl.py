@@ -9,6 +9,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
+from ..support import whole_numbers
 from .metadata import Metadata, check_bytes, enum_name, known, text
 
 # acl/acl_base.h: aclDataType and aclFormat, by number
@@ -58,6 +59,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     """
     given = Metadata("ACL desc", desc)
     name = text(given.field("name", ""))
+    wanted = None if shape is None else whole_numbers("shape", shape, None, 1)
     what = f"ACL tensor {name!r}"
     dims = _dims(given, what)
     field = "data_type" if given.field("data_type", None) is not None else "dataType"
@@ -65,13 +67,13 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     dtype = known(f"ACL {field}", kind, _DTYPES)
     order = enum_name("ACL format", given.field("format"), _FORMATS, "ACL_FORMAT_")
     if order in ("NC1HWC0", "FRACTAL_NZ"):
-        spec = _blocked(what, order, dims, shape, dtype, name)
+        spec = _blocked(what, order, dims, wanted, dtype, name)
     elif order in ("ND", "UNDEFINED") or order in _PLAIN:
         axes = _PLAIN.get(order) or Layout.of_rank(len(dims)).axes
         if len(axes) != len(dims):
             raise LayoutError(f"{what}: format {order} has {len(axes)} axes, but there are {len(dims)} dims: {dims}")
-        if shape is not None and list(shape) != dims:
-            raise LayoutError(f"{what}: shape {tuple(shape)} is given, but format {order} has the dims {dims}")
+        if wanted is not None and list(wanted) != dims:
+            raise LayoutError(f"{what}: shape {wanted} is given, but format {order} has the dims {dims}")
         spec = TensorSpec(dims, Layout.plain(axes), dtype, name=name)
     else:
         raise LayoutError(f"{what}: format {order}: expected {', '.join(_PLAIN)}, ND, NC1HWC0 or FRACTAL_NZ")

@@ -7,6 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
+from ..support import text_of
 from .metadata import Metadata, check_bytes, element_strides, enum_name, itemsize_of, known
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
@@ -58,7 +59,7 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     TensorSpec((1, 8, 6, 3), 'NHWC', 'uint8', axes='NHWC', name='x', channels='BGR')
     """
     given = Metadata("AXERA meta", meta)
-    name = name or _name(given)
+    name = text_of("name", name) or _name(given)
     what = f"AXERA tensor {name!r}"
     shape = _numbers(given, "pShape", given.whole("nShapeSize", -1), what)
     color = _color(given, what)

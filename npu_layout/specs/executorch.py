@@ -7,6 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
+from ..support import text_of
 from .metadata import Metadata, check_bytes, enum_name, known, text
 
 # runtime/core/portable_type/scalar_type.h, by number
@@ -50,15 +51,15 @@ def from_executorch(info: Any, *, name: str = "") -> TensorSpec:
     TensorSpec((1, 3, 4, 5), 'NCHW', 'float32', name='image')
     """
     given = Metadata("ExecuTorch info", info)
-    name = name or text(given.called("name", "") or "")
+    name = text_of("name", name) or text(given.called("name", ""))
     what = f"ExecuTorch tensor {name!r}"
     field = "sizes" if given.field("sizes", None) is not None else "shape"
     sizes = Metadata(given.what, {field: given.called(field)}).extents(field) or [1]
-    kind = enum_name("ExecuTorch dtype", given.called("dtype"), _TYPES, "TORCH.")
+    kind = enum_name("ExecuTorch info dtype", given.called("dtype"), _TYPES, "TORCH.")
     axes = Layout.of_rank(len(sizes)).axes
     order = given.called("dim_order", None)
     tag = axes if order is None else _tag(what, Metadata(given.what, {"dim_order": order}), axes)
-    spec = TensorSpec(sizes, Layout(tag, axes), known("ExecuTorch dtype", kind, _DTYPES), name=name)
+    spec = TensorSpec(sizes, Layout(tag, axes), known("ExecuTorch info dtype", kind, _DTYPES), name=name)
     nbytes = Metadata(given.what, {"nbytes": given.called("nbytes", 0)}).whole("nbytes")
     return check_bytes(what, "nbytes", nbytes, spec)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..buffers import Quantization, TensorSpec
-from ..errors import LayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
+from ..support import flag, shown
 from .metadata import Metadata, affine, enum_name, itemsize_of, known, text
 
 # hailort.h: hailo_format_type_t and hailo_format_order_t, by number
@@ -64,10 +65,10 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
     >>> from_hailo(dict(name="heat", shape=(46, 46, 57), format=format, quant_info=quant_info))
     TensorSpec((1, 46, 46, 57), 'NHWC', 'uint8', axes='NHWC', quantization=Quantization(0.0075, 41.5), name='heat')
     """
-    given = Metadata("Hailo info", info)
+    given, device = Metadata("Hailo info", info), flag("device", device)
     name = text(given.field("name", ""))
     what = f"Hailo stream {name!r}"
-    form = Metadata("Hailo format", given.field("format"))
+    form = Metadata("Hailo info format", given.field("format"))
     named = _asked(form, "order", order, _ORDER_NAMES, "HAILO_FORMAT_ORDER_")
     if "NMS" in named:
         raise LayoutError(f"{what}: order {named} is a list of boxes of variable length, which no TensorSpec describes")
@@ -94,7 +95,10 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
 
 def _asked(form: Metadata, field: str, asked: Any, names: tuple[str, ...], prefix: str) -> str:
     """Return the enum that was asked for, or the info's where that is None or AUTO."""
-    found = "AUTO" if asked is None else enum_name(f"Hailo {field}", asked, names, prefix)
+    argument = {"type": "format_type"}.get(field, field)
+    found = "AUTO" if asked is None else enum_name(argument, asked, names, prefix)
+    if found not in names:
+        raise LayoutError(f"{argument}: expected one of {', '.join(names)}, got {shown(asked)}")
     if found == "AUTO":
         found = enum_name(f"Hailo format {field}", form.field(field), names, prefix)
     if found == "AUTO":
@@ -127,6 +131,8 @@ def _padded(
                 f"{what}: rows of {row} bytes are padded to {-(-row // 4) * 4}: no whole number of pixels"
             )
         return None
+    if given.field("hw_shape", None) is None:
+        raise NpuLayoutError(f"{what}: device=True needs the hw_shape of a hailo_stream_info_t, which this info lacks")
     stored = _extents(given, what, "hw_shape")
     if any(stored[letter] < extents[letter] for letter in "HWC"):
         raise LayoutError(f"{what}: hw_shape {given.field('hw_shape')} is smaller than shape {given.field('shape')}")

@@ -7,6 +7,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
+from ..support import text_of
 from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
@@ -56,6 +57,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     (256, 64, 8, 1)
     """
     given = Metadata("Hobot properties", properties)
+    name, layout = text_of("name", name), None if layout is None else text_of("layout", layout)
     what = f"Hobot tensor {name!r}"
     shape = _shape(given, "validShape")
     old = given.field("alignedShape", None) is not None

@@ -8,6 +8,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
+from ..support import text_of, whole_number
 from .metadata import Metadata
 
 _LETTERS = "ABCDEFGH"
@@ -53,9 +54,9 @@ def from_imx500(info: Any, *, index: int = 0, name: str = "") -> TensorSpec:
     count = given.whole("num_tensors", len(tensors))
     if not 1 <= count <= len(tensors):
         raise LayoutError(f"IMX500 num_tensors {count}: expected 1 to {len(tensors)}, as many as info has")
-    place = Metadata("IMX500", {"index": index}).whole("index")
+    place = whole_number("index", index)
     if not 0 <= place < count:
-        raise LayoutError(f"IMX500 index {index}: expected 0 to {count - 1}; the camera has {count} outputs")
+        raise LayoutError(f"IMX500 index {index}: expected 0 to {count - 1}, because info has {count} outputs")
     sizes = [_size(Metadata(f"IMX500 info {i}", one), i) for i, one in enumerate(tensors[:count])]
     counts = [math.prod(size) for size in sizes]
     axes = _LETTERS[: len(sizes[place])]
@@ -64,7 +65,7 @@ def from_imx500(info: Any, *, index: int = 0, name: str = "") -> TensorSpec:
         Layout(axes[::-1], axes),
         storage_offset=sum(counts[:place]),
         size=sum(counts),
-        name=name,
+        name=text_of("name", name),
     )
 
 

@@ -40,8 +40,12 @@ class Metadata(NamedTuple):
         return value() if callable(value) else value
 
     def part(self, name: str) -> Metadata | None:
-        """Return the metadata within a field, a struct of its own; None if it is missing."""
+        """Return the metadata within a field, a struct or a pointer to one; None if it is missing or a null pointer."""
         value = self.field(name, None)
+        if hasattr(type(value), "contents"):  # a pointer of ctypes
+            value = value.contents if value else None
+        elif type(value).__module__ == "_cffi_backend" and not value:
+            value = None
         return None if value is None else Metadata(f"{self.what} {name}", value)
 
     def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
+from ..support import counted, text_of
 from .metadata import Metadata, enum_name
 
 # include/MNN/Tensor.hpp, Tensor::DimensionType
@@ -58,6 +59,7 @@ def from_mnn(tensor: Any, *, dtype: Any = None, block: int = 4, name: str = "") 
     (2, 1, 3, 3, 4)
     """
     given = Metadata("MNN tensor", tensor)
+    name, block = text_of("name", name), counted("block", block)
     shape = _shape(given)
     said = given.called("dimension_type", given.called("getDimensionType", given.field("data_format", None)))
     if said is None:

@@ -7,6 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
+from ..support import flag, text_of
 from .metadata import Metadata, itemsize_of
 
 _DTYPES = {4: "float32", 1: "int8"}  # by the bytes of a scalar; two bytes are float16 or bfloat16
@@ -47,6 +48,7 @@ def from_ncnn(mat: Any, *, dtype: Any = None, batch: bool = True, name: str = ""
     ((1, 5, 13, 13), (860, 172, 13, 1), 3440)
     """
     given = Metadata("ncnn mat", mat)
+    name, batch = text_of("name", name), flag("batch", batch)
     dims, pack = given.whole("dims"), given.whole("elempack", 1)
     w, h, d, c = (given.whole(field, 1) for field in "whdc")
     if given.whole("n", 1) > 1:

@@ -49,7 +49,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     name = text(given.field("name", ""))
     what = f"NN Archive tensor {name!r}"
     shape = given.extents("shape")
-    dtype = known("NN Archive dtype", enum_name("NN Archive dtype", given.field("dtype"), ()), _DTYPES)
+    dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)
     layout = given.field("layout", None)
     axes = Layout.of_rank(len(shape)).axes if layout is None else str(layout).upper()
     if len(axes) != len(shape):

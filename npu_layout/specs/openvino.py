@@ -10,6 +10,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
+from ..support import one_of, text_of
 from .metadata import Metadata, known
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
@@ -60,7 +61,8 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
     ('NHWC', 'uint8', 'x')
     """
     given = Metadata("OpenVINO port", port)
-    name = name or _name(given)
+    color = one_of("color", color, (None, *COLOR_ORDERS))
+    name = text_of("name", name) or _name(given)
     what = f"OpenVINO tensor {name!r}"
     shape = _shape(given, what)
     axes = _axes(given, what, len(shape), layout)
@@ -70,8 +72,6 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
     spec = TensorSpec(shape, Layout.plain(axes), dtype, name=name)
     if color is None:
         return spec
-    if color not in COLOR_ORDERS:
-        raise LayoutError(f"{what}: color: expected 'RGB' or 'BGR', the order that the model reads, got {color!r}")
     return _with_steps(spec, what, _steps(given.called("get_node"), axes), color)
 
 
@@ -104,7 +104,7 @@ def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
     said = given.field("layout", None) if node is None else getattr(node, "layout", None)
     found = _letters(said)
     if layout is not None:
-        asked = _letters(layout)
+        asked = _letters(text_of("layout", layout))
         if found and asked != found:
             raise LayoutError(f"{what}: layout= is {layout!r}, but the port's is {said}")
         found = asked

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
-from ..layouts import BY_RANK, Layout
+from ..layouts import Layout
+from ..support import text_of
 from .metadata import Metadata, affine, enum_name, known, text
 
 # QnnTypes.h: Qnn_DataType_t. The low byte is the width in decimal digits, the high one the kind.
@@ -71,7 +72,7 @@ def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
         raise LayoutError(f"{what}: dataFormat {flat}: expected FLAT_BUFFER; other formats have no layout here")
     kind = enum_name("QNN dataType", given.field("dataType"), _TYPES, "QNN_DATATYPE_")
     dtype = known("QNN dataType", kind, _DTYPES)
-    letters = axes or _LAST.get(len(dims)) or BY_RANK.get(len(dims)) or Layout.of_rank(len(dims)).axes
+    letters = text_of("axes", axes) if axes is not None else _LAST.get(len(dims)) or Layout.of_rank(len(dims)).axes
     if len(letters) != len(dims):
         raise LayoutError(f"{what}: axes {letters!r}: expected {len(dims)} letters, as dimensions {dims} has")
     quantization = _quantization(given, what, dtype, len(dims))

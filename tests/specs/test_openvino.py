@@ -83,7 +83,7 @@ def test_layouts_and_types() -> None:
         ({**PORT, "shape": [1, -1, 3, 4]}, {}, "1 or more"),
         ({**PORT, "shape": [1, 1.5, 3, 4]}, {}, "field 'shape': got 1.5"),
         (graph(shape=[1, SimpleNamespace(is_dynamic=True), 6, 3]), {}, "is dynamic: make it static before compile_mod"),
-        (graph(), {"color": "GRAY"}, "color: expected 'RGB' or 'BGR'"),
+        (graph(), {"color": "GRAY"}, "color: expected one of None, BGR, RGB"),
         (PORT, {"color": "RGB"}, "no field 'get_node'"),
         (graph(MEAN, kind="f32"), {"color": "RGB"}, "a spec of float32 cannot contain"),
     ],
