@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..buffers import Quantization, element
-from ..errors import NpuLayoutError
+from ..buffers import Quantization, TensorSpec, element
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import c_strides
 
 _MISSING = object()
 
@@ -33,12 +34,26 @@ class Metadata(NamedTuple):
             raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")
         return default
 
+    def called(self, name: str, default: Any = _MISSING) -> Any:
+        """Return a field, or what it returns if it is a method without arguments; `default` if it is missing."""
+        value = self.field(name, default)
+        return value() if callable(value) else value
+
+    def part(self, name: str) -> Metadata | None:
+        """Return the metadata within a field, a struct or a pointer to one; None if it is missing or a null pointer."""
+        value = self.field(name, None)
+        if hasattr(type(value), "contents"):  # a pointer of ctypes
+            value = value.contents if value else None
+        elif type(value).__module__ == "_cffi_backend" and not value:
+            value = None
+        return None if value is None else Metadata(f"{self.what} {name}", value)
+
     def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:
         """Return a field as `to` converts it; NpuLayoutError if it cannot."""
         value = self.field(name, default)
         try:
             return to(value)
-        except (TypeError, ValueError, OverflowError, AttributeError, SyntaxError) as error:
+        except (TypeError, ValueError, OverflowError, AttributeError, LookupError, SyntaxError) as error:
             raise NpuLayoutError(f"{self.what} field {name!r}: got {value!r} ({error})") from None
 
     def whole(self, name: str, default: Any = _MISSING) -> int:
@@ -49,6 +64,66 @@ class Metadata(NamedTuple):
         """Return a field as a list of ints; NpuLayoutError if it is not a sequence of integers."""
         found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
         return found
+
+
+def enum_name(what: str, value: Any, by_number: Mapping[int, str] | Sequence[str], prefix: str = "") -> str:
+    """Return the name of an enum's number, or of a name as vendors spell it: upper case, without `prefix`."""
+    names = by_number if isinstance(by_number, Mapping) else dict(enumerate(by_number))
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and not hasattr(value, "name"):
+        if int(value) in names:
+            return names[int(value)]
+        whole = sorted(names) == list(range(len(names)))
+        expected = f"0..{len(names) - 1}" if whole else "one of " + ", ".join(map(str, names))
+        raise NpuLayoutError(f"{what} {value}: expected {expected} ({', '.join(names.values())})")
+    given = str(getattr(value, "name", value)).upper()
+    if not isinstance(value, str):
+        given = given.rpartition(".")[2]  # an enum that has no name prints as "Type.NAME"
+    return given[len(prefix) :] if given.startswith(prefix) else given
+
+
+def known(what: str, name: str, table: Mapping[str, str]) -> str:
+    """Return what a table has for a vendor's name; NpuLayoutError lists the names that it has."""
+    if name not in table:
+        raise NpuLayoutError(f"{what} {name!r}: expected one of {', '.join(sorted(table))}")
+    return table[name]
+
+
+def element_strides(what: str, field: str, given: Sequence[int], shape: Sequence[int], itemsize: int) -> list[int]:
+    """Return strides in elements from strides in bytes, one for each extent; LayoutError if that is impossible.
+
+    An axis of one element has no stride that matters, and vendors write 0 there: that becomes a dense buffer's.
+    """
+    if len(given) != len(shape):
+        raise LayoutError(
+            f"{what}: {field} {list(given)}: expected {len(shape)} of them, one for each of {list(shape)}"
+        )
+    strides = []
+    for stride, extent, dense in zip(given, shape, c_strides(shape)):
+        if extent == 1:
+            strides.append(dense if stride % itemsize or stride < 1 else stride // itemsize)
+        elif stride % itemsize or not stride:
+            raise LayoutError(
+                f"{what}: {field} {list(given)} are bytes: expected multiples of the {itemsize} bytes of an element, "
+                f"got {stride} for an axis of {extent} elements"
+            )
+        else:
+            strides.append(stride // itemsize)
+    return strides
+
+
+def itemsize_of(dtype: str) -> int:
+    """Return the bytes of one element of a stored type."""
+    return element(dtype).buffer.itemsize
+
+
+def check_bytes(what: str, field: str, given: int, spec: TensorSpec) -> TensorSpec:
+    """Return a spec, if it needs as many bytes as the vendor reports, or the vendor reports none (0)."""
+    if given and given != spec.nbytes:
+        raise LayoutError(
+            f"{what}: {field} is {given} bytes, but {spec.describe()} needs {spec.nbytes}: shape, type and size "
+            f"contradict each other"
+        )
+    return spec
 
 
 def numbers(dtype: type) -> Callable[[Any], Any]:

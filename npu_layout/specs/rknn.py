@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK, Layout, c_strides, check_extents
-from .metadata import Metadata, affine, text
+from .metadata import Metadata, affine, enum_name, known, text
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
 _RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
@@ -64,13 +64,8 @@ _FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
 
 
 def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
-    """Return the name of an enum's number, or of a name as vendors spell it: upper case, without prefix."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if 0 <= int(value) < len(names):
-            return names[int(value)]
-        raise NpuLayoutError(f"RKNN {what} {value}: expected 0..{len(names) - 1} ({', '.join(names)})")
-    text = str(getattr(value, "name", value)).upper()
-    return text[len(prefix) :] if text.startswith(prefix) else text
+    """Return the name of an enum of rknn_api.h, without its prefix."""
+    return enum_name(f"RKNN {what}", value, names, prefix)
 
 
 def _dims(attr: Metadata) -> tuple[int, ...]:
@@ -82,10 +77,7 @@ def _dims(attr: Metadata) -> tuple[int, ...]:
 
 
 def _rknn_dtype(attr: Metadata) -> str:
-    kind = _enum("type", attr.field("type"), _RKNN_TYPES, "RKNN_TENSOR_")
-    if kind not in _RKNN_DTYPES:
-        raise NpuLayoutError(f"RKNN type {kind!r}: expected one of {', '.join(sorted(_RKNN_DTYPES))}")
-    return _RKNN_DTYPES[kind]
+    return known("RKNN type", _enum("type", attr.field("type"), _RKNN_TYPES, "RKNN_TENSOR_"), _RKNN_DTYPES)
 
 
 def _rknn_quantization(attr: Metadata, dtype: str) -> Quantization | None:

@@ -32,6 +32,7 @@ LATE = {
     "kernels.fallback.gray": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
     "reports.pictures": {"cv2"},
+    "bench.peers.answers": {"cv2", "onnx", "onnxruntime", "torch", "torchvision"},
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},
     "bench.peers.conversions": {"cv2", "onnx", "torch"},
     "bench.peers.frames": {"PIL", "cv2"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import re
 from types import SimpleNamespace
@@ -11,7 +12,18 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.specs.metadata import Metadata, affine, numbers, pair, text
+from npu_layout.specs.metadata import (
+    Metadata,
+    affine,
+    check_bytes,
+    element_strides,
+    enum_name,
+    itemsize_of,
+    known,
+    numbers,
+    pair,
+    text,
+)
 
 GIVEN = {"dims": [np.int32(2), 3], "count": np.uint8(4), "scale": "0.5", "nothing": None}
 
@@ -74,3 +86,48 @@ def test_zero_points_are_stored_values(dtype: str, low: int, high: int) -> None:
 def test_text_ends_at_the_first_zero_byte() -> None:
     assert text(b"heat\0\0rest") == "heat" and text("heat") == "heat" and text(7) == "7"
     assert text(b"\xff") == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_structs_within_structs_and_null_pointers() -> None:
+    class Inner(ctypes.Structure):
+        _fields_ = (("scale", ctypes.c_float),)
+
+    class Outer(ctypes.Structure):
+        _fields_ = (("inner", ctypes.POINTER(Inner)), ("own", Inner))
+
+    inner = Inner(0.5)
+    attr = Metadata("some attr", Outer(ctypes.pointer(inner), Inner(0.25)))
+    pointed, own = attr.part("inner"), attr.part("own")
+    assert pointed is not None and pointed.what == "some attr inner" and pointed.read("scale", float) == 0.5
+    assert own is not None and own.read("scale", float) == 0.25
+    assert Metadata("some attr", Outer()).part("inner") is None and attr.part("absent") is None
+
+
+def test_names_of_enums() -> None:
+    class Printed:
+        def __str__(self) -> str:
+            return "Kind.int8"
+
+    names = ("FLOAT", "INT8")
+    for given in (1, np.int32(1), "INT8", "int8", "ANY_INT8", SimpleNamespace(name="ANY_INT8"), Printed()):
+        assert enum_name("kind", given, names, "ANY_") == "INT8", given
+    assert enum_name("kind", 7, {7: "SEVEN"}) == "SEVEN" and enum_name("kind", "else", names) == "ELSE"
+    with pytest.raises(nl.NpuLayoutError, match=re.escape("kind 2: expected 0..1 (FLOAT, INT8)")):
+        enum_name("kind", 2, names)
+    with pytest.raises(nl.NpuLayoutError, match=re.escape("kind 2: expected one of 1, 7 (ONE, SEVEN)")):
+        enum_name("kind", 2, {1: "ONE", 7: "SEVEN"})
+    with pytest.raises(nl.NpuLayoutError, match="kind 'X': expected one of A, B"):
+        known("kind", "X", {"B": "b", "A": "a"})
+
+
+def test_strides_in_bytes() -> None:
+    assert element_strides("y", "steps", [256, 64, 16, 4], [2, 4, 3, 5], 4) == [64, 16, 4, 1]
+    assert element_strides("y", "steps", [0, 64, -16, 4], [1, 4, 3, 5], 4) == [60, 16, -4, 1]
+    assert element_strides("y", "steps", [96, 64, 16, 4], [1, 4, 3, 5], 4)[0] == 24
+    with pytest.raises(nl.LayoutError, match=r"y: steps .64, 18, 4. are bytes: expected multiples of the 4 bytes"):
+        element_strides("y", "steps", [64, 18, 4], [4, 3, 5], 4)
+    spec = nl.TensorSpec((2, 3), "NC", "int16")
+    assert check_bytes("y", "size", 12, spec) is check_bytes("y", "size", 0, spec) is spec
+    with pytest.raises(nl.LayoutError, match=r"y: size is 13 bytes, but layout NC of .2,3. int16 needs 12"):
+        check_bytes("y", "size", 13, spec)
+    assert (itemsize_of("bfloat16"), itemsize_of("float64"), itemsize_of("int4")) == (2, 8, 1)

@@ -34,7 +34,9 @@ from tests.support.damage import mutate_json
 from tests.support.exchanged import SNAPSHOT, recording
 from tests.support.fuzz_pictures import pictures
 from tests.support.paths import TESTS
+from tests.support.vendor_metadata import EXAMPLES
 
+READERS = {name: getattr(nl.specs, f"from_{name}") for name in EXAMPLES if name != "rknn"}
 _MOST = 1 << 12  # elements of which every one is looked at
 _SHM = Path("/dev/shm")
 
@@ -122,8 +124,8 @@ def specs(data: bytes) -> None:
         if what == "rknn":
             given = [*(arguments if isinstance(arguments, list) else [arguments]), None, None, None]
             check_spec(nl.specs.from_rknn(given[0], given[1], target=given[2]))
-        elif what == "tflite":
-            check_spec(nl.specs.from_tflite(arguments))
+        elif what in READERS:
+            check_spec(READERS[what](arguments, **EXAMPLES[what][1]))
         else:
             check_spec(nl.TensorSpec.from_dict(arguments))
 
@@ -299,6 +301,7 @@ def seeds(target: str) -> Iterator[bytes]:
             yield json.dumps(["rknn", rknn]).encode()
         for known in (tflite, dict(tflite, quantization_parameters=quantised)):
             yield json.dumps(["tflite", known]).encode()
+        yield from (json.dumps([name, EXAMPLES[name][0]]).encode() for name in READERS)
         yield from (json.dumps(["spec", one.to_dict()]).encode() for one in (spec, *recording(1).specs.values()))
     elif target == "recording":
         files = originals("recording")

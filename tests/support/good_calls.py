@@ -38,6 +38,7 @@ from tests.support.good_arguments import (
     stored,
     tensor,
 )
+from tests.support.vendor_metadata import EXAMPLES, example
 
 
 class Call(NamedTuple):
@@ -228,6 +229,12 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
 
 
 # By the name below npu_layout, with @ and a word where one function has several ways that read other arguments.
+def metadata_call(name: str) -> Callable[[], Call]:
+    reader = getattr(specs, f"from_{name}")
+    first = next(iter(inspect.signature(reader).parameters))
+    return lambda: Call(reader, {first: example(name)[0], **example(name)[1]})
+
+
 CALLS: dict[str, Callable[[], Call]] = {
     "Conversion": lambda: Call(nl.Conversion, dict(source=SPEC, target=TARGET, move=nl.plan(SPEC, TARGET).move)),
     "Conversion.__call__": lambda: Call(
@@ -532,15 +539,5 @@ CALLS: dict[str, Callable[[], Call]] = {
         pytest_plugin.assert_matches,
         dict(recording=recording(), model=engine(), min_snr_db=1, min_cosine=0.1, max_abs=9, max_steps={"y": 9}),
     ),
-    "specs.from_rknn": lambda: Call(
-        specs.from_rknn,
-        dict(
-            attr=dict(name="heat", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE", zp=-3, scale=0.1),
-            target="rk3588",
-        ),
-    ),
-    "specs.from_tflite": lambda: Call(
-        specs.from_tflite,
-        dict(details={"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)}),
-    ),
+    **{f"specs.from_{name}": metadata_call(name) for name in EXAMPLES},
 }  # fmt: skip

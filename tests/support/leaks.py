@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -24,6 +25,7 @@ import numpy as np
 import npu_layout as nl
 from npu_layout import kernels, ops
 from tests.support.exchanged import recording
+from tests.support.vendor_metadata import EXAMPLES
 
 LIMIT = 1 << 20
 _libc = ctypes.CDLL(None)
@@ -87,8 +89,6 @@ def calls() -> Iterator[dict[str, Call]]:
     out = np.empty((1, 6, 5, 7), np.float32)
     tensor = nl.Tensor(x, "NHWC")
     points, boxes = rng.random((4, 2)) * 8, rng.random((4, 4)) * 8
-    attr = dict(name="h", dims=list(shape), fmt="NCHW", type="INT8", qnt_type="AFFINE_ASYMMETRIC", zp=3, scale=0.1)
-    details = dict(name="y", shape=[1, 6, 5, 7], dtype=np.uint8, quantization=(0.1, 3))
     codes, where = np.zeros((6, 5), np.int64), np.zeros((30, 7), np.float32)
     planes = [np.zeros((6, 5), np.uint8) for _ in range(4)]
     heat = np.ascontiguousarray(x)
@@ -185,8 +185,10 @@ def calls() -> Iterator[dict[str, Call]]:
             "strides": lambda: nl.strides(shape, "NHWC"),
             "why_copy": lambda: nl.why_copy(last, (1, -1)),
             "set_num_threads": lambda: nl.set_num_threads(1),
-            "specs.from_rknn": lambda: nl.specs.from_rknn(attr, target="rk3588"),
-            "specs.from_tflite": lambda: nl.specs.from_tflite(details),
+            **{
+                f"specs.from_{name}": partial(getattr(nl.specs, f"from_{name}"), given, **options)
+                for name, (given, options) in EXAMPLES.items()
+            },
             "ops.argmax_channels": lambda: ops.argmax_channels(last),
             "ops.softmax_channels": lambda: ops.softmax_channels(last),
             "ops.top_k": lambda: ops.top_k(last, 3),

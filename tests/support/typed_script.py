@@ -128,6 +128,22 @@ def metadata() -> None:
     tflite: dict[str, Any] = {"name": "x", "shape": [1, 2, 2, 3], "dtype": np.float32, "quantization": (0.0, 0)}
     rknn = {"name": "y", "dims": [1, 3, 2, 2], "fmt": "NCHW", "type": "FP32", "qnt_type": "NONE"}
     assert_type([specs.from_tflite(tflite), specs.from_rknn(rknn, None, target=None)], list[nl.TensorSpec])
+    openvino = {"names": ["x"], "shape": [1, 2, 2, 3], "element_type": "u8", "layout": "NHWC"}
+    assert_type(specs.from_openvino(openvino, layout=None, color=None, name=""), nl.TensorSpec)
+    mat = {"dims": 3, "w": 2, "h": 2, "c": 3, "elemsize": 4, "cstep": 4}
+    assert_type(specs.from_ncnn(mat, dtype=np.float32, batch=True, name="out0"), nl.TensorSpec)
+    mnn = {"shape": [1, 3, 2, 2], "dimension_type": "CAFFE"}
+    assert_type(specs.from_mnn(mnn, dtype="float32", block=4, name="y"), nl.TensorSpec)
+    depthai = {"order": 0x4321, "dataType": "FP16", "dims": [1, 3, 2, 2]}
+    assert_type([specs.from_depthai(depthai), specs.from_executorch({"sizes": [1], "dtype": 6})], list[nl.TensorSpec])
+    hailo = {"shape": (2, 2, 3), "format": {"type": "UINT8", "order": "NHWC"}}
+    assert_type(specs.from_hailo(hailo, format_type=None, order=None, device=False), nl.TensorSpec)
+    assert_type(specs.from_qnn({"dimensions": [1, 3], "dataType": "QNN_DATATYPE_FLOAT_32"}, axes="NC"), nl.TensorSpec)
+    assert_type(specs.from_imx500([{"size": [3]}], index=0, name="y"), nl.TensorSpec)
+    assert_type(specs.from_nnarchive({"dtype": "float32", "shape": [1, 3], "layout": "NC"}), nl.TensorSpec)
+    assert_type(specs.from_hobot({"validShape": [1, 3], "tensorType": "F32"}, layout="NC", name="y"), nl.TensorSpec)
+    assert_type(specs.from_acl({"dims": [1, 3], "format": "ND", "data_type": 0}, shape=None), nl.TensorSpec)
+    assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
 
 def frame_specs() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,38 +13,52 @@ from .registry import Call, peer
 Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 
+class _Stored(NamedTuple):
+    """How numpy reads an output of `size` cells as it is stored.
+
+    best: the largest score of each cell; some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a
+    view or, of blocks, a copy.
+    """
+
+    best: Callable[[np.ndarray, int], np.ndarray]
+    some: Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
+    every: Callable[[np.ndarray, int], np.ndarray]
+
+
+_STORED = {
+    "NHWC": _Stored(
+        lambda x, size: x.reshape(size, -1).max(1),
+        lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
+        lambda x, size: x.reshape(size, -1),
+    ),
+    "NCHW": _Stored(
+        lambda x, size: x.reshape(-1, size).max(0),
+        lambda x, size, cells, c: x.reshape(-1, size)[c[0] : c[-1] + 1, cells].T,
+        lambda x, size: x.reshape(-1, size).T,
+    ),
+    "NCHW16c": _Stored(
+        lambda x, size: x.reshape(-1, size, 16).max((0, 2)),
+        lambda x, size, cells, c: x.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16],
+        lambda x, size: x.reshape(-1, size, 16).transpose(1, 0, 2).reshape(size, -1),
+    ),
+}
+
+
+def _size(spec: Any) -> int:
+    cells: int = spec.shape[2] * spec.shape[3]
+    return cells
+
+
 def _steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    """Return an output as (cells, channels), a view or, of blocks, a copy."""
-    channels, cells = spec.shape[1], spec.shape[2] * spec.shape[3]
-    tag = spec.layout.tag
-    if tag == "NHWC":
-        return buffer.reshape(cells, channels)
-    if tag == "NCHW":
-        return buffer.reshape(channels, cells).T
-    return buffer.reshape(-1, cells, 16).transpose(1, 0, 2).reshape(cells, -1)[:, :channels]
+    return _STORED[spec.layout.tag].every(buffer, _size(spec))[:, : spec.shape[1]]
 
 
 def _best(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    """Return the largest stored score of each cell, in the order in which they are stored."""
-    channels, cells = spec.shape[1], spec.shape[2] * spec.shape[3]
-    tag = spec.layout.tag
-    if tag == "NHWC":
-        return buffer.reshape(cells, channels).max(1)
-    if tag == "NCHW":
-        return buffer.reshape(channels, cells).max(0)
-    return buffer.reshape(-1, cells, 16).max((0, 2))
+    return _STORED[spec.layout.tag].best(buffer, _size(spec))
 
 
 def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
-    """Return channels first .. first + count of some cells, (n, count)."""
-    channels, size = spec.shape[1], spec.shape[2] * spec.shape[3]
-    tag = spec.layout.tag
-    if tag == "NHWC":
-        return buffer.reshape(size, channels)[cells, first : first + count]
-    if tag == "NCHW":
-        return buffer.reshape(channels, size)[first : first + count, cells].T
-    c = np.arange(first, first + count)
-    return buffer.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16]
+    return _STORED[spec.layout.tag].some(buffer, _size(spec), cells, np.arange(first, first + count))
 
 
 def _real(spec: Any, stored: np.ndarray) -> np.ndarray:

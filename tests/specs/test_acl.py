@@ -1,0 +1,67 @@
+"""AscendCL's descriptions: plain formats, blocks whose C0 is in the dims, sizes that AIPP has changed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+HEAT: dict[str, Any] = dict(name="heat", dimCount=4, dims=[1, 57, 6, 5, 0, 0], format=0, data_type=0, size=6840)
+
+
+def test_plain_formats() -> None:
+    assert nl.specs.from_acl(HEAT) == nl.TensorSpec((1, 57, 6, 5), "NCHW", name="heat")
+    for number, axes in ((0, "NCHW"), (1, "NHWC"), (2, "NCHW"), (16, "HWCN"), (-1, "NCHW")):
+        assert nl.specs.from_acl({**HEAT, "format": number}).axes == axes
+    assert nl.specs.from_acl({**HEAT, "format": "ACL_FORMAT_NCDHW", "dims": [1, 2, 3, 4, 5], "dimCount": 5,
+                              "size": 480}).axes == "NCDHW"  # fmt: skip
+    assert nl.specs.from_acl({"dims": [], "format": 2, "data_type": 0}).shape == (1,)
+    assert nl.specs.from_acl({"dims": [2, 3, 4], "format": 47, "dataType": "ACL_INT8", "size": 24}).axes == "NCW"
+    assert nl.specs.from_acl(HEAT, shape=(1, 57, 6, 5)) == nl.specs.from_acl(HEAT)
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [(0, "float32"), (1, "float16"), (2, "int8"), (3, "int32"), (4, "uint8"), (6, "int16"), (7, "uint16"),
+     (8, "uint32"), (9, "int64"), (10, "uint64"), (11, "float64"), (12, "bool"), (27, "bfloat16")],
+)  # fmt: skip
+def test_types_by_number(number: int, dtype: str) -> None:
+    assert nl.specs.from_acl({"dims": [2, 3], "format": 2, "data_type": number}).dtype == dtype
+
+
+def test_blocks() -> None:
+    given = {**HEAT, "dims": [1, 4, 6, 5, 16], "dimCount": 5, "format": 3, "data_type": 1, "size": 3840}
+    spec = nl.specs.from_acl(given, shape=(1, 57, 6, 5))
+    for c, h, w in itertools.product(range(57), range(6), range(5)):
+        assert spec.offset(0, c, h, w) == ((c // 16 * 6 + h) * 5 + w) * 16 + c % 16
+    matrix = {"dims": [2, 2, 16, 32], "format": 29, "data_type": 2, "size": 2048}
+    spec = nl.specs.from_acl(matrix, shape=(17, 40))
+    assert spec.axes == "MK" and spec.offset(16, 33) == ((1 * 2 + 1) * 16 + 0) * 32 + 1
+    x = np.arange(17 * 40, dtype=np.int8).reshape(17, 40)
+    np.testing.assert_array_equal(spec.unpack(spec.pack(x)), x)
+
+
+@pytest.mark.parametrize(
+    ("change", "shape", "says"),
+    [
+        ({"dims": [-1, 57, 6, 5]}, None, "dims .-1, 57, 6, 5. are dynamic"),
+        ({"dimCount": 9}, None, "dimCount 9: expected 0 to 6"),
+        ({"dimCount": 3}, None, "format NCHW has 4 axes, but there are 3 dims"),
+        ({"size": 8000}, None, "size is 8000 bytes, but .* needs 6840: shape, type and size contradict"),
+        ({"format": 4}, None, "format FRACTAL_Z: expected NCHW"),
+        ({"format": 5}, None, "format 5: expected one of -1, 0, 1"),
+        ({"data_type": 13}, None, "data_type 13: expected one of"),
+        ({}, (1, 57, 5, 6), r"shape \(1, 57, 5, 6\) is given, but format NCHW has the dims .1, 57, 6, 5."),
+        ({"format": 3, "dims": [1, 4, 6, 5, 16], "dimCount": 5}, None, "give shape=, the logical one"),
+        ({"format": 3, "dims": [1, 4, 6, 5, 16], "dimCount": 5}, (1, 80, 6, 5), "dims .* are not those of"),
+        ({"format": 3}, (1, 57, 6, 5), "format NC1HWC0 has 5 dims"),
+        ({"data_type": None}, None, "no field 'dataType'"),
+    ],
+)
+def test_refusals(change: Any, shape: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.specs.from_acl({**HEAT, **change}, shape=shape)

@@ -1,0 +1,162 @@
+"""hbDNNTensorProperties of both generations of the header, as structs with pointers, and as mappings."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+
+class Shape(ctypes.Structure):
+    """hbDNNTensorShape"""
+
+    _fields_ = (("dimensionSize", ctypes.c_int32 * 8), ("numDimensions", ctypes.c_int32))
+
+
+class Scale(ctypes.Structure):
+    """hbDNNQuantiScale"""
+
+    _fields_ = (
+        ("scaleLen", ctypes.c_int32),
+        ("scaleData", ctypes.POINTER(ctypes.c_float)),
+        ("zeroPointLen", ctypes.c_int32),
+        ("zeroPointData", ctypes.POINTER(ctypes.c_int32)),
+    )
+
+
+class Shift(ctypes.Structure):
+    """hbDNNQuantiShift"""
+
+    _fields_ = (("shiftLen", ctypes.c_int32), ("shiftData", ctypes.POINTER(ctypes.c_uint8)))
+
+
+class OnS100(ctypes.Structure):
+    """hbDNNTensorProperties without pictures, shifts and aligned shapes"""
+
+    _fields_ = (
+        ("validShape", Shape),
+        ("tensorType", ctypes.c_int32),
+        ("scale", Scale),
+        ("quantiType", ctypes.c_int),
+        ("quantizeAxis", ctypes.c_int32),
+        ("alignedByteSize", ctypes.c_int64),
+        ("stride", ctypes.c_int64 * 8),
+    )
+
+
+class OnX5(ctypes.Structure):
+    """hbDNNTensorProperties with them"""
+
+    _fields_ = (
+        ("validShape", Shape),
+        ("alignedShape", Shape),
+        ("tensorLayout", ctypes.c_int32),
+        ("tensorType", ctypes.c_int32),
+        ("shift", Shift),
+        ("scale", Scale),
+        ("quantiType", ctypes.c_int),
+        ("quantizeAxis", ctypes.c_int32),
+        ("alignedByteSize", ctypes.c_int32),
+        ("stride", ctypes.c_int32 * 8),
+    )
+
+
+def shape(*sizes: int) -> Shape:
+    return Shape((ctypes.c_int32 * 8)(*sizes), len(sizes))
+
+
+def scales(values: list[float], zeros: list[int]) -> Scale:
+    return Scale(len(values), (ctypes.c_float * 9)(*values), len(zeros), (ctypes.c_int32 * 9)(*zeros))
+
+
+SAYS: dict[str, Any] = dict(validShape=[1, 4, 6, 5], tensorType="F32", stride=[1024, 256, 32, 4], alignedByteSize=1024)
+
+
+def test_an_s100s_struct_with_strides_in_bytes() -> None:
+    given = OnS100(shape(1, 4, 6, 5), 2, scales([0.5], [3]), 1, -1, 256, (ctypes.c_int64 * 8)(256, 64, 8, 1))
+    spec = nl.specs.from_hobot(given, layout="NHWC", name="y")
+    assert (spec.shape, spec.axes, spec.dtype, spec.nbytes, spec.name) == ((1, 4, 6, 5), "NHWC", "int8", 256, "y")
+    assert spec.quantization == nl.Quantization(0.5, 3)
+    for h, w, c in itertools.product(range(4), range(6), range(5)):
+        assert spec.offset(0, h, w, c) == h * 64 + w * 8 + c
+    memory = np.arange(64, dtype=np.float32).repeat(4)
+    floats = nl.specs.from_hobot(SAYS, layout="NHWC")
+    assert floats.unpack(memory)[0, 3, 5, 4] == memory[3 * 64 + 5 * 8 + 4]
+    many = scales([0.5, 0.25, 1.0, 2.0, 4.0], [])
+    given = OnS100(shape(1, 4, 6, 5), 8, many, 1, 3, 480, (ctypes.c_int64 * 8)(480, 120, 20, 4))
+    assert nl.specs.from_hobot(given).quantization == nl.Quantization([0.5, 0.25, 1.0, 2.0, 4.0], 0, 3)
+
+
+def test_an_x5s_struct_with_an_aligned_shape() -> None:
+    shifts = Shift(5, (ctypes.c_uint8 * 5)(1, 2, 3, 4, 5))
+    given = OnX5(shape(1, 4, 6, 5), shape(1, 4, 8, 8), 0, 14, shifts, Scale(), 1, 3, 1024)
+    spec = nl.specs.from_hobot(given)
+    assert (spec.dtype, spec.axes, spec.storage_shape, spec.nbytes) == ("int32", "NHWC", (1, 4, 8, 8), 1024)
+    assert spec.quantization == nl.Quantization.from_dfp([1, 2, 3, 4, 5], 3)
+    given.tensorLayout, given.quantiType = 2, 0
+    assert nl.specs.from_hobot(given).axes == "NCHW" and nl.specs.from_hobot(given).quantization is None
+    given = OnX5(shape(1, 3, 8, 6), shape(1, 3, 8, 6), 2, 5, Shift(), Scale(), 0, 0, 144)
+    image = nl.specs.from_hobot(given)
+    assert (image.dtype, image.channels, image.axes) == ("uint8", "BGR", "NCHW")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "dtype"),
+    [(8, 2, "int8"), (9, 3, "uint8"), (10, 4, "float16"), (11, 5, "int16"), (12, 6, "uint16"), (13, 7, "float32"),
+     (14, 8, "int32"), (15, 9, "uint32"), (16, 10, "float64"), (17, 11, "int64"), (18, 12, "uint64"), (19, 13, "bool")],
+)  # fmt: skip
+def test_numbers_of_types_differ_by_the_header(old: int, new: int, dtype: str) -> None:
+    plain = {"validShape": [1, 7]}
+    assert nl.specs.from_hobot({**plain, "tensorType": new}).dtype == dtype
+    assert nl.specs.from_hobot({**plain, "alignedShape": [1, 8], "tensorType": old}).dtype == dtype
+
+
+def test_dense_tensors() -> None:
+    for stride in (None, [0, 0, 0, 0]):
+        spec = nl.specs.from_hobot({**SAYS, "stride": stride, "alignedByteSize": 480})
+        assert spec == nl.TensorSpec((1, 4, 6, 5), "NCHW")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        ({"stride": [-1, -1, 32, 4]}, {}, "is -1 where you have to choose it"),
+        ({"stride": [1024, 254, 32, 4]}, {}, "expected multiples of the 4 bytes of an element, got 254"),
+        ({"stride": [1024, 256, 16, 4]}, {}, "elements overlap"),
+        ({"stride": [1024, 256]}, {}, "expected 4 of them"),
+        ({"alignedByteSize": 600}, {}, "size 150 is too small"),
+        ({"alignedByteSize": 1023}, {}, "alignedByteSize 1023 is not a multiple of the 4 bytes"),
+        ({"tensorType": "HB_DNN_IMG_TYPE_NV12"}, {}, "NV12 is a picture of several planes"),
+        ({"tensorType": 1, "alignedShape": [1, 4, 6, 5]}, {}, "NV12 is a picture of several planes"),
+        ({"tensorType": "HB_DNN_TENSOR_TYPE_S4"}, {}, "'S4': expected one of"),
+        ({"tensorType": 25}, {}, "tensorType 25: expected 0..13"),
+        ({"tensorLayout": "NHWC"}, {"layout": "NCHW"}, "layout= is 'NCHW', but tensorLayout is NHWC"),
+        ({}, {"layout": "NC"}, "layout NC has 2 axes, but validShape has 4"),
+        ({"stride": None, "alignedShape": [4, 6, 5]}, {}, "have different ranks"),
+        ({"stride": None, "alignedShape": [1, 4, 6, 4]}, {}, "does not fit layout"),
+        ({"quantiType": "SCALE"}, {}, "quantiType is SCALE, but there is no scale"),
+        ({"quantiType": "SCALE", "scale": dict(scaleLen=0, scaleData=None)}, {}, "scaleLen 0: expected 1 or more"),
+        ({"quantiType": 7}, {}, "quantiType 7"),
+        (
+            {"tensorType": "S8", "stride": None, "alignedByteSize": 0, "quantiType": "SCALE",
+             "scale": dict(scaleLen=2, scaleData=[1.0, 2.0]), "quantizeAxis": -1},
+            {},
+            "2 scales with quantizeAxis -1: expected 0 to 3",
+        ),
+        (
+            {"tensorType": "S8", "stride": None, "alignedByteSize": 0, "quantiType": "SCALE",
+             "scale": dict(scaleLen=1, scaleData=[1.0], zeroPointLen=2, zeroPointData=[1, 2])},
+            {},
+            "zeroPointLen 2: expected 0, 1 or 1",
+        ),
+        ({"quantiType": "SCALE", "scale": dict(scaleLen=1, scaleData=[0.5])}, {}, "float32 cannot be quantised"),
+    ],
+)  # fmt: skip
+def test_refusals(change: Any, options: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.specs.from_hobot({**SAYS, **change}, **options)

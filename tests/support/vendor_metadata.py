@@ -1,0 +1,82 @@
+"""One good description of a tensor for each reader of `npu_layout.specs`, as the runtime reports it, JSON-ready."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "rknn": (
+        dict(name="heat", dims=[1, 5, 3, 3], fmt="NCHW", type="INT8", qnt_type="AFFINE", zp=-3, scale=0.1),
+        dict(target="rk3588"),
+    ),
+    "tflite": (dict(name="y", shape=[1, 2, 2, 3], dtype="uint8", quantization=[0.5, 128]), {}),
+    "openvino": (dict(names=["x"], shape=[1, 4, 3, 3], element_type="u8", layout="[N,H,W,C]"), {}),
+    "ncnn": (dict(dims=3, w=3, h=3, d=1, c=2, elemsize=16, elempack=4, cstep=12), {}),
+    "mnn": (dict(shape=[2, 5, 3, 3], dimension_type="CAFFE_C4", dtype="float"), {}),
+    "depthai": (
+        dict(
+            name="y", order=0x4321, dataType="U8F", numDimensions=4, dims=[1, 5, 3, 3], strides=[0, 12, 4, 1],
+            quantization=True, qpScale=0.5, qpZp=3.0,
+        ),
+        {},
+    ),
+    "hailo": (
+        dict(
+            name="heat", shape=dict(height=3, width=4, features=5), format=dict(type=1, order=3, flags=0),
+            quant_info=dict(qp_scale=0.5, qp_zp=3.25),
+        ),
+        {},
+    ),
+    "executorch": (dict(sizes=[1, 5, 3, 3], dtype=6, nbytes=180, dim_order=[0, 2, 3, 1]), {}),
+    "qnn": (
+        dict(
+            name="y", dimensions=[1, 3, 3, 5], rank=4, dataType=0x0408, dataFormat="QNN_TENSOR_DATA_FORMAT_FLAT_BUFFER",
+            quantizeParams=dict(
+                definition="QNN_DEFINITION_DEFINED", quantizationEncoding="QNN_QUANTIZATION_ENCODING_SCALE_OFFSET",
+                scaleOffset=dict(scale=0.5, offset=-41),
+            ),
+        ),
+        {},
+    ),
+    "imx500": (
+        dict(
+            num_tensors=2,
+            info=[
+                dict(tensor_data_num=12, num_dimensions=2, size=[4, 3]),
+                dict(tensor_data_num=3, num_dimensions=1, size=[3]),
+            ],
+        ),
+        dict(index=1),
+    ),
+    "nnarchive": (
+        dict(
+            name="image", dtype="uint8", input_type="image", shape=[1, 3, 8, 6], layout="NCHW",
+            preprocessing=dict(mean=[0, 0, 0], scale=[255, 255, 255], dai_type="RGB888p"),
+        ),
+        {},
+    ),
+    "hobot": (
+        dict(
+            validShape=dict(dimensionSize=[1, 4, 6, 5, 0, 0], numDimensions=4), tensorType="HB_DNN_TENSOR_TYPE_S8",
+            quantiType=1, scale=dict(scaleLen=1, scaleData=[0.5], zeroPointLen=1, zeroPointData=[3]), quantizeAxis=-1,
+            stride=[256, 64, 8, 1, 0, 0], alignedByteSize=256,
+        ),
+        dict(layout="NHWC"),
+    ),
+    "acl": (dict(name="heat", dims=[1, 2, 3, 3, 16], format=3, data_type=2, size=288), dict(shape=(1, 20, 3, 3))),
+    "axera": (
+        dict(
+            pName="x", pShape=[1, 8, 6, 3], nShapeSize=4, eLayout=1, eDataType=1, nSize=144, pStride=None,
+            pExtraMeta=dict(eColorSpace=7),
+        ),
+        {},
+    ),
+}  # fmt: skip
+
+METADATA = {name: metadata for name, (metadata, _) in EXAMPLES.items()}
+
+
+def example(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A copy of the metadata and of the keywords of a reader, to be changed."""
+    return copy.deepcopy(EXAMPLES[name])
