@@ -142,8 +142,8 @@ def compared_with_text(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_module_asks_which_layout_it_has() -> None:
-    # specs.rknn reads the vendor's own field fmt, whose values happen to be spelt so.
-    allowed = {"layouts.layout", "layouts.vendor_names", "specs.rknn"}
+    # These read a field of the vendor's, whose values happen to be spelt so.
+    allowed = {"layouts.layout", "layouts.vendor_names", "specs.mnn", "specs.rknn"}
     for name, tree in modules().items():
         assert name in allowed or not list(compared_with_text(tree)), (name, list(compared_with_text(tree)))
     assert list(compared_with_text(ast.parse("if layout == 'NHWC': pass")))
