@@ -18,17 +18,22 @@ from .arrays import (
 )
 from .buffers import Conversion, Quantization, TensorSpec, plan
 from .diagnosis import Hypothesis, Identification, identify
-from .engines import OnnxRuntimeEngine, SimulatedNpu
+from .engines import Engine, OnnxRuntimeEngine, SimulatedNpu
 from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
 from .kernels import set_num_threads
 from .layouts import Layout, repack
 from .support import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import decode, exchange, ops
+    from . import decode, exchange, ops, testing
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .engines import LiteRtEngine as LiteRtEngine
+    from .engines import MnnEngine as MnnEngine
+    from .engines import NcnnEngine as NcnnEngine
+    from .engines import OpenVinoEngine as OpenVinoEngine
+    from .engines import open_engine
     from .frames import FrameSpec, Geometry, Preprocessor, to_gray
     from .recordings import Recorder, Recording
     from .reports import OutputReport, Report, Reports
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BufferSizeError",
     "Conversion",
+    "Engine",
     "Explanation",
     "FrameSpec",
     "Geometry",
@@ -72,12 +78,14 @@ __all__ = [
     "is_contiguous",
     "kernels",
     "memory_format",
+    "open_engine",
     "ops",
     "plan",
     "repack",
     "set_num_threads",
     "specs",
     "strides",
+    "testing",
     "to_gray",
     "track_layout",
     "validate",
@@ -92,6 +100,10 @@ __getattr__, __dir__ = support.late(
         "FrameSpec": "frames",
         "Geometry": "frames",
         "InputReport": "diagnosis",
+        "LiteRtEngine": "engines",
+        "MnnEngine": "engines",
+        "NcnnEngine": "engines",
+        "OpenVinoEngine": "engines",
         "OutputReport": "reports",
         "Preprocessor": "frames",
         "Recorder": "recordings",
@@ -102,7 +114,9 @@ __getattr__, __dir__ = support.late(
         "exchange": "exchange",
         "explain": "drawing",
         "find_recordings": "validation",
+        "open_engine": "engines",
         "ops": "ops",
+        "testing": "testing",
         "to_gray": "frames",
         "track_layout": "arrays",
         "validate": "validation",

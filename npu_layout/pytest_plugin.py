@@ -15,7 +15,7 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from .decode import Head
-from .engines import OnnxRuntimeEngine, engine_named
+from .engines import OnnxRuntimeEngine, open_engine
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, Recorder, Recording
 from .reports import Report
@@ -83,8 +83,8 @@ class Recordings:
     pytest makes it from its `config`, the file of the `test`, and what was `recorded` with which `engines` before.
     Recordings are in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
     file. A plain run of pytest reads them and writes nothing. ``--npu-record`` records those that are missing,
-    ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, ``package.module:factory`` (see
-    npu_layout.engines.engine_named). If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
+    ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, as
+    npu_layout.open_engine names it. If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
     fails the test with its message.
 
     Attributes
@@ -179,7 +179,7 @@ class Recordings:
             raise NpuLayoutError("the ini file names no npu_engine = package.module:factory to record with")
         if wanted not in self._engines:
             with _importable(self._root):
-                self._engines[wanted] = engine_named(wanted)
+                self._engines[wanted] = open_engine(wanted)
         return self._engines[wanted]
 
 

@@ -1,6 +1,6 @@
 """Time the kernels and operators against memcpy and other libraries.
 
-Imports ops, frames, buffers, layouts, kernels and support.
+Imports decode, ops, frames, buffers, layouts, kernels and support.
 """
 
 __all__ = []

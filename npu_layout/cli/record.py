@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from ..engines import OnnxRuntimeEngine, engine_named
+from ..engines import OnnxRuntimeEngine, open_engine
 from ..frames import MODES
 from ..recordings import Feed, Frames, capture, simulated
 from ..support import isolated
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         value = getattr(options, key)
         how[key] = value[0] if len(value) == 1 else value
     sys.path.insert(0, os.getcwd())  # as for python -m: the project's own modules
-    engine = None if options.engine is None else engine_named(options.engine)
+    engine = None if options.engine is None else open_engine(options.engine)
     feed = Feed(model, engine, **how)
     if engine is None:
         engine = simulated(model, feed, frames, *options.simulate)

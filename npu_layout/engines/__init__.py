@@ -1,22 +1,52 @@
-"""Run a model: in onnxruntime, or as a simulated accelerator that returns buffers as a board would.
+"""Run a model: in onnxruntime, in another runtime, or as a simulated accelerator that returns buffers as a board would.
 
-Imports buffers, layouts and support.
+Imports buffers, layouts, specs and support.
 """
 
+from typing import TYPE_CHECKING
+
+from ..support import late
 from .calibration import calibrate
 from .factories import engine_named
 from .model_axes import axes_in_model, fits, order_in_model, shape_in_model, transposed
 from .onnxruntime import OnnxRuntimeEngine
+from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
+if TYPE_CHECKING:
+    from .litert import LiteRtEngine
+    from .mnn import MnnEngine
+    from .ncnn import NcnnEngine
+    from .openvino import OpenVinoEngine
+    from .registry import open_engine
+
 __all__ = [
+    "Engine",
+    "LiteRtEngine",
+    "MnnEngine",
+    "NcnnEngine",
     "OnnxRuntimeEngine",
+    "OpenVinoEngine",
     "SimulatedNpu",
     "axes_in_model",
     "calibrate",
+    "checked_outputs",
     "engine_named",
     "fits",
+    "open_engine",
     "order_in_model",
     "shape_in_model",
+    "specs_of",
     "transposed",
 ]
+
+__getattr__, __dir__ = late(
+    __name__,
+    {
+        "LiteRtEngine": "litert",
+        "MnnEngine": "mnn",
+        "NcnnEngine": "ncnn",
+        "OpenVinoEngine": "openvino",
+        "open_engine": "registry",
+    },
+)

@@ -86,6 +86,7 @@ class OnnxRuntimeEngine:
     """
 
     model: str
+    owns_outputs = False  # the arrays are copies
 
     def __init__(
         self,
@@ -129,23 +130,53 @@ class OnnxRuntimeEngine:
         """The outputs of infer in the model's order; see input_specs."""
         return [port.spec() for port in self._outputs]
 
-    def infer(self, inputs: Any) -> Arrays:
+    def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Run the model once.
 
-        inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. Returns
-        {name: array} in the model's order; the arrays are copies. Raises NpuLayoutError if a name is missing or
-        unknown, a shape or dtype differs, or onnxruntime fails.
+        inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. out:
+        {name: array} of the outputs' shapes and dtypes, to write them to. Returns {name: array} in the model's order,
+        those of `out` or copies. Raises NpuLayoutError if a name is missing or unknown, a shape or dtype differs,
+        onnxruntime fails, or the engine is closed.
         """
+        if self._session is None:
+            raise NpuLayoutError(f"{self.model}: the engine is closed")
         given = by_name(self.model, [port.name for port in self._inputs], inputs)
         feeds = {port.name: port.check(given[port.name]) for port in self._inputs}
         try:
             results = self._session.run(None, feeds)
         except Exception as error:  # onnxruntime's exceptions share no base of their own
             raise NpuLayoutError(f"{self.model}: onnxruntime failed: {_reason(error)}") from error
-        return {
+        found = {
             port.name: result if port.shape else np.asarray(result).reshape(1)
             for port, result in zip(self._outputs, results)
         }
+        return found if out is None else written(self.model, found, out)
+
+    def close(self) -> None:
+        """Release the session; a second call does nothing. Raises nothing."""
+        self._session = None
+
+    def __enter__(self) -> OnnxRuntimeEngine:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def written(model: str, found: Arrays, out: Any) -> Arrays:
+    """Write arrays to those of `out`, and return these; NpuLayoutError if one is missing or does not fit."""
+    if not isinstance(out, Mapping):
+        raise NpuLayoutError(f"out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
+    for name, array in found.items():
+        target = out.get(name)
+        if not isinstance(target, np.ndarray) or (target.shape, target.dtype) != (array.shape, array.dtype):
+            got = "none" if target is None else f"{getattr(target, 'shape', '')} {getattr(target, 'dtype', target)}"
+            raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected {array.shape} {array.dtype}, got {got}")
+        if not target.flags.writeable:
+            raise NpuLayoutError(f"{model}: out: {isolated(name)}: the array cannot be written")
+    for name, array in found.items():
+        np.copyto(out[name], array)
+    return {name: out[name] for name in found}
 
 
 def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[str, int]) -> Any:

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
 from ..support import items_of
 from .model_axes import fits, order_in_model, shape_text
-from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name
+from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, written
 
 
 class SimulatedNpu:
@@ -49,6 +49,7 @@ class SimulatedNpu:
 
     engine: OnnxRuntimeEngine
     last_float: Arrays
+    owns_outputs = False
 
     def __init__(
         self,
@@ -77,12 +78,12 @@ class SimulatedNpu:
         """The flat buffers that infer returns, in the model's order."""
         return list(self._outputs.values())
 
-    def infer(self, inputs: Any) -> Arrays:
+    def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Run the model once, and return {name: buffer} in the model's order.
 
         A buffer is a 1-D array of the spec's stored dtype; its padding is zero. inputs: {name: buffer}, or one buffer
-        if the model has one input; bytes or an array, as for TensorSpec.unpack. Raises NpuLayoutError (BufferSizeError
-        ...) if one does not fit.
+        if the model has one input; bytes or an array, as for TensorSpec.unpack. out: {name: buffer} to write to. Raises
+        NpuLayoutError (BufferSizeError ...) if one does not fit, or the engine is closed.
         """
         if self._inputs is not None:
             dtypes = {port.name: port.dtype for port in self.engine._inputs}
@@ -99,7 +100,17 @@ class SimulatedNpu:
         for name, spec in self._outputs.items():
             array = answer[name]  # another thread may set last_float meanwhile
             buffers[name] = spec.pack(array.transpose(np.argsort(order_in_model(spec, array.shape))))
-        return buffers
+        return buffers if out is None else written(self.engine.model, buffers, out)
+
+    def close(self) -> None:
+        """Close the engine that runs the model; a second call does nothing. Raises nothing."""
+        self.engine.close()
+
+    def __enter__(self) -> SimulatedNpu:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
 
 
 def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], given: Sequence[TensorSpec]) -> dict[str, TensorSpec]:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
+from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Preprocessor, frame_array
+from ..layouts import Layout
 from ..support import PathLike, __version__, isolated, path_of, text_of
 from .folder import (
     begin,
@@ -46,7 +48,8 @@ class Recorder:
     folder
         A new or empty folder. RecordingError if it is not empty, or no folder.
     input_specs
-        TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's.
+        TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's; by default
+        those of the engine.
     preprocess
         How the inputs were made: the Preprocessor, or a mapping of its arguments. If its target has `channels`,
         input_specs must too, because a recording keeps them there.
@@ -89,7 +92,8 @@ class Recorder:
         if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
             raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
         self._outputs = named_specs("output_specs", engine.output_specs)
-        self._inputs = named_specs("input_specs", input_specs)
+        given = named_specs("input_specs", input_specs)
+        self._inputs = {**{n: s for n, s in specs_of(engine, "input_specs").items() if _tells(s)}, **given}
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         _check_channels(preprocess, self._inputs)
         self._first: Frame | None = None
@@ -193,6 +197,13 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _tells(spec: TensorSpec) -> bool:
+    """Whether a spec says more of an input than an array of the model's shape and dtype does."""
+    model = Layout.of_rank(len(spec.shape)).axes
+    dense = spec.layout.letters == spec.axes == model and spec.size == int(np.prod(spec.shape))
+    return not dense or spec.quantization is not None or spec.channels is not None or spec.dtype == "bfloat16"
 
 
 def _description(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[str, Any]:

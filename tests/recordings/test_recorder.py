@@ -25,6 +25,10 @@ from tests.support.writing import no_room
 
 def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path) -> None:
     class InPlace(Engine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.input_specs = ()  # the model's own input, float32
+
         def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             outputs = super().infer(inputs)
             for x in inputs.values():
@@ -41,6 +45,10 @@ def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path)
 
 def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> None:
     class InPlace(Engine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.input_specs = ()  # the model's own input, float32
+
         def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             outputs = super().infer(inputs)
             inputs["image"] *= 0

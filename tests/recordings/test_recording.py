@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from tests.support.recorded import SPECS, image, recorded, same
+from tests.support.recorded import SPECS, Engine, image, recorded, same
 
 
 def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
@@ -19,7 +19,11 @@ def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     answers = recorded(folder, preprocess={"color": "RGB"}, model=model, note="lab", versions={"driver": "1.2"})
     recording = nl.Recording.load(folder)
-    assert recording.specs == SPECS and len(recording) == 3 and recording.outputs == ("heat", "boxes")
+    assert (
+        recording.specs == {**SPECS, **Engine().input_specs}
+        and len(recording) == 3
+        and recording.outputs == ("heat", "boxes")
+    )
     for i, frame in enumerate(recording):
         np.testing.assert_array_equal(frame.inputs["image"], image(i))
         np.testing.assert_array_equal(frame.inputs["frame"], image(i)[0])

@@ -124,7 +124,7 @@ def specs(data: bytes) -> None:
         if what == "rknn":
             given = [*(arguments if isinstance(arguments, list) else [arguments]), None, None, None]
             check_spec(nl.specs.from_rknn(given[0], given[1], target=given[2]))
-        elif what in READERS:
+        elif isinstance(what, str) and what in READERS:
             check_spec(READERS[what](arguments, **EXAMPLES[what][1]))
         else:
             check_spec(nl.TensorSpec.from_dict(arguments))

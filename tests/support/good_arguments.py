@@ -42,6 +42,11 @@ def engine() -> nl.OnnxRuntimeEngine:
     return nl.OnnxRuntimeEngine(model(), threads=1)
 
 
+def own_engine() -> nl.OnnxRuntimeEngine:
+    """One that a call may close."""
+    return nl.OnnxRuntimeEngine(model(), threads=1)
+
+
 @lru_cache(maxsize=1)
 def npu() -> nl.SimulatedNpu:
     return nl.SimulatedNpu(engine(), [SPEC])

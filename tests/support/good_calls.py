@@ -30,6 +30,7 @@ from tests.support.good_arguments import (
     new,
     npu,
     on_disk,
+    own_engine,
     preprocessor,
     recorder,
     recording,
@@ -351,10 +352,16 @@ CALLS: dict[str, Callable[[], Call]] = {
     "Reports": lambda: Call(nl.Reports, dict(results={"lab": report()})),
     "Reports.to_dict": lambda: Call(nl.Reports({"lab": report()}).to_dict, {}),
     "Reports.to_json": lambda: Call(nl.Reports({"lab": report()}).to_json, dict(path=new("reports.json"))),
+    "Engine": lambda: Call(object, {}),
+    "Engine.close": lambda: Call(own_engine().close, {}),
+    "Engine.infer": lambda: Call(own_engine().infer, dict(inputs={"x": tensor()}, out=None)),
+    "OnnxRuntimeEngine.close": lambda: Call(own_engine().close, {}),
+    "SimulatedNpu.close": lambda: Call(nl.SimulatedNpu(own_engine(), [SPEC]).close, {}),
+    "open_engine": lambda: Call(nl.open_engine, {"name": f"onnx:{model_file()}"}),
     "SimulatedNpu": lambda: Call(
         nl.SimulatedNpu, dict(model=model(), outputs=[SPEC], inputs=[nl.TensorSpec(SHAPE)], threads=1)
     ),
-    "SimulatedNpu.infer": lambda: Call(npu().infer, dict(inputs={"x": tensor()})),
+    "SimulatedNpu.infer": lambda: Call(npu().infer, dict(inputs={"x": tensor()}, out=None)),
     "Tensor": lambda: Call(nl.Tensor, dict(x=tensor(), layout="NHWC")),
     "Tensor.of": lambda: Call(nl.Tensor.of, dict(array=tensor(), layout=nl.Layout("NCHW"))),
     "TensorSpec": lambda: Call(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import npu_layout as nl
-from npu_layout import decode, exchange, kernels, ops, specs
+from npu_layout import decode, exchange, kernels, ops, specs, testing
 from npu_layout.pytest_plugin import Recordings, assert_matches
 
 if TYPE_CHECKING:
@@ -202,6 +202,12 @@ def engines(model: str, spec: nl.TensorSpec, folder: Path) -> nl.Recording:
     assert_type(npu.last_float, dict[str, np.ndarray])
     assert_type((recorder.count, recorder.folder), tuple[int, Path])
     assert recorder.engine is npu and npu.engine is engine and recorder.input_specs and recorder.output_specs
+    with nl.open_engine(f"onnx:{model}", threads=1) as opened:
+        assert isinstance(opened, nl.Engine) and not opened.owns_outputs
+    single = nl.OnnxRuntimeEngine(model)
+    assert_type(single.infer(x, out=single.infer(x)), dict[str, np.ndarray])
+    single.close()
+    assert_type(testing.check_engine(lambda: nl.OnnxRuntimeEngine(model)), list[str])
     recording = nl.Recording.load(folder / "recorded")
     recording.save(folder / "saved")
     assert_type(recording.outputs, tuple[str, ...])

@@ -1,0 +1,86 @@
+"""Run a model in OpenVINO, and read what its PrePostProcessor does by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..specs import from_openvino
+from .runtime import RuntimeEngine, model_file, refused, runtime
+
+_CPU = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+
+
+class OpenVinoEngine(RuntimeEngine):
+    """Runs a model in OpenVINO.
+
+    What a PrePostProcessor in the graph does is in the input's spec: its layout, and with `color` the channels that it
+    reverses and the mean and scale that it applies, so that ``Preprocessor(spec, ...)`` and `validate` know it.
+
+    Parameters
+    ----------
+    model
+        Path of the .xml or .onnx file, or an openvino.Model.
+    device
+        "CPU", "GPU", "NPU", "AUTO" ...
+    color
+        "RGB" or "BGR": what the model was trained on. None: the graph's preprocessing is not read.
+    layouts
+        {name: layout} of inputs and outputs whose ports have none: {"images": "NHWC"}.
+    config
+        Properties of compile_model; on the CPU one thread and float32 (OpenVINO's own choice may be bfloat16) unless it
+        says otherwise.
+
+    Raises
+    ------
+    NpuLayoutError
+        If openvino is missing, the model is missing or damaged, or its shapes are not fixed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        device: str = "CPU",
+        color: str | None = None,
+        layouts: Mapping[str, str] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        is_file = isinstance(model, (str, os.PathLike))
+        name = f"model {model_file(model)}" if is_file else "model"
+        openvino = runtime("openvino", "openvino")
+        known = {} if layouts is None else dict(layouts)
+        core = openvino.Core()
+        own = _CPU if device == "CPU" else {}
+        try:
+            graph = core.read_model(model_file(model)) if is_file else model
+            ports = [
+                [from_openvino(p, layout=known.get(_name(p)), color=color if is_input else None) for p in side]
+                for side, is_input in ((graph.inputs, True), (graph.outputs, False))
+            ]
+            self._request = core.compile_model(graph, device, {**own, **(config or {})}).create_infer_request()
+        except RuntimeError as error:
+            raise refused(name, error) from error
+        self._openvino = openvino
+        super().__init__(name, _named(ports[0], "input"), _named(ports[1], "output"))
+
+    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        for i, (spec, flat) in enumerate(zip(self.input_specs, inputs)):
+            tensor = self._request.get_input_tensor(i)
+            np.copyto(tensor.data.reshape(-1), flat.view(tensor.data.dtype) if spec.dtype != "bool" else flat)
+        self._request.infer()
+        return [self._request.get_output_tensor(i).data for i in range(len(self.output_specs))]
+
+    def _release(self) -> None:
+        del self._request
+
+
+def _name(port: Any) -> str:
+    return str(min(port.names, default=""))
+
+
+def _named(specs: list[Any], what: str) -> list[Any]:
+    return [spec if spec.name else spec.replace(name=f"{what}{i}") for i, spec in enumerate(specs)]

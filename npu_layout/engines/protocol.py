@@ -1,0 +1,114 @@
+"""Define what an engine is, and read any object that infers as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Union, runtime_checkable
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..support import isolated
+
+Specs = Union[Sequence[TensorSpec], Mapping[str, TensorSpec]]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What runs a network: a runtime, an accelerator, or a simulation of one.
+
+    Objects with `infer` and `output_specs` alone are engines too, wherever the library accepts one; the rest of this is
+    what the library's own have. `submit(inputs)`, which returns a concurrent.futures.Future of what infer returns, is
+    optional. `npu_layout.testing.check_engine` tests all of it. A Protocol: it is not called, whatever its args and
+    kwargs. Raises nothing.
+
+    Attributes
+    ----------
+    input_specs, output_specs
+        TensorSpecs with the tensors' names, in the model's order; a mapping {name: spec} is accepted too.
+    owns_outputs
+        Whether the buffers that infer returns are the engine's own, valid until its next call or `close`; else they
+        are the caller's. The library copies what it keeps of an engine that owns them. Objects without this attribute
+        are taken to own them.
+    """
+
+    owns_outputs: bool
+
+    @property
+    def input_specs(self) -> Specs:
+        """The inputs of infer."""
+
+    @property
+    def output_specs(self) -> Specs:
+        """The buffers that infer returns."""
+
+    def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Mapping[str, Any]:
+        """Run the network once: {name: buffer} in, {name: buffer} out, each of its spec's size and dtype.
+
+        One buffer without a name is accepted if the network has one input. Buffers are 1-D, or of the spec's storage
+        shape. out: {name: buffer} to write outputs to, which are returned then. Raises NpuLayoutError on inputs that do
+        not fit.
+        """
+
+    def close(self) -> None:
+        """Release the runtime; a second call does nothing, and infer raises NpuLayoutError afterwards."""
+
+    def __enter__(self) -> Engine:
+        """Return the engine."""
+
+    def __exit__(self, *error: Any) -> None:
+        """Close it."""
+
+
+def specs_of(engine: Any, which: str) -> dict[str, TensorSpec]:
+    """Return {name: spec} of an engine's `which`, "input_specs" or "output_specs"; {} if it has no input_specs.
+
+    NpuLayoutError, which names the engine, on what is no TensorSpec and on a spec without a name of its own.
+    """
+    kind = type(engine).__name__
+    given = getattr(engine, which, None)
+    if given is None:
+        if which == "input_specs":
+            return {}
+        raise NpuLayoutError(f"engine {kind}: expected an object with infer and output_specs")
+    pairs = given.items() if isinstance(given, Mapping) else [(getattr(s, "name", ""), s) for s in _several(given)]
+    found: dict[str, TensorSpec] = {}
+    for i, (name, spec) in enumerate(pairs):
+        if not isinstance(spec, TensorSpec):
+            raise NpuLayoutError(f"engine {kind}: {which}: expected TensorSpecs, got {spec!r}")
+        if not isinstance(name, str) or not name or name in found:
+            raise NpuLayoutError(f"engine {kind}: {which}: spec {i}, {spec.describe()}, needs a name of its own")
+        found[name] = spec
+    return found
+
+
+def _several(given: Any) -> Iterable[Any]:
+    return [given] if isinstance(given, (TensorSpec, str)) or not isinstance(given, Iterable) else given
+
+
+def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
+    """Return what an engine's infer returned as {name: flat buffer}, each checked against its spec.
+
+    A sequence is in the order of the specs, and one buffer belongs to the only output. NpuLayoutError names the engine
+    and the output if names, sizes or dtypes are others. Buffers are views where they can be.
+    """
+    kind = type(engine).__name__
+    if not isinstance(answer, Mapping):
+        several = list(answer) if isinstance(answer, (list, tuple)) else [answer]
+        if len(several) != len(specs):
+            raise NpuLayoutError(f"engine {kind}: returned {len(several)} outputs, expected {_names(specs)}")
+        answer = dict(zip(specs, several))
+    if set(answer) != set(specs):
+        raise NpuLayoutError(f"engine {kind}: returned the outputs {_names(answer)}, expected {_names(specs)}")
+    found = {}
+    for name, spec in specs.items():
+        try:
+            found[name] = spec.flat(answer[name])
+        except NpuLayoutError as error:
+            raise type(error)(f"engine {kind}: output {isolated(name)}: {error}") from None
+    return found
+
+
+def _names(given: Iterable[Any]) -> str:
+    return ", ".join(isolated(str(name)) for name in given) or "none"

@@ -1,0 +1,92 @@
+"""Open an engine by its kind and its model: the library's own, those of other packages, and a project's factories."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import NpuLayoutError
+from ..support import path_of, shown
+from .factories import engine_named
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "npu_layout.engines"
+#: The library's own kinds, as a package would declare them in the group of entry points.
+OWN = {
+    "litert": "npu_layout.engines.litert:LiteRtEngine",
+    "mnn": "npu_layout.engines.mnn:MnnEngine",
+    "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
+    "onnx": "npu_layout.engines.onnxruntime:OnnxRuntimeEngine",
+    "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
+}
+SUFFIXES = {".mnn": "mnn", ".onnx": "onnx", ".param": "ncnn", ".tflite": "litert", ".xml": "openvino"}
+
+
+def kinds() -> dict[str, EntryPoint]:
+    """Return {kind: entry point} of every engine that can be opened by its kind; the library's own come first."""
+    from importlib.metadata import EntryPoint, entry_points  # which take as long to import as all the rest
+
+    found = {name: EntryPoint(name, value, GROUP) for name, value in OWN.items()}
+    every: Any = entry_points()
+    others = every.select(group=GROUP) if hasattr(every, "select") else every.get(GROUP, ())
+    for entry in others:
+        found.setdefault(entry.name, entry)
+    return found
+
+
+def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
+    """Return the engine of a model, or the one that a project's factory makes.
+
+    Parameters
+    ----------
+    name
+        ``"litert:model.tflite"``: a kind, which is litert, mnn, ncnn, onnx, openvino or that of another package (an
+        entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .tflite,
+        .mnn, .param, .onnx or .xml. Else ``"package.module:factory"``, a callable without arguments.
+    options
+        Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
+
+    Returns
+    -------
+    An Engine, which is closed by ``close()`` or ``with``.
+
+    Raises
+    ------
+    NoDeviceError
+        If a factory raises it, or returns None.
+    NpuLayoutError
+        If there is no such kind, model or factory, the runtime is not installed, or it refuses the model.
+
+    Examples
+    --------
+    >>> open_engine("onnx:nowhere.onnx")
+    Traceback (most recent call last):
+    npu_layout.errors.NpuLayoutError: model nowhere.onnx: no such file
+    """
+    text = path_of("name", name)
+    kind, colon, model = text.partition(":")
+    known = kinds()
+    suffix = os.path.splitext(text)[1].lower()
+    if colon and kind in known:
+        entry = known[kind]
+    elif suffix in SUFFIXES:
+        entry, model = known[SUFFIXES[suffix]], text
+    elif colon:
+        if options:
+            raise NpuLayoutError(f"engine {text!r}: a factory accepts no options, got {', '.join(options)}")
+        return engine_named(text)
+    else:
+        raise NpuLayoutError(
+            f"engine {text!r}: no KIND:MODEL ({', '.join(known)}), and no model with the suffix {', '.join(SUFFIXES)}; "
+            f"else expected package.module:factory"
+        )
+    try:
+        make = entry.load()
+    except Exception as error:  # of another package's module
+        raise NpuLayoutError(f"engine {entry.name!r}: {entry.value} cannot be loaded: {error}") from error
+    try:
+        return make(model, **options)
+    except TypeError as error:
+        raise NpuLayoutError(f"engine {entry.name!r}: options {shown(options)}: {error}") from error

@@ -1,0 +1,72 @@
+"""Engines by kind, by suffix, by another package's entry point, and by a project's factory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.engines import registry
+from tests.support import runtime_models as models
+
+
+def test_by_kind_and_by_suffix(tmp_path: Path) -> None:
+    path = models.onnx(tmp_path / "m.onnx")
+    for name in (f"onnx:{path}", path, str(path)):
+        with nl.open_engine(name, threads=1) as engine:
+            assert isinstance(engine, nl.OnnxRuntimeEngine) and isinstance(engine, nl.Engine)
+    assert set(registry.SUFFIXES.values()) <= set(registry.OWN) <= set(registry.kinds())
+    for entry in registry.kinds().values():
+        assert callable(entry.load())
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    for name, words in (
+        ("onnx:nowhere.onnx", "model nowhere.onnx: no such file"),
+        ("nowhere.tflite", "nowhere.tflite: no such file"),
+        ("nothing", r"no KIND:MODEL \(litert, mnn, ncnn, onnx, openvino"),
+        ("not_there:make", "not_there:make"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            nl.open_engine(name)
+    path = models.onnx(tmp_path / "m.onnx")
+    with pytest.raises(nl.NpuLayoutError, match=r"engine 'onnx': options .*colour"):
+        nl.open_engine(path, colour=1)
+    with pytest.raises(nl.NpuLayoutError, match="a factory accepts no options, got threads"):
+        nl.open_engine("module:factory", threads=1)
+
+
+def test_a_projects_factory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_board.py").write_text("class E:\n    output_specs = []\n    def infer(self, x): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert type(nl.open_engine("a_board:E")).__name__ == "E"
+    sys.modules.pop("a_board")
+
+
+def test_another_packages_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry(SimpleNamespace):
+        def load(self) -> object:
+            if self.value == "broken":
+                raise ImportError("no such library")
+            return lambda model, **options: (model, options)
+
+    class Entries(list):  # type: ignore[type-arg]
+        def select(self, group: str) -> list[Entry]:
+            return [e for e in self if e.group == group]
+
+    mine = Entries(
+        [
+            Entry(name="board", value="maker:Board", group="npu_layout.engines"),
+            Entry(name="broken", value="broken", group="npu_layout.engines"),
+            Entry(name="onnx", value="thief", group="npu_layout.engines"),
+            Entry(name="x", value="x", group="other"),
+        ]
+    )
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda: mine)
+    assert nl.open_engine("board:model.bin", volume=11) == ("model.bin", {"volume": 11})
+    assert "x" not in registry.kinds() and registry.kinds()["onnx"].value == registry.OWN["onnx"]
+    with pytest.raises(nl.NpuLayoutError, match="engine 'broken': broken cannot be loaded: no such library"):
+        nl.open_engine("broken:m")

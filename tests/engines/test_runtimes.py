@@ -1,0 +1,120 @@
+"""Engines of real runtimes, each where its package is installed: specs, results, and the rules of every engine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.testing import check_engine
+from tests.support import runtime_models as models
+
+
+def test_litert(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    path = models.tflite(tmp_path / "m.tflite")
+    engine = nl.LiteRtEngine(path)
+    (source,), (target,) = engine.input_specs, engine.output_specs
+    assert (source.name, source.shape, source.axes, source.dtype) == ("x", (1, 6, 5, 3), "NHWC", "int8")
+    x = np.random.default_rng(0).normal(0, 2, source.shape).astype(np.float32)
+    buffer = source.pack(x)
+    y = target.unpack(engine.infer(buffer)["y"])
+    assert np.abs(y - 1 / (1 + np.exp(-source.unpack(buffer)))).max() < 1 / 256
+    assert len(check_engine(lambda: nl.LiteRtEngine(path.read_bytes()))) == 9
+    (tmp_path / "bad.tflite").write_bytes(b"no model")
+    with pytest.raises(nl.NpuLayoutError, match=r"bad\.tflite: cannot be loaded"):
+        nl.LiteRtEngine(tmp_path / "bad.tflite")
+
+
+def test_openvino(tmp_path: Path) -> None:
+    pytest.importorskip("openvino", reason="openvino is not installed")
+    path = models.onnx(tmp_path / "m.onnx")
+    x = models.image()
+    wanted = nl.OnnxRuntimeEngine(path).infer(x)
+    with nl.OpenVinoEngine(path) as engine:
+        found = engine.infer({"image": x})
+        assert [spec.name for spec in engine.output_specs] == ["box", "score"]
+        for spec in engine.output_specs:
+            assert np.abs(spec.unpack(found[spec.name]) - wanted[spec.name]).max() < 1e-4
+    assert len(check_engine(lambda: nl.OpenVinoEngine(path))) == 9
+    (tmp_path / "bad.xml").write_text("<net/>")
+    with pytest.raises(nl.NpuLayoutError, match=r"bad\.xml: cannot be loaded"):
+        nl.OpenVinoEngine(tmp_path / "bad.xml")
+
+
+def test_openvinos_preprocessing_is_in_the_spec(tmp_path: Path) -> None:
+    """A graph that reads BGR bytes, NHWC, and scales them: the Preprocessor writes those bytes, and answers agree."""
+    openvino = pytest.importorskip("openvino", reason="openvino is not installed")
+    from openvino import Layout, Type
+    from openvino.preprocess import ColorFormat, PrePostProcessor
+
+    model = openvino.Core().read_model(str(models.onnx(tmp_path / "m.onnx")))
+    steps = PrePostProcessor(model)
+    steps.input().tensor().set_element_type(Type.u8).set_layout(Layout("NHWC")).set_color_format(ColorFormat.BGR)
+    steps.input().model().set_layout(Layout("NCHW"))
+    steps.input().preprocess().convert_element_type(Type.f32).convert_color(ColorFormat.RGB).scale(
+        [255.0, 255.0, 255.0]
+    )
+    engine = nl.OpenVinoEngine(steps.build(), color="RGB")
+    (spec,) = engine.input_specs
+    assert (spec.axes, spec.dtype, spec.channels) == ("NHWC", "uint8", "BGR")
+    frame = np.random.default_rng(1).integers(0, 256, (64, 64, 3)).astype(np.uint8)
+    buffer, _ = nl.Preprocessor(spec, color="RGB", mean=0, std=255)(frame)
+    plain, _ = nl.Preprocessor(nl.TensorSpec((1, 3, 64, 64)), color="RGB", mean=0, std=255)(frame)
+    wanted = nl.OnnxRuntimeEngine(tmp_path / "m.onnx").infer(plain.reshape(1, 3, 64, 64))
+    found = engine.infer(buffer)
+    for out in engine.output_specs:
+        assert np.abs(out.unpack(found[out.name]) - wanted[out.name]).max() < 1e-3
+
+
+def test_ncnn_has_gaps(tmp_path: Path) -> None:
+    pytest.importorskip("ncnn", reason="ncnn is not installed")
+    path = models.ncnn(tmp_path / "m.param")
+    engine = nl.NcnnEngine(path, input_shapes={"in0": (5, 13, 13)})
+    (spec,) = engine.output_specs
+    assert spec.shape == (1, 5, 13, 13) and spec.storage_strides[1] == 172 and spec.size == 860
+    x = np.random.default_rng(0).normal(size=(1, 5, 13, 13)).astype(np.float32)
+    assert np.array_equal(spec.unpack(engine.infer(x)["out0"]), np.maximum(x, 0))
+    assert len(check_engine(lambda: nl.open_engine(path, input_shapes={"in0": (5, 13, 13)}))) == 9
+    with pytest.raises(nl.NpuLayoutError, match=r'give input_shapes=\{"in0": \(3, 192, 256\)\}'):
+        nl.open_engine(f"ncnn:{path}")
+    path.with_suffix(".bin").unlink()
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.bin: no such file"):
+        nl.NcnnEngine(path, input_shapes={"in0": (5, 13, 13)})
+
+
+def test_mnn(tmp_path: Path) -> None:
+    pytest.importorskip("MNN", reason="MNN is not installed")
+    path = models.mnn(tmp_path / "m.mnn")
+    x = models.image(3)
+    wanted = nl.OnnxRuntimeEngine(tmp_path / "m.onnx").infer(x)
+    engine = nl.open_engine(path)
+    found = engine.infer(x)
+    for spec in engine.output_specs:
+        assert np.abs(spec.unpack(found[spec.name]) - wanted[spec.name]).max() < 1e-3
+    assert len(check_engine(lambda: nl.MnnEngine(path))) == 9
+
+
+@pytest.mark.parametrize(
+    "make, package",
+    [
+        (nl.LiteRtEngine, "ai-edge-litert"),
+        (nl.OpenVinoEngine, "openvino"),
+        (lambda path: nl.NcnnEngine(path, input_shapes={"in0": (1, 2, 2)}), "ncnn"),
+        (nl.MnnEngine, "MNN"),
+    ],
+)
+def test_a_missing_runtime_says_what_to_install(
+    make: object, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("ai_edge_litert", "ai_edge_litert.interpreter", "openvino", "ncnn", "MNN"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "m.param").write_text("")
+    (tmp_path / "m.bin").write_text("")
+    with pytest.raises(nl.NpuLayoutError, match=f"cannot be imported .*; pip install {package}"):
+        make(tmp_path / "m.param")  # type: ignore[operator]
+    with pytest.raises(nl.NpuLayoutError, match="nowhere: no such file"):
+        make(tmp_path / "nowhere")  # type: ignore[operator]

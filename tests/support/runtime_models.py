@@ -1,0 +1,65 @@
+"""Small models in the formats of runtimes, written by their own schemas and tools, and what each of them computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.support import detector
+
+TFLITE = ((0.05, 3), (1 / 256, -128))  #: scale and zero point of its input and output
+
+
+def tflite(path: Path) -> Path:
+    """A sigmoid of int8, (1, 6, 5, 3) -> (1, 6, 5, 3), NHWC: x -> y."""
+    import ai_edge_litert.schema_py_generated as schema
+    import flatbuffers
+
+    graph = schema.SubGraphT()
+    graph.tensors = []
+    for name, (scale, zero) in zip("xy", TFLITE):
+        tensor, quantization = schema.TensorT(), schema.QuantizationParametersT()
+        quantization.scale, quantization.zeroPoint, quantization.quantizedDimension = [scale], [zero], 0
+        tensor.name, tensor.shape, tensor.type, tensor.buffer = name, [1, 6, 5, 3], schema.TensorType.INT8, 0
+        tensor.quantization = quantization
+        graph.tensors.append(tensor)
+    code, operator, model = schema.OperatorCodeT(), schema.OperatorT(), schema.ModelT()
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.LOGISTIC
+    code.version = 2
+    operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0], [1]
+    graph.inputs, graph.outputs, graph.operators = [0], [1], [operator]
+    model.version, model.description, model.buffers = 3, "sigmoid", [schema.BufferT()]
+    model.subgraphs, model.operatorCodes = [graph], [code]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path.write_bytes(bytes(builder.Output()))
+    return path
+
+
+def ncnn(path: Path) -> Path:
+    """The larger of each element and 0: in0 -> out0, of any shape; rows of 13 have gaps behind their planes."""
+    path.write_text("7767517\n3 3\nInput in0 0 1 in0\nReLU relu 1 1 in0 middle\nPermute same 1 1 middle out0 0=0\n")
+    path.with_suffix(".bin").write_bytes(b"")
+    return path
+
+
+def onnx(path: Path) -> Path:
+    """tests.support.detector: image (1, 3, 64, 64) -> box (1, 64, 8, 8), score (1, 3, 8, 8)."""
+    path.write_bytes(detector.detector())
+    return path
+
+
+def mnn(path: Path) -> Path:
+    """The same, by MNN's converter."""
+    import _tools
+
+    source = onnx(path.with_suffix(".onnx"))
+    _tools.mnnconvert(
+        ["mnnconvert", "-f", "ONNX", "--modelFile", str(source), "--MNNModel", str(path), "--bizCode", "test"]
+    )
+    return path
+
+
+def image(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((1, 3, 64, 64)).astype(np.float32)

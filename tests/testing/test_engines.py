@@ -1,0 +1,129 @@
+"""The conformance suite finds each broken rule, and passes engines that keep all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.testing import check_engine
+from tests.support import detector
+
+
+class Good:
+    """Doubles int8 numbers."""
+
+    owns_outputs = False
+    input_specs = (nl.TensorSpec((1, 2, 2, 2), "NCHW4c", "int8", name="x"),)
+    output_specs = (nl.TensorSpec((1, 2, 2, 2), "NCHW4c", "int8", name="y"),)
+
+    def __init__(self) -> None:
+        self.closed, self.calls = False, 0
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        return x * np.int8(2)
+
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        if self.closed:
+            raise nl.NpuLayoutError("closed")
+        self.calls += 1
+        if isinstance(inputs, dict):
+            if list(inputs) != ["x"]:
+                raise nl.NpuLayoutError(f"expected x, got {', '.join(inputs)}")
+            inputs = inputs["x"]
+        y = self.answer(self.input_specs[0].flat(inputs))
+        if out is None:
+            return {"y": y}
+        np.copyto(out["y"].reshape(-1), y)
+        return {"y": out["y"]}
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> Good:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def test_good_engines() -> None:
+    assert len(check_engine(Good)) == 9
+    specs = list(detector.specs().values())
+    assert len(check_engine(lambda: nl.OnnxRuntimeEngine(detector.detector(), threads=1))) == 9
+    assert len(check_engine(lambda: nl.SimulatedNpu(detector.detector(), specs, threads=1))) == 9
+    assert len(check_engine(Good, {"x": np.zeros(16, np.int8)})) == 9
+
+
+class Owner(Good):
+    owns_outputs = True
+    memory = np.zeros(16, np.int8)
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        self.memory[:] = x * np.int8(2)
+        return self.memory
+
+
+class Liar(Owner):
+    owns_outputs = False
+
+
+class Short(Good):
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        return (x * np.int8(2))[:-1]
+
+
+class Random(Good):
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        return x + np.int8(self.calls)
+
+
+class Deaf(Good):
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        return super().infer(inputs)
+
+
+class Immortal(Good):
+    def close(self) -> None:
+        pass
+
+
+class Lax(Good):
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        return super().infer(next(iter(inputs.values())) if isinstance(inputs, dict) else inputs, out)
+
+
+class Shifting(Good):
+    @property
+    def input_specs(self) -> Any:  # type: ignore[override]
+        self.calls += 1
+        return [nl.TensorSpec((1, 2, 2, 2), "NCHW4c", "int8", name=f"x{self.calls}")]
+
+
+def test_owners_are_allowed() -> None:
+    assert len(check_engine(Owner)) == 8  # all but whose the buffers are
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (Liar, r"the caller's \(owns_outputs is False\): not so"),
+        (Short, "infer returns what output_specs say: not so; engine Short: output y"),
+        (Random, "infer is repeatable"),
+        (Deaf, "out= is written, and returned: not so"),
+        (Immortal, "a closed engine refuses to run"),
+        (Lax, "an input of another name is refused: not so, for x"),
+        (Shifting, "specs stay the same: not so"),
+        (object, "object has every member of the protocol: not so; missing: input_specs"),
+    ],
+)
+def test_broken_rules_are_named(make: Any, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_engine(make)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(nl.NpuLayoutError, match="make: expected a function"):
+        check_engine(Good())  # type: ignore[arg-type]
