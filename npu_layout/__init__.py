@@ -25,7 +25,7 @@ from .layouts import Layout, repack
 from .support import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import decode, exchange, ops, testing
+    from . import decode, exchange, ops, streams, testing
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
@@ -84,6 +84,7 @@ __all__ = [
     "repack",
     "set_num_threads",
     "specs",
+    "streams",
     "strides",
     "testing",
     "to_gray",
@@ -116,6 +117,7 @@ __getattr__, __dir__ = support.late(
         "find_recordings": "validation",
         "open_engine": "engines",
         "ops": "ops",
+        "streams": "streams",
         "testing": "testing",
         "to_gray": "frames",
         "track_layout": "arrays",

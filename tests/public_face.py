@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FILE = Path(__file__).with_suffix(".txt")
-MODULES = ("", ".decode", ".exchange", ".kernels", ".ops", ".pytest_plugin", ".specs")
+MODULES = ("", ".decode", ".streams", ".testing", ".exchange", ".kernels", ".ops", ".pytest_plugin", ".specs")
 
 
 class Item(NamedTuple):

@@ -169,13 +169,13 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
         raise NpuLayoutError(f"out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
     for name, array in found.items():
         target = out.get(name)
-        if not isinstance(target, np.ndarray) or (target.shape, target.dtype) != (array.shape, array.dtype):
+        if not isinstance(target, np.ndarray) or (target.size, target.dtype) != (array.size, array.dtype):
             got = "none" if target is None else f"{getattr(target, 'shape', '')} {getattr(target, 'dtype', target)}"
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected {array.shape} {array.dtype}, got {got}")
-        if not target.flags.writeable:
-            raise NpuLayoutError(f"{model}: out: {isolated(name)}: the array cannot be written")
+        if not target.flags.writeable or not target.flags.c_contiguous:
+            raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
     for name, array in found.items():
-        np.copyto(out[name], array)
+        np.copyto(out[name].reshape(array.shape), array)
     return {name: out[name] for name in found}
 
 

@@ -62,6 +62,8 @@ def check_engine(make: Callable[[], Any], inputs: Mapping[str, Any] | None = Non
     """
     if not callable(make):
         raise NpuLayoutError(f"make: expected a function that returns a new engine, got {type(make).__name__}")
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise NpuLayoutError(f"inputs: expected {{name: buffer}}, got {type(inputs).__name__}")
     checked: list[str] = []
     with _made(make) as engine:
         given_specs, wanted = _specs(engine, checked)

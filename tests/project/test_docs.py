@@ -25,7 +25,7 @@ sys.path.insert(0, str(DOCS))
 import blocks  # noqa: E402
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in (*DOCS.glob("*.md"), *DOCS.glob("contributing/*.md")))
-WRITTEN = {"index", "start", "layouts", "vendors", "decoding", "proving", "kernels"}
+WRITTEN = {"index", "start", "layouts", "vendors", "decoding", "streams", "proving", "kernels"}
 # Without code to run: definitions, the house, and recipes, which change the library; test_contributing.py checks what
 # recipes name.
 PROSE = {"architecture", "glossary", *(f"contributing/{path.stem}" for path in DOCS.glob("contributing/*.md"))}
@@ -124,10 +124,11 @@ def documented() -> Iterator[str]:
 def test_the_reference_is_complete() -> None:
     there = set(documented())
     modules = {name for name in nl.__all__ if inspect.ismodule(getattr(nl, name))}
-    assert modules == {"decode", "exchange", "kernels", "ops", "specs", "testing"}
+    assert modules == {"decode", "exchange", "kernels", "ops", "specs", "streams", "testing"}
     wanted = {f"npu_layout.{name}" for name in set(nl.__all__) - modules}
     wanted |= {f"npu_layout.specs.{name}" for name in nl.specs.__all__}
     wanted |= {f"npu_layout.decode.{name}" for name in nl.decode.__all__}
+    wanted |= {f"npu_layout.streams.{name}" for name in nl.streams.__all__}
     wanted |= {"npu_layout.exchange.load", "npu_layout.exchange.save", "npu_layout.pytest_plugin.assert_matches"}
     assert not wanted - there and ".. automodule:: npu_layout.ops\n   :members:" in "".join(
         page.read_text() for page in (DOCS / "reference").glob("*.rst")

@@ -48,6 +48,7 @@ LATE = {
     "cli.console": {"rich"},
     "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
+    "streams.sources": {"cv2"},
     "cli.decoding": {"cv2"},
     "decode.overlay": {"cv2"},
     "diagnosis.input_changes": {"cv2"},

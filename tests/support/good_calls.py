@@ -9,7 +9,8 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 import npu_layout as nl
-from npu_layout import decode, exchange, kernels, ops, pytest_plugin, specs
+from npu_layout import decode, exchange, kernels, ops, pytest_plugin, specs, streams, testing
+from tests.support import streaming
 from tests.support.exchanged import SNAPSHOT
 from tests.support.good_arguments import (
     GEOMETRY,
@@ -229,6 +230,44 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     }
 
 
+def stream_calls() -> dict[str, Callable[[], Call]]:
+    """Those of npu_layout.streams."""
+    made = dict(
+        source=[], preprocess=streaming.PREPROCESS, engine=streaming.Reader(), function=None, policy="every",
+        on_error="skip", watchdog=1.0, depth=1, debug=True,
+    )  # fmt: skip
+    given = dict(inputs={"x": tensor()}, out=None)
+
+    def result() -> Any:
+        (found,) = [r.copy() for r in streams.Stream([streaming.drawn(0)], streaming.PREPROCESS, streaming.Reader())]
+        return found
+
+    def of_pool(method: str, **arguments: Any) -> Callable[[], Call]:
+        return lambda: Call(getattr(streams.EnginePool([own_engine()]), method), dict(arguments))
+
+    return {
+        "streams.Counts": lambda: Call(streams.Counts, dict(captured=1, shown=1, dropped=0, failed=0, pending=0)),
+        "streams.EnginePool": lambda: Call(streams.EnginePool, dict(engines=[own_engine()])),
+        "streams.EnginePool.close": of_pool("close"),
+        "streams.EnginePool.infer": of_pool("infer", **given),
+        "streams.EnginePool.map": of_pool("map", inputs=[given["inputs"]]),
+        "streams.EnginePool.submit": of_pool("submit", **given),
+        "streams.Result": lambda: Call(
+            streams.Result,
+            dict(number=0, captured=0.0, slot=result()._slot, frame=None, geometry=None, dropped=0),
+        ),
+        "streams.Result.copy": lambda: Call(result().copy, {}),
+        "streams.Source": lambda: Call(streams.Source, dict(frames=[], live=False, close=None)),
+        "streams.Source.close": lambda: Call(streams.Source([]).close, {}),
+        "streams.Stream": lambda: Call(streams.Stream, dict(made)),
+        "streams.Stream.close": lambda: Call(streams.Stream(**made).close, {}),
+        "streams.Stream.start": lambda: Call(streams.Stream(**made).start, {}),
+        "streams.Stream.stop": lambda: Call(streams.Stream(**made).stop, {}),
+        "streams.StreamError": lambda: Call(streams.StreamError, dict(stage="infer", number=0, words="x")),
+        "streams.open_source": lambda: Call(streams.open_source, dict(source=[], reopen=1.0)),
+    }
+
+
 # By the name below npu_layout, with @ and a word where one function has several ways that read other arguments.
 def metadata_call(name: str) -> Callable[[], Call]:
     reader = getattr(specs, f"from_{name}")
@@ -397,6 +436,8 @@ CALLS: dict[str, Callable[[], Call]] = {
     "asformat": lambda: Call(nl.asformat, dict(x=tensor(), layout="NHWC", copy=True)),
     "clone": lambda: Call(nl.clone, dict(x=tensor(), layout="NHWC")),
     **decode_calls(),
+    **stream_calls(),
+    "testing.check_engine": lambda: Call(testing.check_engine, dict(make=own_engine, inputs={"x": tensor()})),
     "empty": lambda: Call(nl.empty, dict(shape=SHAPE, dtype="int8", layout="NHWC")),
     "empty_like": lambda: Call(nl.empty_like, dict(x=tensor(), dtype="int8", layout="NHWC")),
     "explain": lambda: Call(

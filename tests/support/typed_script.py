@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import npu_layout as nl
-from npu_layout import decode, exchange, kernels, ops, specs, testing
+from npu_layout import decode, exchange, kernels, ops, specs, streams, testing
 from npu_layout.pytest_plugin import Recordings, assert_matches
 
 if TYPE_CHECKING:
@@ -329,6 +329,37 @@ def decoding() -> None:
     assert_type(decode.people(np.zeros((5, 4, 4)), pair), np.ndarray)
 
 
+def streaming(model: str) -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), name="x")
+    preprocess = nl.Preprocessor(spec, std=255)
+    frames = [np.zeros((8, 8, 3), np.uint8)] * 3
+    with streams.EnginePool([nl.OnnxRuntimeEngine(model)]) as pool:
+        assert_type(list(pool.map(preprocess(f)[0].reshape(spec.shape) for f in frames)), list[dict[str, np.ndarray]])
+        assert pool.submit(np.zeros(spec.shape, np.float32)).result() and pool.engines
+        assert_type(
+            (pool.input_specs, pool.output_specs, pool.owns_outputs),
+            "tuple[list[nl.TensorSpec], list[nl.TensorSpec], bool]",
+        )
+        with streams.Stream(frames, preprocess, pool, lambda result: result.number) as stream:
+            stream.start()
+            for result in stream:
+                assert_type(result, streams.Result)
+                assert_type((result.number, result.captured, result.dropped), tuple[int, float, int])
+                assert_type((result.outputs, result.inputs), "tuple[dict[str, np.ndarray], dict[str, np.ndarray]]")
+                assert result.frame is not None and result.value == result.number and result.geometry and result.seconds
+                assert_type(result.copy(), streams.Result)
+            stream.stop()
+        assert_type(stream.counts, streams.Counts)
+        assert stream.counts.captured == stream.counts.shown + stream.counts.dropped + stream.counts.failed == 3
+        assert stream.counts.pending == 0
+    source = streams.open_source(frames)
+    assert isinstance(source, streams.Source) and not source.live
+    source.close()
+    assert (
+        streams.StreamError("infer", 3, "words").stage == "infer" and streams.StreamError("infer", 3, "x").number == 3
+    )
+
+
 def test_in_a_users_suite(npu_recording: Recordings) -> None:
     assert npu_recording.folder.name
     assert_type(npu_recording("name", [np.zeros((1, 3))], engine=None, note=""), nl.Recording)
@@ -352,6 +383,7 @@ def main(model: str, folder: Path) -> None:
     foreign(recording, folder)
     layers(model)
     decoding()
+    streaming(model)
     print("typed and run")
 
 

@@ -1,0 +1,111 @@
+"""Memory that frames lease: a result is valid until its memory is returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..frames import Geometry
+from ..support import instance
+
+POISON = 0xA5
+
+
+class Slot:
+    """Memory of one frame on its way: the frame, the network's inputs and its outputs. All of it is used again."""
+
+    def __init__(self) -> None:
+        self.frame: np.ndarray = np.zeros(0, np.uint8)
+        self.inputs: dict[str, np.ndarray] = {}
+        self.outputs: dict[str, np.ndarray] = {}
+        self.lease = 0  # counts the frames that had it
+
+    def keep(self, frame: Any) -> Any:
+        """Return a copy of an array in memory that is used again; what is no array is returned as it is."""
+        if not isinstance(frame, np.ndarray):
+            return frame
+        if self.frame.shape != frame.shape or self.frame.dtype != frame.dtype:
+            self.frame = np.empty_like(frame, order="C", subok=False)
+        np.copyto(self.frame, frame)
+        return self.frame
+
+    def returned(self, poison: bool) -> None:
+        """End the lease; with `poison`, what still uses the memory sees bytes of 0xA5."""
+        self.lease += 1
+        if poison:
+            for array in (self.frame, *self.inputs.values(), *self.outputs.values()):
+                if array.flags.writeable and array.flags.c_contiguous:
+                    array.reshape(-1).view(np.uint8).fill(POISON)
+
+
+class Result:
+    """What became of one frame.
+
+    `frame`, `inputs` and `outputs` are memory of the stream: they are valid until the next result is asked for, or
+    `close`; afterwards they raise NpuLayoutError. `copy` keeps them.
+
+    Attributes
+    ----------
+    number
+        Of the frame: 0 is the first one that was captured, dropped ones count.
+    value
+        What the stream's function returned; without a function None.
+    geometry
+        How the frame became the network's input.
+    dropped
+        Frames that were dropped between the last result and this one.
+    captured
+        When, in seconds of time.monotonic.
+    seconds
+        {stage: seconds}: "preprocess", "infer", "function", and "total" from capture to the end of the function.
+
+    The stream makes them, of the `slot` whose memory they lease; NpuLayoutError if it is none.
+    """
+
+    def __init__(
+        self, number: int, captured: float, slot: Slot, frame: Any, geometry: Geometry | None = None, dropped: int = 0
+    ) -> None:
+        self.number, self.captured, self.geometry, self.dropped = number, captured, geometry, dropped
+        self.value: Any = None
+        self.seconds: dict[str, float] = {}
+        self._slot, self._frame = instance("slot", slot, Slot), frame
+        self._lease = slot.lease
+
+    def __repr__(self) -> str:
+        total = self.seconds.get("total", 0.0)
+        return f"<Result of frame {self.number}: {1000 * total:.1f} ms, {self.dropped} dropped before>"
+
+    def _held(self) -> Slot:
+        if self._slot.lease != self._lease:
+            raise NpuLayoutError(
+                f"stream: the memory of frame {self.number} was returned; use it before the next result, or copy() it"
+            )
+        return self._slot
+
+    @property
+    def frame(self) -> Any:
+        """The frame, as the source returned it."""
+        self._held()
+        return self._frame
+
+    @property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """The network's inputs, {name: buffer}."""
+        return self._held().inputs
+
+    @property
+    def outputs(self) -> dict[str, np.ndarray]:
+        """The network's outputs, {name: buffer}."""
+        return self._held().outputs
+
+    def copy(self) -> Result:
+        """Return the same with memory of its own, which stays valid; NpuLayoutError if it was returned already."""
+        held, own = self._held(), Slot()
+        frame = own.keep(self._frame)
+        own.inputs = {name: array.copy() for name, array in held.inputs.items()}
+        own.outputs = {name: array.copy() for name, array in held.outputs.items()}
+        other = Result(self.number, self.captured, own, frame, self.geometry, self.dropped)
+        other.value, other.seconds = self.value, dict(self.seconds)
+        return other

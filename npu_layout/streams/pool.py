@@ -1,0 +1,156 @@
+"""Several engines of one network as one: a context for each core of an accelerator."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..engines import checked_outputs, specs_of
+from ..errors import NpuLayoutError
+from ..support import items_of, naming
+
+
+class EnginePool:
+    """Runs inputs on whichever of some engines is free, in the order in which they are submitted.
+
+    Who submits waits in one queue, so that several streams share a pool fairly. It is an Engine itself, with `submit`.
+
+    Parameters
+    ----------
+    engines
+        Engines of the same network, which the pool closes; each gets a thread.
+
+    Raises
+    ------
+    NpuLayoutError
+        If there are none, or their specs differ.
+
+    Attributes
+    ----------
+    input_specs, output_specs
+        Those of the first engine.
+    owns_outputs
+        False: outputs of engines that own theirs are copied.
+    """
+
+    owns_outputs = False
+
+    def __init__(self, engines: Iterable[Any]) -> None:
+        self.engines = tuple(items_of("engines", engines, object, "engines"))
+        if not self.engines:
+            raise NpuLayoutError("engines: expected one or more, got none")
+        with naming("engines"):
+            self._inputs, self._outputs = (specs_of(self.engines[0], k) for k in ("input_specs", "output_specs"))
+            for i, engine in enumerate(self.engines):
+                for which, wanted in (("input_specs", self._inputs), ("output_specs", self._outputs)):
+                    if specs_of(engine, which) != wanted:
+                        raise NpuLayoutError(f"engine {i} has other {which} than engine 0; expected one network")
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._work, args=(engine,), name=f"npu_layout engine {i}", daemon=True)
+            for i, engine in enumerate(self.engines)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __len__(self) -> int:
+        return len(self.engines)
+
+    @property
+    def input_specs(self) -> list[TensorSpec]:
+        """The inputs of infer."""
+        return list(self._inputs.values())
+
+    @property
+    def output_specs(self) -> list[TensorSpec]:
+        """The buffers that infer returns."""
+        return list(self._outputs.values())
+
+    def submit(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Future[dict[str, np.ndarray]]:
+        """Return a Future of what infer returns; inputs and `out` must stay until it is done.
+
+        inputs: {name: buffer}, or one buffer. out: {name: array} to write outputs to, of the size and dtype of their
+        specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed; the Future, what the engine
+        raises.
+        """
+        if self._closed:
+            raise NpuLayoutError("EnginePool: the engine is closed")
+        future: Future[dict[str, np.ndarray]] = Future()
+        self._tasks.put((future, inputs, out))
+        return future
+
+    def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Run the network once on a free engine.
+
+        inputs, out: as for submit. Returns {name: buffer} of the dtype and the size (1-D, or the storage shape) of the
+        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit, and if the pool is closed.
+        """
+        return self.submit(inputs, out).result()
+
+    def map(self, inputs: Iterable[Any]) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the outputs of each of the inputs, in order, with as many at work as there are engines.
+
+        Outputs are {name: buffer} of the dtype and the size (1-D, or the storage shape) of the specs. Raises
+        NpuLayoutError, or what else an engine raises, in the place of its result.
+        """
+        waiting: deque[Future[dict[str, np.ndarray]]] = deque()
+        for given in inputs:
+            waiting.append(self.submit(given))
+            if len(waiting) > len(self.engines):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _work(self, engine: Any) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is None:
+                return
+            future, inputs, out = task
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(run(engine, inputs, self._outputs, out))
+            except BaseException as error:
+                future.set_exception(error)
+            del task, future, inputs, out
+
+    def close(self) -> None:
+        """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
+        for engine in self.engines:
+            getattr(engine, "close", lambda: None)()
+
+    def __enter__(self) -> EnginePool:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def run(
+    engine: Any, inputs: Any, specs: Mapping[str, TensorSpec], out: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """Run any engine, and return its checked outputs as the caller's own: in `out`, or copied if it owns them."""
+    if out is not None and hasattr(engine, "owns_outputs"):
+        return checked_outputs(engine, engine.infer(inputs, out=out), specs)
+    found = checked_outputs(engine, engine.infer(inputs), specs)
+    if out is None:
+        return {name: array.copy() for name, array in found.items()} if getattr(engine, "owns_outputs", True) else found
+    for name, array in found.items():
+        np.copyto(out[name].reshape(-1), array)
+    return {name: out[name] for name in found}

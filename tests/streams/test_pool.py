@@ -1,0 +1,83 @@
+"""Pools of engines: results of their own inputs, in order, and errors where they belong."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.streams import EnginePool
+from npu_layout.testing import check_engine
+from tests.support.streaming import INPUT, Reader, drawn
+
+
+def inputs(n: int) -> np.ndarray:
+    return drawn(n, (8, 8)).reshape(INPUT.storage_shape)
+
+
+def test_results_in_order() -> None:
+    rng = random.Random(1)
+    engines = [Reader(0.001 * rng.random()) for _ in range(3)]
+    with EnginePool(engines) as pool:
+        assert [int(y["number"][0]) for y in pool.map(inputs(n) for n in range(100))] == list(range(100))
+        futures = [pool.submit(inputs(n)) for n in range(30)]
+        assert [int(f.result()["number"][3]) for f in futures] == list(range(30))
+        assert len(pool) == 3 and [spec.name for spec in pool.output_specs] == ["number"]
+    assert all(engine.closed and engine.together == 1 and engine.runs > 5 for engine in engines)
+    pool.close()
+    with pytest.raises(nl.NpuLayoutError, match="the engine is closed"):
+        pool.submit(inputs(0))
+
+
+def test_it_is_an_engine() -> None:
+    assert len(check_engine(lambda: EnginePool([Reader(), Reader()]))) == 9
+
+
+def test_errors_are_where_they_belong() -> None:
+    def fault(n: int) -> None:
+        if n == 3:
+            raise OSError("the bus")
+
+    with EnginePool([Reader(fault=fault), Reader(fault=fault)]) as pool:
+        futures = [pool.submit(inputs(n)) for n in range(6)]
+        with pytest.raises(OSError, match="the bus"):
+            futures[3].result()
+        assert [int(f.result()["number"][0]) for n, f in enumerate(futures) if n != 3] == [0, 1, 2, 4, 5]
+
+
+def test_outputs_that_engines_own_are_copied() -> None:
+    class Owner(Reader):
+        owns_outputs = True
+        memory = np.zeros(4, np.int32)
+
+        def infer(self, given: object, out: object = None) -> dict[str, np.ndarray]:
+            self.memory[:] = super().infer(given)["number"]
+            return {"number": self.memory}
+
+    with EnginePool([Owner()]) as pool:
+        first = pool.infer(inputs(1))["number"]
+        assert pool.infer(inputs(2))["number"].tolist() == [2] * 4 and first.tolist() == [1] * 4
+
+
+def test_three_engines_are_as_fast_as_three() -> None:
+    def took(count: int) -> float:
+        with EnginePool([Reader(0.02) for _ in range(count)]) as pool:
+            start = time.perf_counter()
+            assert len(list(pool.map(inputs(n) for n in range(30)))) == 30
+            return time.perf_counter() - start
+
+    assert took(1) / took(3) > 2.6
+
+
+def test_bad_pools() -> None:
+    with pytest.raises(nl.NpuLayoutError, match="engines: expected one or more, got none"):
+        EnginePool([])
+    with pytest.raises(nl.NpuLayoutError, match="engines: engine object"):
+        EnginePool([object()])
+    other = Reader()
+    other.output_specs = (nl.TensorSpec((1, 5), "NC", "int32", name="number"),)  # type: ignore[assignment]
+    with pytest.raises(nl.NpuLayoutError, match="engine 1 has other output_specs than engine 0"):
+        EnginePool([Reader(), other])

@@ -1,0 +1,93 @@
+"""Sources: files, folders, iterables, and a camera that goes and comes back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.streams import Stream, StreamError, open_source
+from tests.support.paths import SAMPLES
+from tests.support.streaming import PREPROCESS, Reader, drawn, read
+
+
+def test_a_file_is_read_to_its_end() -> None:
+    source = open_source(SAMPLES / "data" / "walk.mp4")
+    count = sum(1 for frame in source if frame.dtype == np.uint8 and frame.ndim == 3)
+    capture = cv2.VideoCapture(str(SAMPLES / "data" / "walk.mp4"))
+    assert not source.live and count == sum(1 for _ in iter(lambda: capture.read()[0], False))
+    source.close()
+    source.close()
+
+
+def test_a_folder_by_name_with_a_corrupt_image(tmp_path: Path) -> None:
+    for n in (2, 0, 1, 3):
+        cv2.imwrite(str(tmp_path / f"{n}.png"), drawn(n))
+    (tmp_path / "2.png").write_bytes(b"\xff\xd8corrupt")
+    (tmp_path / "note.txt").write_text("no image")
+    found = list(open_source(tmp_path))
+    assert [read(f) for f in found if isinstance(f, np.ndarray)] == [0, 1, 3]
+    assert isinstance(found[2], nl.NpuLayoutError) and "2.png: no image" in str(found[2])
+    with Stream(tmp_path, PREPROCESS, Reader(), on_error="skip") as stream:
+        assert [r.number for r in stream] == [0, 1, 3] and stream.counts.failed == 1
+    with (
+        Stream(tmp_path, PREPROCESS, Reader()) as stream,
+        pytest.raises(StreamError, match=r"frame 2: capture: .*2\.png"),
+    ):
+        list(stream)
+
+
+class Camera:
+    """A stand-in for cv2.VideoCapture: three frames, gone twice, then three more."""
+
+    opened = 0
+
+    def __init__(self, source: Any, *api: int) -> None:
+        type(self).opened += 1
+        self.number, self.there = 3 * (self.opened > 3), self.opened not in (2, 3)
+        self.end = self.number + 3
+
+    def isOpened(self) -> bool:
+        return self.there
+
+    def read(self) -> tuple[bool, Any]:
+        if self.number == self.end:
+            return False, None
+        self.number += 1
+        return True, drawn(self.number - 1)
+
+    def release(self) -> None:
+        self.there = False
+
+
+def test_a_camera_that_is_gone_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.01)
+    monkeypatch.setattr("os.path.exists", lambda path: path == "/dev/video0" or os.path.lexists(path))
+    Camera.opened = 0
+    source = open_source(0, reopen=5)
+    assert source.live and [read(next(source)) for _ in range(6)] == list(range(6))
+    assert Camera.opened == 4
+    source.close()
+    assert list(source) == []
+    Camera.opened = 0
+    source = open_source("rtsp://camera", reopen=0)
+    last = list(source)[-1]
+    assert isinstance(last, nl.NpuLayoutError) and "is gone, and did not come back in 0 s" in str(last)
+
+
+def test_what_is_no_source() -> None:
+    for wrong in (None, True, 1.5, b"x", object()):
+        with pytest.raises(nl.NpuLayoutError, match="source: expected a camera's number, a path, an address"):
+            open_source(wrong)
+    for wrong in ("nowhere", ""):
+        with pytest.raises(nl.NpuLayoutError, match="no such file or folder"):
+            open_source(wrong)
+    for number in (-1, 1 << 70, 60_000):
+        with pytest.raises(nl.NpuLayoutError, match=f"source: {number}: "):
+            open_source(number)

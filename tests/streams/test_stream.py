@@ -1,0 +1,386 @@
+"""Streams: results in order, each with its own frame; what fails, what is dropped, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.streams import EnginePool, Source, Stream, StreamError
+from tests.support.streaming import PREPROCESS, Reader, drawn, frames, read
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    end = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() <= before, [thread.name for thread in threading.enumerate()]
+
+
+def number(result: Any) -> int:
+    return int(result.outputs["number"][0])
+
+
+def checked(result: Any) -> int:
+    """The number of a result, which is that of its frame, its input and its output."""
+    assert read(result.frame) == read(result.inputs["image"]) == number(result) == result.number
+    return int(result.number)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("debug", [False, True])
+def test_every_frame_in_order(workers: int, debug: bool) -> None:
+    rng = random.Random(0)
+    with EnginePool([Reader(0.0005 * rng.random()) for _ in range(workers)]) as pool:
+        with Stream(frames(300), PREPROCESS, pool, number, debug=debug) as stream:
+            seen = []
+            for result in stream:
+                seen.append(checked(result))
+                assert result.value == result.number and result.geometry is not None and result.dropped == 0
+                assert set(result.seconds) == {"preprocess", "infer", "function", "total"}
+                assert 0 <= result.seconds["infer"] <= result.seconds["total"]
+        assert seen == list(range(300)) and stream.counts == (300, 300, 0, 0, 0)
+
+
+def test_one_engine_is_called_by_one_thread() -> None:
+    engine = Reader(0.001)
+    with Stream(frames(30), PREPROCESS, engine) as stream:
+        assert [checked(r) for r in stream] == list(range(30))
+    assert engine.together == 1 and not engine.closed and stream.counts.shown == 30
+
+
+def test_engines_share_the_work() -> None:
+    """Three engines that sleep: 2.8 times one."""
+
+    def took(count: int) -> float:
+        with EnginePool([Reader(0.02) for _ in range(count)]) as pool, Stream(frames(45), PREPROCESS, pool) as stream:
+            start = time.perf_counter()
+            assert [checked(r) for r in stream] == list(range(45))
+            return time.perf_counter() - start
+
+    assert took(1) / took(3) > 2.6
+
+
+def test_latest_drops_what_waits() -> None:
+    engine = Reader(0.02)
+    with Stream(frames(100, 0.002), PREPROCESS, engine, policy="latest", depth=1) as stream:
+        seen = [(checked(r), r.dropped, r.seconds["total"]) for r in stream]
+    numbers = [n for n, _, _ in seen]
+    assert numbers == sorted(set(numbers)) and 5 < len(numbers) < 40 and numbers[-1] >= 90
+    counts = stream.counts
+    assert counts.captured == 100 == counts.shown + counts.dropped + counts.failed and counts.pending == 0
+    assert sum(dropped for _, dropped, _ in seen) == counts.dropped
+    assert np.median([total for _, _, total in seen[2:]]) < 0.05
+
+
+def test_memory_is_returned() -> None:
+    kept = []
+    with Stream(frames(20), PREPROCESS, Reader(), debug=True) as stream:
+        for result in stream:
+            if result.number == 5:
+                frame, kept = result.frame, [result, result.copy()]
+            if result.number == 6:
+                assert (frame == 0xA5).all() or read(frame) > 6
+                with pytest.raises(nl.NpuLayoutError, match="memory of frame 5 was returned"):
+                    kept[0].frame  # noqa: B018
+                for name in ("inputs", "outputs"):
+                    with pytest.raises(nl.NpuLayoutError, match="was returned"):
+                        getattr(kept[0], name)
+                with pytest.raises(nl.NpuLayoutError, match="was returned"):
+                    kept[0].copy()
+    assert checked(kept[1]) == 5
+
+
+def test_the_same_memory_is_used_again() -> None:
+    with Stream(frames(200), PREPROCESS, Reader()) as stream:
+        addresses = {
+            (r.frame.ctypes.data, r.inputs["image"].ctypes.data, r.outputs["number"].ctypes.data) for r in stream
+        }
+    assert len(addresses) <= 6
+
+
+@pytest.mark.parametrize("stage", ["capture", "preprocess", "infer", "function"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_fails_has_its_stage(stage: str, workers: int) -> None:
+    def at(where: str, n: int) -> None:
+        if where == stage and n == 7:
+            raise ValueError("broken")
+
+    def source() -> Iterator[Any]:
+        for n in range(20):
+            yield ValueError("broken") if stage == "capture" and n == 7 else drawn(n)
+
+    def preprocess(frame: np.ndarray) -> Any:
+        at("preprocess", read(frame))
+        return PREPROCESS(frame)
+
+    def make(on_error: str) -> Any:
+        pool = EnginePool([Reader(fault=lambda n: at("infer", n)) for _ in range(workers)])
+        return pool, Stream(source(), preprocess, pool, lambda r: at("function", number(r)), on_error=on_error)
+
+    pool, stream = make("stop")
+    with pool, stream:
+        seen = []
+        with pytest.raises(StreamError, match=f"frame 7: {stage}: ValueError: broken") as raised:
+            seen.extend(checked(r) for r in stream)
+        assert seen == list(range(7)) and (raised.value.stage, raised.value.number) == (stage, 7)
+        assert isinstance(raised.value.__cause__, ValueError)
+        counts = stream.counts
+        assert counts.failed == 1 and counts.captured == counts.shown + counts.dropped + counts.failed
+        with pytest.raises(nl.NpuLayoutError, match="it was stopped"):
+            next(iter(stream))
+    pool, stream = make("skip")
+    with pool, stream:
+        assert [checked(r) for r in stream] == [n for n in range(20) if n != 7]
+        assert stream.counts == (20, 19, 0, 1, 0)
+
+
+def test_an_engine_that_lies_is_named() -> None:
+    for answer, words in (
+        ({"number": np.zeros(3, np.int32)}, "engine Reader: output number: "),
+        ({"other": np.zeros(4, np.int32)}, "engine Reader: returned the outputs other, expected number"),
+    ):
+        stream = Stream(frames(3), PREPROCESS, Reader(fault=lambda n, a=answer: a))
+        with stream, pytest.raises(StreamError, match=f"frame 0: infer: {words}"):
+            list(stream)
+
+
+def test_an_engine_that_hangs() -> None:
+    release = threading.Event()
+
+    def hangs(n: int) -> None:
+        if n == 4:
+            release.wait(20)
+
+    with Stream(frames(50), PREPROCESS, Reader(fault=hangs), watchdog=0.2) as stream:
+        start = time.monotonic()
+        with pytest.raises(StreamError, match=r"frame 4: infer: no answer for 0.2 s \(watchdog\)"):
+            list(stream)
+        assert 0.15 < time.monotonic() - start < 4
+        release.set()
+    release.clear()
+    pool = EnginePool([Reader(0.001, hangs) for _ in range(2)])
+    with Stream(frames(50), PREPROCESS, pool, watchdog=0.3, on_error="skip") as stream:
+        assert [checked(r) for r in stream] == [n for n in range(50) if n != 4]
+        release.set()
+    assert stream.counts == (50, 49, 0, 1, 0)
+    pool.close()
+
+
+def test_a_slow_stage_slows_only() -> None:
+    with Stream(frames(40), PREPROCESS, Reader(), lambda r: time.sleep(0.01 * (r.number == 5))) as stream:
+        assert [checked(r) for r in stream] == list(range(40))
+
+
+def test_frames_of_other_sizes_and_kinds_in_mid_stream() -> None:
+    sizes = [(16, 24), (16, 24), (40, 10), (8, 8), (16, 24)]
+
+    def source() -> Iterator[Any]:
+        for n in range(30):
+            yield drawn(n, sizes[n % 5]) if n != 17 else np.zeros((3, 5), np.float64)
+
+    with Stream(source(), PREPROCESS, Reader(), on_error="skip") as stream:
+        for result in stream:
+            checked(result)
+            assert result.frame.shape[:2] == sizes[result.number % 5]
+    assert stream.counts == (30, 29, 0, 1, 0)
+
+
+def test_stop_and_leaving_early() -> None:
+    ended = []
+
+    def endless() -> Iterator[np.ndarray]:
+        try:
+            n = 0
+            while True:
+                yield drawn(n)
+                n += 1
+        finally:
+            ended.append(True)
+
+    with Stream(endless(), PREPROCESS, Reader(0.001)) as stream:
+        for result in stream:
+            if result.number == 20:
+                break
+        for result in stream:  # goes on
+            assert checked(result) == 21
+            stream.stop()
+            break
+        assert all(checked(r) > 21 for r in stream)
+    counts = stream.counts
+    assert counts.captured == counts.shown + counts.dropped and counts.pending == 0 and counts.shown < 60
+    gc.collect()
+    assert ended == [True]
+    stream.close()
+
+
+def test_several_cameras_share_a_pool_fairly() -> None:
+    with EnginePool([Reader(0.003), Reader(0.003)]) as pool:
+        streams = [Stream(frames(10_000), PREPROCESS, pool) for _ in range(3)]
+        shown = [0, 0, 0]
+
+        def watch(k: int) -> None:
+            for result in streams[k]:
+                checked(result)
+                shown[k] += 1
+
+        threads = [threading.Thread(target=watch, args=(k,)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1.0)
+        for stream in streams:
+            stream.stop()
+        for thread in threads:
+            thread.join()
+        assert min(shown) > 0.6 * max(shown) > 20
+
+
+def test_in_an_event_loop() -> None:
+    async def watch() -> tuple[list[int], int]:
+        ticks, seen = 0, []
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.001)
+                ticks += 1
+
+        beside = asyncio.create_task(tick())
+        with Stream(frames(40), PREPROCESS, Reader(0.002)) as stream:
+            async for result in stream:
+                seen.append(checked(result))
+        beside.cancel()
+        return seen, ticks
+
+    seen, ticks = asyncio.run(watch())
+    assert seen == list(range(40)) and ticks > 20
+
+
+SCRIPT = """
+import sys
+from npu_layout.streams import Stream
+from tests.support.streaming import PREPROCESS, Reader, frames
+with Stream(frames(10**9), PREPROCESS, Reader(0.005)) as stream:
+    for result in stream:
+        if result.number == 3:
+            print("running", flush=True)
+c = stream.counts
+print(c.captured == c.shown + c.dropped + c.failed, c.pending, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it(how: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "running\n"
+    start = time.monotonic()
+    os.kill(process.pid, how)
+    out, err = process.communicate(timeout=20)
+    assert time.monotonic() - start < 3
+    if how == signal.SIGTERM:
+        assert out == "True 0\n" and process.returncode == 0, err
+    else:
+        assert err.rstrip().endswith("KeyboardInterrupt") and process.returncode in (1, -2, 130)
+
+
+def soak(count: int, seed: int) -> None:
+    """Random faults in every stage: no result is ever shown with another frame, and every frame is accounted for."""
+    rng = random.Random(seed)
+
+    def source() -> Iterator[Any]:
+        for n in range(count):
+            fault = rng.random()
+            if fault < 0.01:
+                yield ValueError("corrupt")
+            elif fault < 0.02:
+                yield np.zeros((4, 4), np.int64)
+            else:
+                yield drawn(n, rng.choice([(16, 24), (8, 8), (20, 30)]))
+
+    def fault(n: int) -> Any:
+        chance = (n * 2654435761 % 4294967296) / 4294967296
+        if chance < 0.01:
+            raise OSError("the bus")
+        if chance < 0.02:
+            return {"number": np.zeros(3, np.int32)}
+        if chance < 0.021:
+            time.sleep(0.01)
+        return None
+
+    def function(result: Any) -> int:
+        if result.number % 97 == 5:
+            raise KeyError("yours")
+        return number(result)
+
+    pool = EnginePool([Reader(0, fault) for _ in range(3)])
+    with pool, Stream(source(), PREPROCESS, pool, function, on_error="skip", debug=True) as stream:
+        last = -1
+        for result in stream:
+            assert checked(result) == result.value > last
+            last = result.number
+    counts = stream.counts
+    assert counts.captured == count == counts.shown + counts.dropped + counts.failed and counts.pending == 0
+    assert 0.03 * count < counts.failed < 0.08 * count and counts.dropped == 0
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+def test_soak() -> None:
+    soak(500, 0)
+    gc.collect()
+    memory, descriptors = resident(), len(os.listdir("/proc/self/fd"))
+    soak(3000, 1)
+    gc.collect()
+    assert resident() - memory < 5 << 20 and len(os.listdir("/proc/self/fd")) == descriptors
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+def test_long_soak() -> None:
+    soak(500, 0)
+    gc.collect()
+    memory = resident()
+    soak(100_000, 2)
+    gc.collect()
+    assert resident() - memory < 5 << 20
+
+
+def test_bad_arguments() -> None:
+    good: tuple[Any, ...] = ([], PREPROCESS, Reader())
+    for change, words in (
+        (dict(source=None), "source: expected a camera's number"),
+        (dict(source=True), "source: expected a camera's number"),
+        (dict(source="nowhere.mp4"), "nowhere.mp4: no such file or folder"),
+        (dict(preprocess=3), "preprocess: expected a Preprocessor or a function"),
+        (dict(engine=object()), "engine object: expected an object with infer and output_specs"),
+        (dict(function=3), "function: expected one"),
+        (dict(policy="newest"), "policy: expected one of None, latest, every"),
+        (dict(on_error="ignore"), "on_error: expected one of stop, skip|on_error: expected stop or skip"),
+        (dict(watchdog=0), "watchdog: expected a number above 0"),
+        (dict(depth=0), "depth: expected a whole number of 1 or more"),
+    ):
+        given = dict(zip(("source", "preprocess", "engine"), good))
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            Stream(**{**given, **change})  # type: ignore[arg-type]
+    assert list(Stream(Source([]), PREPROCESS, Reader())) == []
