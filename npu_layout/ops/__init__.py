@@ -8,13 +8,16 @@ With ``out=`` the result is written to that array, in its own format, whatever t
 used only if a kernel needs one, or if `out` overlaps the input. Ctrl-C leaves `out` half written. Inputs are never
 changed, unless one is `out` itself.
 
+argmax_channels, max_channels, top_k, above, softmax_channels, sigmoid and peaks read stored buffers of any layout too:
+give the TensorSpec and its buffer in the place of the array.
+
 :func:`table` shows which kernel serves which format. A "generic" kernel returns the same values, but is slower.
 
 Imports arrays, buffers, layouts, kernels and support.
 """
 
 from .applying import result_layout
-from .channels import argmax_channels, softmax_channels, top_k
+from .channels import above, argmax_channels, max_channels, softmax_channels, top_k
 from .elementwise import dequantize, normalize, quantize, sigmoid, to_gray
 from .kernel_table import table
 from .peak_finding import peaks
@@ -22,11 +25,13 @@ from .pixels import concat_channels, crop, flip, pad, split_channels
 from .resizing import resize
 
 __all__ = [
+    "above",
     "argmax_channels",
     "concat_channels",
     "crop",
     "dequantize",
     "flip",
+    "max_channels",
     "normalize",
     "pad",
     "peaks",

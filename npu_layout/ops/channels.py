@@ -12,6 +12,8 @@ from ..arrays import AxisOrder, empty_in
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
+from ..support import real_number
+from . import stored_buffers
 from .applying import Inputs, apply, checked_inputs, checked_out, fits
 from .moving import convert, move
 from .quantized import Stored, comparable, real, stored_as, to_real
@@ -20,16 +22,23 @@ from .registry import CORE, Kernel, OperatorKernels
 _INDEX = np.dtype(np.int64)
 
 
-def argmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+def argmax_channels(
+    x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
+) -> np.ndarray:
     """Return the first channel with the largest value of each pixel: (N,C,H,W) -> (N,1,H,W) int64.
 
-    x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. quantization: of stored integers, a
-    Quantization or (scale, zero_point); stored integers are compared, unless each channel has a scale of its own.
-    NpuLayoutError on what does not fit.
+    x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. Or a TensorSpec, whose `buffer` is read in
+    any layout, without its padding. quantization: of stored integers, a Quantization or (scale, zero_point); stored
+    integers are compared, unless each channel has a scale of its own. NpuLayoutError on what does not fit.
 
     >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
     [0, 1]
     """
+    if stored_buffers.is_stored(x, buffer, "argmax_channels"):
+        n, c, h, w = stored_buffers.extents(x, "argmax_channels")
+        result = stored_buffers.target("argmax_channels", out, (n, 1, h, w), np.int64)
+        stored_buffers.each(x, buffer, (result,), lambda a, q: (argmax_channels(a, quantization=q),))
+        return result
     inputs = checked_inputs(ARGMAX, x)
     n, c, h, w = inputs.x.shape
     if not c:
@@ -51,10 +60,13 @@ def _any_argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
 ARGMAX = OperatorKernels("argmax_channels", Kernel(_argmax, "argmax", dtypes=CORE), Kernel(_any_argmax))
 
 
-def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+def softmax_channels(
+    x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
+) -> np.ndarray:
     """Return e**(x - max) / their sum, over the channels of each pixel: (N,C,H,W) -> float32, the same shape.
 
-    x: numbers; quantization: of stored integers, a Quantization or (scale, zero_point), applied in the same pass. The
+    x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
+    stored integers, a Quantization or (scale, zero_point), applied in the same pass. The
     error is at most 16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or
     1.22e-38; a pixel with a NaN, or an infinity at the top, is NaN in every channel. NpuLayoutError on what does not
     fit.
@@ -62,6 +74,11 @@ def softmax_channels(x: Any, *, quantization: Stored = None, out: np.ndarray | N
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+    if stored_buffers.is_stored(x, buffer, "softmax_channels"):
+        shape = stored_buffers.extents(x, "softmax_channels")
+        result = stored_buffers.target("softmax_channels", out, shape, np.float32)
+        stored_buffers.each(x, buffer, (result,), lambda a, q: (softmax_channels(a, quantization=q),))
+        return result
     inputs = checked_inputs(SOFTMAX, x)
     return apply(inputs, inputs.x.shape, np.float32, out, known=stored_as(quantization, inputs))
 
@@ -85,14 +102,19 @@ SOFTMAX = OperatorKernels("softmax_channels", Kernel(_softmax, "softmax", dtypes
 
 
 def top_k(
-    x: Any, k: int, *, quantization: Stored = None, out: tuple[np.ndarray, np.ndarray] | None = None
+    x: Any,
+    k: int,
+    buffer: Any = None,
+    *,
+    quantization: Stored = None,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k largest channels of each pixel: (N,C,H,W) -> values and channels, both (N,k,H,W).
 
     Parameters
     ----------
-    x
-        Numbers.
+    x, buffer
+        Numbers; or a TensorSpec and its buffer, which is read in any layout, without its padding.
     k
         1 .. C. The largest comes first, of equal ones the lower channel; NaN is the largest of all.
     quantization
@@ -117,6 +139,8 @@ def top_k(
     >>> values.ravel().tolist(), channels.ravel().tolist()
     ([9, 9, 5], [1, 2, 0])
     """
+    if stored_buffers.is_stored(x, buffer, "top_k"):
+        return _top_of_stored(x, k, buffer, out)
     if quantization is None and _at_once(x, k, out):
         return out[0], out[1]  # type: ignore[index]
     inputs = checked_inputs(TOP_K, x)
@@ -143,6 +167,88 @@ def top_k(
         for result, target in zip(found, targets):
             move(result, target)
     return out[0], out[1]  # type: ignore[index]
+
+
+def _top_of_stored(
+    spec: Any, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    n, c, h, w = stored_buffers.extents(spec, "top_k")
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= c:
+        raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
+    is_real = spec.quantization is not None or spec.dtype == "bfloat16"
+    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
+        raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
+    given = (None, None) if out is None else out
+    dtypes = (np.dtype(np.float32) if is_real else spec.stored, _INDEX)
+    shape = (n, int(k), h, w)
+    values, channels = (stored_buffers.target("top_k", o, shape, d) for o, d in zip(given, dtypes))
+    stored_buffers.each(spec, buffer, (values, channels), lambda a, q: top_k(a, int(k), quantization=q))
+    return values, channels
+
+
+def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest value of each pixel and the first channel that has it: (N,C,H,W) -> two of (N,1,H,W).
+
+    x: numbers, or a TensorSpec and its `buffer`; quantization: as for `top_k`, of which this is the first. Values are
+    of the dtype of x, float32 if it is quantised; channels int64. NpuLayoutError on what does not fit.
+
+    >>> values, channels = max_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2))
+    >>> values.ravel().tolist(), channels.ravel().tolist()
+    ([3, 5], [0, 1])
+    """
+    return top_k(x, 1, buffer, quantization=quantization)
+
+
+def above(
+    x: Any, threshold: float, buffer: Any = None, *, quantization: Stored = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the elements that are at least `threshold`: where they are, and their values.
+
+    Parameters
+    ----------
+    x, buffer
+        Numbers, (N,C,H,W); or a TensorSpec and its buffer, which is read in any layout, without its padding.
+    threshold
+        In real values; not NaN. NaN elements are not above it.
+    quantization
+        Of stored integers, a Quantization or (scale, zero_point).
+
+    Returns
+    -------
+    int64 (count, 4), n, c, y, x, ascending; float32 (count,), the real values.
+
+    Raises
+    ------
+    NpuLayoutError
+        On what does not fit.
+
+    Examples
+    --------
+    >>> where, values = above(np.array([[3, 1], [2, 5]], np.float32).reshape(1, 2, 1, 2), 3)
+    >>> where.tolist(), values.tolist()
+    ([[0, 0, 0, 0], [0, 1, 0, 1]], [3.0, 5.0])
+    """
+    least = real_number("above: threshold", threshold)
+    parts = []
+    if stored_buffers.is_stored(x, buffer, "above"):
+        stored_buffers.extents(x, "above")
+        known = stored_buffers.quantization_of(x)
+        for band in stored_buffers.bands(x, x.flat(buffer)):
+            parts.append(_above(band.x, known, least))
+            parts[-1][0][:, [0, 2]] += [band.n, band.first]
+    else:
+        inputs = checked_inputs(ARGMAX, x)
+        parts.append(_above(inputs.x, stored_as(quantization, inputs), least))
+    where = np.concatenate([rows for rows, _ in parts] or [np.empty((0, 4), np.int64)])
+    values = np.concatenate([found for _, found in parts] or [np.empty(0, np.float32)])
+    order = np.lexsort(where.T[::-1])
+    return where[order], values[order]
+
+
+def _above(x: np.ndarray, known: Quantization | None, least: float) -> tuple[np.ndarray, np.ndarray]:
+    values = x if known is None else known.dequantize(x)
+    found = np.nonzero(values >= least)
+    return np.stack(found, 1).astype(np.int64), values[found].astype(np.float32)
 
 
 def _at_once(x: Any, k: Any, out: Any) -> bool:

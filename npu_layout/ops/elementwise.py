@@ -13,6 +13,7 @@ from ..buffers import Quantization, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
 from ..support import plain_array, shown
+from . import stored_buffers
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
@@ -146,15 +147,20 @@ QUANTIZE = OperatorKernels("quantize", *_AFFINE)
 DEQUANTIZE = OperatorKernels("dequantize", *_AFFINE)
 
 
-def sigmoid(x: Any, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
+def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
     """Return 1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
 
-    quantization: of stored integers, a Quantization or (scale, zero_point). Within 4 units in the last place, or
-    2**-126. NpuLayoutError if these do not fit.
+    x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
+    stored integers, a Quantization or (scale, zero_point). Within 4 units in the last place, or 2**-126. NpuLayoutError
+    if these do not fit.
 
     >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
     [[[[0.5, 1.0]]]]
     """
+    if stored_buffers.is_stored(x, buffer, "sigmoid"):
+        result = stored_buffers.target("sigmoid", out, stored_buffers.extents(x, "sigmoid"), np.float32)
+        stored_buffers.each(x, buffer, (result,), lambda a, q: (sigmoid(a, quantization=q),))
+        return result
     inputs = checked_inputs(SIGMOID, x)
     known = stored_as(quantization, inputs)
     return apply(inputs, inputs.x.shape, np.float32, out, known=known)

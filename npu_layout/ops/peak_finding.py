@@ -14,6 +14,7 @@ from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
 from ..support import one_of
+from . import stored_buffers
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
 from .registry import CORE, Kernel, OperatorKernels
@@ -25,6 +26,7 @@ def peaks(
     x: Any,
     threshold: float,
     radius: int = 1,
+    buffer: Any = None,
     *,
     refine: str | None = "parabola",
     quantization: Stored = None,
@@ -38,8 +40,8 @@ def peaks(
 
     Parameters
     ----------
-    x
-        Heatmaps, (N,C,H,W) numbers.
+    x, buffer
+        Heatmaps, (N,C,H,W) numbers; or a TensorSpec and its buffer, which is read in any layout, without its padding.
     threshold
         In real values; not NaN.
     radius
@@ -72,6 +74,8 @@ def peaks(
     >>> peaks(x, 1).round(3).tolist()
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
+    if stored_buffers.is_stored(x, buffer, "peaks"):
+        return _of_stored(x, buffer, threshold, radius, refine, out)
     inputs = checked_inputs(PEAKS, x)
     if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
         one_of("peaks: refine", refine, _REFINEMENTS)
@@ -102,6 +106,51 @@ def peaks(
     if written is not result:
         result[...] = written
     return result
+
+
+def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any, out: Any) -> np.ndarray:
+    """Find peaks band by band, with rows beside each band, and keep those of its own rows."""
+    _, _, h, w = stored_buffers.extents(spec, "peaks")
+    known = stored_buffers.quantization_of(spec)
+    parts = [peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)]  # checks the arguments
+    reach = min(operator.index(radius), max(1, h, w))
+    for band in stored_buffers.bands(spec, spec.flat(buffer), reach):
+        before = min(reach, band.first)
+        whole = peaks(band.x, threshold, reach, refine=None, quantization=known)
+        found = peaks(band.x, threshold, reach, refine=refine, quantization=known)
+        found[:, 0] += band.n
+        at = whole[:, :4].astype(np.int64)
+        found[:, 3] = (at[:, 3] + band.first - before) + _moved(
+            band.x, at, refine
+        )  # rounded once, as for a whole image
+        own = (whole[:, 3] >= before) & (whole[:, 3] < before + band.last - band.first)
+        parts.append(np.concatenate([found, whole[:, 2:4] + [0, band.first - before]], 1)[own])
+    parts[0] = np.empty((0, 7))
+    rows = np.concatenate(parts)
+    rows = rows[np.lexsort((rows[:, 5], rows[:, 6], rows[:, 1], rows[:, 0]))][:, :5]
+    if out is None:
+        return np.ascontiguousarray(rows)
+    capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
+    result = stored_buffers.target("peaks", out, (capacity, 5), np.float64)
+    if len(rows) > capacity:
+        raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
+    result[: len(rows)] = rows
+    return result[: len(rows)]
+
+
+def _moved(x: np.ndarray, at: np.ndarray, refine: str | None) -> np.ndarray:
+    """Return by how much the y of pixels (n, c, x, y) is refined, as `kernels.tops` does."""
+    n, c, column, row = at.T
+    inner = (row > 0) & (row < x.shape[2] - 1)
+    before, here, behind = (x[n, c, row + step * inner, column].astype(np.float64) for step in (-1, 0, 1))
+    with np.errstate(all="ignore"):
+        moved = {
+            None: np.zeros(len(at)),
+            "quarter": 0.25 * np.sign(behind - before),
+            "parabola": 0.5 * (before - behind) / (before - 2 * here + behind),
+        }[refine]
+    found: np.ndarray = np.where(inner & np.isfinite(moved), moved, 0)
+    return found
 
 
 def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:

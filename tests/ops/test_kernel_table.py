@@ -32,7 +32,8 @@ def test_every_operator_and_format_has_a_kernel() -> None:
     for dtype in DTYPES:
         table = ops.table(tags, dtype)
         assert all(list(row) == tags and all(row.values()) for row in table.values())
-    public = {name for name in ops.__all__ if name not in ("table", "result_layout")}
+    others = ("table", "result_layout", "above", "max_channels")  # the last two have no kernels of their own
+    public = set(ops.__all__) - set(others)
     assert {name.split(",")[0] for name in ops.table()} == public
     assert ops.table()["resize"]["NWHC"] == "generic"
     assert "generic" not in ops.table(["NCHW", "NHWC", "CHWN", "NHCW"])["resize"].values()

@@ -529,8 +529,10 @@ CALLS: dict[str, Callable[[], Call]] = {
         kernels.tops,
         dict(x=image(), rows=np.zeros((1, 4), np.int64), out=np.empty((1, 5)), refine="quarter"),
     ),
+    "ops.above": lambda: Call(ops.above, dict(x=image(), threshold=2, buffer=None, quantization=(0.5, 1))),
+    "ops.max_channels": lambda: Call(ops.max_channels, dict(x=image(), buffer=None, quantization=(0.5, 1))),
     "ops.argmax_channels": lambda: Call(
-        ops.argmax_channels, dict(x=image(), quantization=(0.5, 1), out=np.empty((1, 1, 4, 5), np.int64))
+        ops.argmax_channels, dict(x=image(), buffer=None, quantization=(0.5, 1), out=np.empty((1, 1, 4, 5), np.int64))
     ),
     "ops.concat_channels": lambda: Call(
         ops.concat_channels, dict(xs=[image(), image()], out=np.empty((1, 6, 4, 5), np.uint8))
@@ -548,7 +550,10 @@ CALLS: dict[str, Callable[[], Call]] = {
     ),
     "ops.peaks": lambda: Call(
         ops.peaks,
-        dict(x=image(), threshold=2, radius=1, refine="quarter", quantization=(0.5, 1), out=np.empty((3, 5))),
+        dict(
+            x=image(), threshold=2, radius=1, buffer=None, refine="quarter", quantization=(0.5, 1),
+            out=np.empty((3, 5)),
+        ),
     ),
     "ops.quantize": lambda: Call(
         ops.quantize,
@@ -559,10 +564,11 @@ CALLS: dict[str, Callable[[], Call]] = {
     ),
     "ops.result_layout": lambda: Call(ops.result_layout, {"*inputs": (image(), image())}),
     "ops.sigmoid": lambda: Call(
-        ops.sigmoid, dict(x=image(), quantization=(0.5, 1), out=np.empty((1, 3, 4, 5), np.float32))
+        ops.sigmoid, dict(x=image(), buffer=None, quantization=(0.5, 1), out=np.empty((1, 3, 4, 5), np.float32))
     ),
     "ops.softmax_channels": lambda: Call(
-        ops.softmax_channels, dict(x=image(), quantization=(0.5, 1), out=np.empty((1, 3, 4, 5), np.float32))
+        ops.softmax_channels,
+        dict(x=image(), buffer=None, quantization=(0.5, 1), out=np.empty((1, 3, 4, 5), np.float32)),
     ),
     "ops.split_channels": lambda: Call(
         ops.split_channels,
@@ -573,7 +579,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "ops.top_k": lambda: Call(
         ops.top_k,
         dict(
-            x=image(), k=2, quantization=(0.5, 1),
+            x=image(), k=2, buffer=None, quantization=(0.5, 1),
             out=(np.empty((1, 2, 4, 5), np.float32), np.empty((1, 2, 4, 5), np.int64)),
         ),
     ),

@@ -37,7 +37,8 @@ def output(
     """Store `real` numbers of a logical shape, rounded to the dtype; each element is put in its place one by one."""
     floating = dtype in ("float16", "float32", "bfloat16")
     quantization = None if floating else nl.Quantization(scale, zero_point)
-    spec = nl.TensorSpec(shape, layout, dtype, quantization=quantization, **more)
+    given = nl.Layout(layout) if isinstance(layout, str) else layout  # whatever the shape looks like
+    spec = nl.TensorSpec(shape, given, dtype, quantization=quantization, **more)
     if pitch:  # elements of a gap behind each row of the storage
         steps, total = [1], 1
         for extent in reversed(spec.storage_shape[1:]):

@@ -107,6 +107,9 @@ def operators(x: np.ndarray) -> None:
         assert_type(result, np.ndarray)
     assert_type(ops.split_channels(x, [1, 2]), tuple[np.ndarray, ...])
     assert_type(ops.top_k(x, 2), tuple[np.ndarray, np.ndarray])
+    assert_type([ops.max_channels(x), ops.above(x, 0.5)], list[tuple[np.ndarray, np.ndarray]])
+    spec = nl.TensorSpec(x.shape, "NCHW4c")
+    assert_type(ops.argmax_channels(spec, spec.pack(x)), np.ndarray)
     assert_type(ops.result_layout(x, x, windows=True), "nl.Layout | None")
     assert_type(ops.table(["NHWC"], dtype="uint8")["flip"], dict[str, str])
 

@@ -1,0 +1,169 @@
+"""Operators on stored buffers of any layout: bit for bit what they return for the unpacked tensor; padding is noise."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import kernels, ops
+from npu_layout.ops import stored_buffers
+from tests.support import scenes
+
+LAYOUTS = (*scenes.LAYOUTS, "NCHW4n", "NHWC4n", "NCHW2h", "CNHW16c", "NHCW16c", "NCHW4c", "NCHW8c4n")
+DTYPES = scenes.DTYPES
+
+
+def stored(choose: random.Random, rng: np.random.Generator, shape: tuple[int, ...] | None = None) -> scenes.Output:
+    """A random spec, a buffer whose padding is noise, and its values, one by one."""
+    shape = shape or tuple(choose.randint(lo, hi) for lo, hi in ((1, 3), (1, 20), (1, 17), (1, 14)))
+    dtype = choose.choice(DTYPES)
+    real = rng.normal(0, 3, shape).astype(np.float32)
+    if choose.random() < 0.3:
+        real = np.round(real)  # ties
+    layout = choose.choice(LAYOUTS)
+    return scenes.output(
+        rng, shape, real, layout, dtype, 0.07, choose.choice((0, 9)), choose.choice((0, 0, 5)), name="x"
+    )
+
+
+def unpacked(o: scenes.Output) -> tuple[np.ndarray, Any]:
+    """The dense tensor of stored elements, and their quantization."""
+    spec = o.spec
+    index = np.indices(spec.shape)
+    found = o.buffer[np.asarray(spec.offset(*index), np.int64)]
+    if spec.dtype == "bfloat16":
+        found = (found.astype(np.uint32) << 16).view(np.float32)
+    return np.ascontiguousarray(found), spec.quantization
+
+
+def same_bits(a: Any, b: Any) -> None:
+    a, b = (x if isinstance(x, tuple) else (x,) for x in (a, b))
+    for one, two in zip(a, b):
+        one, two = np.asarray(one), np.asarray(two)
+        assert one.dtype == two.dtype and one.shape == two.shape
+        assert np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(two).tobytes()
+
+
+OPERATORS: dict[str, Callable[[Any, Any, Any, int], Any]] = {
+    "argmax": lambda x, b, q, c: ops.argmax_channels(x, b, quantization=q),
+    "max": lambda x, b, q, c: ops.max_channels(x, b, quantization=q),
+    "top_k": lambda x, b, q, c: ops.top_k(x, min(3, c), b, quantization=q),
+    "softmax": lambda x, b, q, c: ops.softmax_channels(x, b, quantization=q),
+    "sigmoid": lambda x, b, q, c: ops.sigmoid(x, b, quantization=q),
+    "above": lambda x, b, q, c: ops.above(x, 1.3, b, quantization=q),
+    "peaks": lambda x, b, q, c: ops.peaks(x, 1.0, 1 + c % 3, b, quantization=q),
+    "quarter": lambda x, b, q, c: ops.peaks(x, 0.2, 2, b, quantization=q, refine="quarter"),
+    "whole": lambda x, b, q, c: ops.peaks(x, 0.2, 1, b, quantization=q, refine=None),
+}
+
+
+def compared(count: int, seed: int) -> None:
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    for _ in range(count):
+        o = stored(choose, rng)
+        dense, q = unpacked(o)
+        for name, run in OPERATORS.items():
+            found, wanted = run(o.spec, o.buffer, None, o.spec.shape[1]), run(dense, None, q, o.spec.shape[1])
+            if name in ("softmax", "sigmoid") and kernels.active() == "numpy":  # whose exponentials are numpy's
+                np.testing.assert_allclose(found, wanted, rtol=2e-5)
+            else:
+                same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bits_of_the_unpacked_tensor(seed: int) -> None:
+    compared(60, seed)
+
+
+@pytest.mark.parametrize("band", [1, 40, 300])
+def test_bands_of_every_size(band: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of a row or of some, so that each image has several, with rows beside them for peaks."""
+    monkeypatch.setattr(stored_buffers, "_BAND", band)
+    stored_buffers._how.cache_clear()
+    try:
+        compared(60, 100 + band)
+    finally:
+        stored_buffers._how.cache_clear()
+
+
+@pytest.mark.slow
+def test_many_random_specs() -> None:
+    for seed in range(100):
+        compared(1000, 1000 + seed)
+
+
+def test_scales_for_each_channel() -> None:
+    rng = np.random.default_rng(0)
+    q = nl.Quantization(rng.uniform(0.01, 1, 7), 0, axis=1)
+    for tag, axes in (("NCHW4c", "NCHW"), ("NHWC8c", "NCHW"), ("NHWC", "NCHW")):
+        spec = nl.TensorSpec((2, 7, 9, 5), tag, "int8", axes=axes, quantization=q)
+        x = rng.normal(0, 10, spec.shape).astype(np.float32)
+        buffer = spec.pack(x)
+        stored_values = nl.TensorSpec(spec.shape, "NCHW", "int8", quantization=q).pack(x).reshape(spec.shape)
+        for name, run in OPERATORS.items():
+            if name not in ("softmax", "sigmoid") or kernels.active() != "numpy":
+                same_bits(run(spec, buffer, None, 7), run(stored_values, None, q, 7))
+
+
+def test_out_is_written() -> None:
+    o = stored(random.Random(3), np.random.default_rng(3), (2, 6, 11, 9))
+    dense, q = unpacked(o)
+    index = np.empty((2, 1, 11, 9), np.int64)
+    assert ops.argmax_channels(o.spec, o.buffer, out=index) is index
+    same_bits(index, ops.argmax_channels(dense, quantization=q))
+    wanted = ops.top_k(dense, 2, quantization=q)
+    pair = tuple(np.empty_like(a, order="C") for a in wanted)
+    assert ops.top_k(o.spec, 2, o.buffer, out=pair)[0] is pair[0]
+    same_bits(pair, wanted)
+    rows = np.full((500, 5), -1.0)
+    found = ops.peaks(o.spec, 1.0, buffer=o.buffer, out=rows)
+    same_bits(found, ops.peaks(dense, 1.0, quantization=q))
+    assert np.shares_memory(found, rows) and (rows[len(found) :] == -1).all()
+    with pytest.raises(nl.NpuLayoutError, match=r"found \d+ peaks, got room for 1"):
+        ops.peaks(o.spec, 1.0, buffer=o.buffer, out=rows[:1])
+    with pytest.raises(nl.NpuLayoutError, match=r"out for argmax_channels: expected \(2, 1, 11, 9\) int64"):
+        ops.argmax_channels(o.spec, o.buffer, out=index[:1])
+
+
+def test_memory_does_not_grow_with_the_image() -> None:
+    """1 MB and 16 MB of scores: the same temporary memory, beside the result."""
+    used = []
+    for side in (64, 256):
+        spec = nl.TensorSpec((1, 250, side, side), "NCHW16c", "int8")
+        buffer = np.zeros(spec.size, np.int8)
+        out = np.empty((1, 1, side, side), np.int64)
+        ops.argmax_channels(spec, buffer, out=out)
+        tracemalloc.start()
+        ops.argmax_channels(spec, buffer, out=out)
+        used.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(used) < 600_000
+
+
+def test_bad_calls() -> None:
+    spec = nl.TensorSpec((1, 3, 4, 4), "NCHW4c", "int8")
+    good = np.zeros(spec.size, np.int8)
+    for call, words in (
+        (lambda: ops.argmax_channels(spec), "argmax_channels: buffer: expected a TensorSpec"),
+        (
+            lambda: ops.argmax_channels(np.zeros((1, 3, 4, 4)), good),
+            "argmax_channels: buffer: .* an array has no buffer",
+        ),
+        (lambda: ops.softmax_channels(spec, good[:-1]), "buffer has 63 bytes"),
+        (lambda: ops.top_k(spec, 4, good), "top_k: k: expected 1 .. 3"),
+        (lambda: ops.above(spec, float("nan"), good), "above: threshold"),
+        (lambda: ops.peaks(spec, 1, 0, good), "peaks: radius: expected 1 or more"),
+        (
+            lambda: ops.sigmoid(nl.TensorSpec((3, 4), "NC", "int8"), np.zeros(12, np.int8)),
+            "expected the axes N, C, H and W",
+        ),
+        (lambda: ops.sigmoid(nl.TensorSpec((1, 4, 2, 2), "NCHW", "int4"), np.zeros(8, np.uint8)), "elements of 4 bits"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            call()
