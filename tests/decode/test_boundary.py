@@ -1,0 +1,151 @@
+"""The compiled detector against descriptions that lie: an error, or a result; never an element outside a buffer."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode, kernels
+from npu_layout.decode.detections import memory_for
+from npu_layout.decode.head import ENCODINGS
+
+pytestmark = pytest.mark.skipif(kernels.backends() == ["numpy"], reason="the compiled kernels were not built")
+NUMBERS = (-(2**62), -(2**31), -1, 0, 1, 2, 3, 7, 63, 64, 65, 255, 1 << 16, 1 << 31, (1 << 62) + 1)
+
+
+def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
+    """A description that is right, and its buffers."""
+    family = choose.choice(("v8", "v5", "ssd"))
+    layout = choose.choice(("NCHW", "NHWC", "NCHW16c", "NHWC8c"))
+    dtype = choose.choice(("int8", "uint8", "int16", "float16", "float32"))
+    q = nl.Quantization(0.05, 3) if dtype[-2:] not in ("16", "32") or "int" in dtype else None
+    if family == "ssd":
+        head = decode.ssd(np.full((40, 4), 0.5), 3)
+        specs = [nl.TensorSpec((1, 40, n), "NCW", dtype, name=k, quantization=q) for k, n in (("b", 4), ("s", 4))]
+        decoder = decode.Decoder(head, specs, (32, 32), outputs={"box": ["b"], "score": ["s"]})
+    else:
+        channels = (64, 5) if family == "v8" else (30,)
+        head = decode.yolov8(5, (8, 16)) if family == "v8" else decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2])
+        specs = [
+            nl.TensorSpec((1, n, 32 // s, 32 // s), nl.Layout(layout), dtype, name=f"{n}/{s}", quantization=q)
+            for s in (8, 16)
+            for n in channels
+        ]
+        decoder = decode.Decoder(head, specs, (32, 32))
+    rng = np.random.default_rng(choose.randrange(1 << 30))
+    buffers = [rng.integers(0, 256, spec.nbytes, np.uint8).view(spec.stored) for spec in decoder.specs]
+    assert decoder._made is not None
+    return decoder._made, buffers
+
+
+def table(choose: random.Random, array: np.ndarray) -> np.ndarray:
+    changed = array.copy()
+    changed[choose.randrange(len(changed))] = choose.choice(NUMBERS)
+    return choose.choice((changed, array[:-1], np.concatenate([array, array]), -array, array[::-1].copy()))
+
+
+def source(choose: random.Random, given: Any) -> Any:
+    what = choose.randrange(6)
+    if what < 3:
+        field = ("channels", "rows", "columns")[what]
+        return given._replace(map=given.map._replace(**{field: table(choose, getattr(given.map, field))}))
+    if what == 3:
+        return given._replace(buffer=choose.choice((-1, 0, 1, 5, 64)))
+    if what == 4:
+        dtype = choose.choice(("int8", "uint16", "float16", "float32", "bfloat16"))
+        return given._replace(map=given.map._replace(dtype=dtype))
+    values = None if given.values is None else given.values[: choose.choice((0, 8, 255))]
+    return given._replace(values=choose.choice((None, values)))
+
+
+def lied(choose: random.Random, description: Any) -> Any:
+    """The description with one thing changed."""
+    levels = list(description.levels)
+    at = choose.randrange(len(levels))
+    grid = levels[at]
+    what = choose.randrange(8)
+    if what == 0:
+        sizes = list(description.nbytes)
+        sizes[choose.randrange(len(sizes))] = choose.choice(NUMBERS)
+        return description._replace(nbytes=tuple(sizes))
+    if what == 1:
+        return description._replace(classes=choose.choice(NUMBERS))
+    if what == 2:
+        return description._replace(levels=tuple(levels * choose.choice((0, 40))))
+    if what == 3:
+        levels[at] = grid._replace(columns=choose.choice(NUMBERS), bins=choose.choice((1, 2, 16, 64)))
+    elif what == 4:
+        priors = None if grid.priors is None else grid.priors[:-1]
+        levels[at] = grid._replace(priors=choose.choice((priors, np.zeros((3, 4)))), encoding=choose.choice(ENCODINGS))
+    else:
+        anchors = list(grid.anchors)
+        k = choose.randrange(len(anchors))
+        part = choose.choice([name for name in ("score", "box", "objectness") if getattr(anchors[k], name) is not None])
+        anchors[k] = anchors[k]._replace(**{part: source(choose, getattr(anchors[k], part))})
+        levels[at] = grid._replace(anchors=tuple(anchors) if what < 7 else ())
+    return description._replace(levels=tuple(levels))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lies_are_refused_or_harmless(seed: int) -> None:
+    choose = random.Random(seed)
+    refused = ran = 0
+    right = [made(choose) for _ in range(8)]
+    for _ in range(250):
+        description, buffers = choose.choice(right)
+        for _ in range(choose.choice((1, 1, 1, 2))):
+            try:
+                description = lied(choose, description)
+            except (IndexError, ValueError):  # an empty table has nothing more to change
+                break
+        level = choose.choice(kernels.backends()[:-1])
+        try:
+            detector = kernels.detector(description, level)
+        except (ValueError, TypeError, OverflowError):
+            refused += 1
+            continue
+        assert detector is not None
+        room = memory_for(20)
+        count = sum(len(grid.anchors) for grid in description.levels)
+        thresholds = np.full(
+            choose.choice((count, count, 0, count + 1)), choose.choice((-(2**31), -128, 0, 3)), np.int32
+        )
+        try:
+            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room)
+        except (ValueError, TypeError):
+            refused += 1
+            continue
+        ran += 1
+        assert 0 <= n <= 20
+    assert refused > 50 and ran > 5
+
+
+def test_bad_runs_are_refused() -> None:
+    description, buffers = made(random.Random(1))
+    detector = kernels.detector(description)
+    assert detector is not None
+    count = sum(len(grid.anchors) for grid in description.levels)
+    thresholds = np.zeros(count, np.int32).tobytes()
+    room = memory_for(5)
+    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room)
+    assert 0 <= detector.run(*good) <= 5
+    for i, wrong in (
+        (0, tuple(buffers[:-1])),
+        (0, (*buffers[:-1], buffers[-1][:-1])),
+        (0, (*buffers[:-1], "text")),
+        (1, thresholds[:-1]),
+        (4, 6),
+        (4, -1),
+        (5, room.xyxy[:2]),
+        (5, room.xyxy[:, :2]),
+        (7, room.class_id[:1]),
+        (10, room.anchor.astype(np.int8)),
+    ):
+        given = list(good)
+        given[i] = wrong
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            detector.run(*given)
