@@ -297,7 +297,9 @@ def sanitize(session: nox.Session) -> None:
         "tests/buffers/test_random_conversions.py",
         "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
     ]
-    files += [f"tests/decode/test_{room}.py" for room in ("boundary", "decoder", "networks", "suppression", "mask_crops")]
+    files += [
+        f"tests/decode/test_{room}.py" for room in ("boundary", "decoder", "networks", "suppression", "mask_crops")
+    ]
     files += [f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")]
     pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *files, *session.posargs]
     log, sanitized = [], False

@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -190,13 +191,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (NpuLayoutError, OSError) as error:
-        return _refuse(options.verb, str(error))
+        return _refuse(options.verb, _as_options(str(error), vars(options)))
     except Exception as error:
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
         where = "" if at is None else f" ({PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno})"
         return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
+
+
+def _as_options(text: str, options: Mapping[str, Any]) -> str:
+    """Return a message of the library's with this verb's options as they are typed: --model for model=."""
+
+    def typed(match: re.Match[str]) -> str:
+        return "--" + match[1].replace("_", "-") if match[1] in options else match[0]
+
+    return re.sub(r"(?<![\w.-])([a-z_]+)=(?=[\s,;.)]|$)", typed, text)
 
 
 def _refuse(verb: str, why: str) -> int:

@@ -304,3 +304,26 @@ def test_what_is_refused_is_one_line_whatever_the_name(here: Path, capsys: pytes
         last = err.splitlines()[-1]
         assert status == 2 and not out and last.startswith("npu-layout inspect: ") and "\x1b" not in last
         assert isolated(f"{name}: no such file or folder") in last and not outside_of_isolates(last)
+
+
+def test_options_are_named_as_they_are_typed() -> None:
+    from npu_layout.cli.command import _as_options
+
+    options = {"model": None, "min_cosine": None, "out": "x"}
+    for text, wanted in (
+        (
+            "which layers are outputs? Give model= or outputs=, some of a",
+            "which layers are outputs? Give --model or outputs=, some of a",
+        ),
+        ("give the model=", "give the --model"),
+        ("min_cosine=, model=; expected", "--min-cosine, --model; expected"),
+        ("TensorSpec(model=3), x.model= and a-model=", "TensorSpec(model=3), x.model= and a-model="),
+        ("frame=, model", "frame=, model"),
+    ):
+        assert _as_options(text, options) == wanted
+
+
+def test_a_models_absence_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("snap").mkdir()
+    status, _, err = ran(capsys, "import", "snap", "out", "--form", "raw", "--model", "nowhere.onnx")
+    assert status == 2 and "model=" not in err

@@ -87,6 +87,7 @@ static int sorting_room(Workspace *work) {
 /* Bring candidates that were found anchor by anchor into the order of cells; 0: there is no memory. */
 static int order_by_cell(Workspace *work, int64_t from) {
     const int64_t n = work->count - from;
+    if (n < 2) return 1;
     if (!sorting_room(work)) return 0;
     for (int64_t i = 0; i < n; ++i) work->scores[i] = -(float)work->candidates[from + i].cell;
     const uint32_t *order = order_of_scores(work->scores, n, work->order);
