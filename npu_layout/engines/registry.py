@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import path_of, shown
+from ..support import path_of, plugin, plugins, shown
 from .factories import engine_named
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
@@ -22,18 +19,6 @@ OWN = {
     "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
 }
 SUFFIXES = {".mnn": "mnn", ".onnx": "onnx", ".param": "ncnn", ".tflite": "litert", ".xml": "openvino"}
-
-
-def kinds() -> dict[str, EntryPoint]:
-    """Return {kind: entry point} of every engine that can be opened by its kind; the library's own come first."""
-    from importlib.metadata import EntryPoint, entry_points  # which take as long to import as all the rest
-
-    found = {name: EntryPoint(name, value, GROUP) for name, value in OWN.items()}
-    every: Any = entry_points()
-    others = every.select(group=GROUP) if hasattr(every, "select") else every.get(GROUP, ())
-    for entry in others:
-        found.setdefault(entry.name, entry)
-    return found
 
 
 def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
@@ -67,25 +52,21 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     """
     text = path_of("name", name)
     kind, colon, model = text.partition(":")
-    known = kinds()
     suffix = os.path.splitext(text)[1].lower()
-    if colon and kind in known:
-        entry = known[kind]
-    elif suffix in SUFFIXES:
-        entry, model = known[SUFFIXES[suffix]], text
-    elif colon:
+    entry = plugin(GROUP, OWN, kind) if colon else None
+    if entry is None and suffix in SUFFIXES:
+        entry, model = plugin(GROUP, OWN, SUFFIXES[suffix]), text
+    if entry is None and colon:
         if options:
             raise NpuLayoutError(f"engine {text!r}: a factory accepts no options, got {', '.join(options)}")
         return engine_named(text)
-    else:
+    if entry is None:
+        kinds, suffixes = ", ".join(plugins(GROUP, OWN)), ", ".join(SUFFIXES)
         raise NpuLayoutError(
-            f"engine {text!r}: no KIND:MODEL ({', '.join(known)}), and no model with the suffix {', '.join(SUFFIXES)}; "
+            f"engine {text!r}: no KIND:MODEL ({kinds}), and no model with the suffix {suffixes}; "
             f"else expected package.module:factory"
         )
-    try:
-        make = entry.load()
-    except Exception as error:  # of another package's module
-        raise NpuLayoutError(f"engine {entry.name!r}: {entry.value} cannot be loaded: {error}") from error
+    make = entry.load()
     try:
         return make(model, **options)
     except TypeError as error:

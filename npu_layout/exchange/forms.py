@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, checked_specs, new_folder
-from ..support import PathLike, errors_named, items_of, path_of, text_of
+from ..support import PathLike, errors_named, items_of, path_of, plugin, plugins, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -39,32 +39,55 @@ class Form(NamedTuple):
     help: str
 
 
-FORMS = {
-    "raw": Form(
-        raw.load_raw,
-        raw.save_raw,
-        raw.recognises,
-        "a folder of .bin or .npy dumps with a spec.json that describes them",
-    ),
-    "polygraphy": Form(
-        polygraphy.load_polygraphy,
-        polygraphy.save_polygraphy,
-        polygraphy.recognises,
-        "Polygraphy's JSON: saved inputs and RunResults, in a folder or as files",
-    ),
-    "onnx": Form(
-        onnx_data.load_onnx,
-        onnx_data.save_onnx,
-        onnx_data.recognises,
-        "ONNX test data: test_data_set_* folders of input_*.pb and output_*.pb (needs the onnx package)",
-    ),
-    "rknn": Form(
-        rknn_snapshot.load_rknn,
-        None,
-        rknn_snapshot.recognises,
-        "a snapshot folder of RKNN-Toolkit2's accuracy_analysis",
-    ),
-}
+RAW = Form(
+    raw.load_raw,
+    raw.save_raw,
+    raw.recognises,
+    "a folder of .bin or .npy dumps with a spec.json that describes them",
+)
+POLYGRAPHY = Form(
+    polygraphy.load_polygraphy,
+    polygraphy.save_polygraphy,
+    polygraphy.recognises,
+    "Polygraphy's JSON: saved inputs and RunResults, in a folder or as files",
+)
+ONNX = Form(
+    onnx_data.load_onnx,
+    onnx_data.save_onnx,
+    onnx_data.recognises,
+    "ONNX test data: test_data_set_* folders of input_*.pb and output_*.pb (needs the onnx package)",
+)
+RKNN = Form(
+    rknn_snapshot.load_rknn,
+    None,
+    rknn_snapshot.recognises,
+    "a snapshot folder of RKNN-Toolkit2's accuracy_analysis",
+)
+
+_GROUP = "npu_layout.exchange"
+_OWN = {name: f"npu_layout.exchange.forms:{name.upper()}" for name in ("raw", "polygraphy", "onnx", "rknn")}
+
+
+class Forms(Mapping[str, Form]):
+    """Every form by name: entry points of the group npu_layout.exchange, the library's own first."""
+
+    def __getitem__(self, name: str) -> Form:
+        found = plugin(_GROUP, _OWN, name)
+        if found is None:
+            raise KeyError(name)
+        form = found.load()
+        if not isinstance(form, Form):
+            raise NpuLayoutError(f"{found.describe()}: expected a Form, got {form!r}")
+        return form
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(plugins(_GROUP, _OWN))
+
+    def __len__(self) -> int:
+        return len(plugins(_GROUP, _OWN))
+
+
+FORMS = Forms()
 
 
 def load(

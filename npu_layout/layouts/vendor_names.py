@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..errors import LayoutError
+from ..support import Plugin, plugins
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -182,6 +184,7 @@ _ENTRIES = [
     ),
 ]
 
+OWN_NAMES = {entry.name: entry for entry in _ENTRIES}
 NAMED = {entry.name.replace("_", "").upper(): entry for entry in _ENTRIES}
 
 
@@ -189,14 +192,55 @@ def _key(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).upper()
 
 
+_GROUP = "npu_layout.layout_names"
+_OWN = {"npu_layout": "npu_layout.layouts.vendor_names:OWN_NAMES"}
+
+
+@lru_cache(maxsize=1)
+def every_name() -> dict[str, Name]:
+    """Return the entries of every name, also of those that installed packages add, by their keys.
+
+    An entry point of the group npu_layout.layout_names is a mapping: {name: a tag, or a mapping of a Name's fields}.
+    """
+    found: dict[str, Name] = {}
+    for added in plugins(_GROUP, _OWN).values():
+        names = added.load()
+        if not isinstance(names, Mapping):
+            raise LayoutError(f"{added.describe()}: expected a mapping of names, got {names!r}")
+        for name, given in names.items():
+            if _key(str(name)) in found:
+                raise LayoutError(f"{added.describe()}: layout name {name!r} is known already; call it otherwise")
+            found[_key(str(name))] = _added(added, str(name), given)
+    return found
+
+
+def _added(added: Plugin, name: str, given: Any) -> Name:
+    """Return the entry of a name as a plug-in describes it."""
+    if isinstance(given, Name):
+        return given
+    fields = {"tag": given} if isinstance(given, str) else given
+    try:
+        return Name(**{"name": name, "help": f"added by the package {added.package}", **fields})
+    except TypeError:
+        raise LayoutError(
+            f"{added.describe()}: layout name {name!r}: expected a tag, or a mapping of {', '.join(Name._fields)}, "
+            f"got {given!r}"
+        ) from None
+
+
 def vendor_name(name: str) -> Name | None:
-    """Return the entry of a vendor's name, however it is spaced and capitalised; None if it is unknown."""
+    """Return the library's entry of a vendor's name, however it is spaced and capitalised; None if it is unknown."""
     return NAMED.get(_key(name))
+
+
+def _known_name(name: str) -> Name | None:
+    """Return the entry of a vendor's name, of the library or of an installed package; None if it is unknown."""
+    return vendor_name(name) or every_name().get(_key(name))
 
 
 def is_vendor_name(name: str) -> bool:
     """Return whether a vendor uses this name, also if it stands for no single layout."""
-    return _key(name) in SHAPE_DEPENDENT or vendor_name(name) is not None
+    return _key(name) in SHAPE_DEPENDENT or _known_name(name) is not None
 
 
 def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
@@ -208,9 +252,9 @@ def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
             f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[_key(name)]}. "
             f"Describe it with TensorSpec(..., storage_shape=...) or TensorSpec(..., storage_strides=...)"
         )
-    entry = vendor_name(name)
+    entry = _known_name(name)
     if entry is None:
-        known = ", ".join(sorted({e.name for e in NAMED.values()}))
+        known = ", ".join(sorted({e.name for e in every_name().values()}))
         raise LayoutError(f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)")
     if not isinstance(block, (int, np.integer, type(None))):
         raise LayoutError(f"layout name {name!r}: block must be a whole number, got {block!r}")

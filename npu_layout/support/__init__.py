@@ -26,6 +26,7 @@ from .arguments import (
     whole_number,
     whole_numbers,
 )
+from .entry_points import Plugin, plugin, plugins
 from .files import PathLike, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
 from .late_names import late
@@ -36,6 +37,7 @@ from .version import __version__
 
 __all__ = [
     "PathLike",
+    "Plugin",
     "Steps",
     "__version__",
     "array_of",
@@ -58,6 +60,8 @@ __all__ = [
     "path_of",
     "per_channel",
     "plain_array",
+    "plugin",
+    "plugins",
     "quoted",
     "real_number",
     "real_numbers",

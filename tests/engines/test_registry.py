@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import npu_layout as nl
 from npu_layout.engines import registry
+from npu_layout.support import plugins
 from tests.support import runtime_models as models
 
 
@@ -18,9 +18,9 @@ def test_by_kind_and_by_suffix(tmp_path: Path) -> None:
     for name in (f"onnx:{path}", path, str(path)):
         with nl.open_engine(name, threads=1) as engine:
             assert isinstance(engine, nl.OnnxRuntimeEngine) and isinstance(engine, nl.Engine)
-    assert set(registry.SUFFIXES.values()) <= set(registry.OWN) <= set(registry.kinds())
-    for entry in registry.kinds().values():
-        assert callable(entry.load())
+    known = plugins(registry.GROUP, registry.OWN)
+    assert set(registry.SUFFIXES.values()) <= set(registry.OWN) <= set(known)
+    assert all(callable(known[name].load()) for name in registry.OWN)
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
@@ -44,29 +44,3 @@ def test_a_projects_factory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.syspath_prepend(tmp_path)
     assert type(nl.open_engine("a_board:E")).__name__ == "E"
     sys.modules.pop("a_board")
-
-
-def test_another_packages_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Entry(SimpleNamespace):
-        def load(self) -> object:
-            if self.value == "broken":
-                raise ImportError("no such library")
-            return lambda model, **options: (model, options)
-
-    class Entries(list):  # type: ignore[type-arg]
-        def select(self, group: str) -> list[Entry]:
-            return [e for e in self if e.group == group]
-
-    mine = Entries(
-        [
-            Entry(name="board", value="maker:Board", group="npu_layout.engines"),
-            Entry(name="broken", value="broken", group="npu_layout.engines"),
-            Entry(name="onnx", value="thief", group="npu_layout.engines"),
-            Entry(name="x", value="x", group="other"),
-        ]
-    )
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda: mine)
-    assert nl.open_engine("board:model.bin", volume=11) == ("model.bin", {"volume": 11})
-    assert "x" not in registry.kinds() and registry.kinds()["onnx"].value == registry.OWN["onnx"]
-    with pytest.raises(nl.NpuLayoutError, match="engine 'broken': broken cannot be loaded: no such library"):
-        nl.open_engine("broken:m")
