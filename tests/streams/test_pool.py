@@ -62,6 +62,7 @@ def test_outputs_that_engines_own_are_copied() -> None:
         assert pool.infer(inputs(2))["number"].tolist() == [2] * 4 and first.tolist() == [1] * 4
 
 
+@pytest.mark.alone
 def test_three_engines_are_as_fast_as_three() -> None:
     def took(count: int) -> float:
         with EnginePool([Reader(0.02) for _ in range(count)]) as pool:

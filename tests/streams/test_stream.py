@@ -64,6 +64,7 @@ def test_one_engine_is_called_by_one_thread() -> None:
     assert engine.together == 1 and not engine.closed and stream.counts.shown == 30
 
 
+@pytest.mark.alone
 def test_engines_share_the_work() -> None:
     """Three engines that sleep: 2.8 times one."""
 
@@ -76,6 +77,7 @@ def test_engines_share_the_work() -> None:
     assert took(1) / took(3) > 2.6
 
 
+@pytest.mark.alone
 def test_latest_drops_what_waits() -> None:
     engine = Reader(0.02)
     with Stream(frames(100, 0.002), PREPROCESS, engine, policy="latest", depth=1) as stream:
@@ -160,6 +162,7 @@ def test_an_engine_that_lies_is_named() -> None:
             list(stream)
 
 
+@pytest.mark.alone
 def test_an_engine_that_hangs() -> None:
     release = threading.Event()
 
@@ -229,6 +232,7 @@ def test_stop_and_leaving_early() -> None:
     stream.close()
 
 
+@pytest.mark.alone
 def test_several_cameras_share_a_pool_fairly() -> None:
     with EnginePool([Reader(0.003), Reader(0.003)]) as pool:
         streams = [Stream(frames(10_000), PREPROCESS, pool) for _ in range(3)]
@@ -250,6 +254,7 @@ def test_several_cameras_share_a_pool_fairly() -> None:
         assert min(shown) > 0.6 * max(shown) > 20
 
 
+@pytest.mark.alone
 def test_in_an_event_loop() -> None:
     async def watch() -> tuple[list[int], int]:
         ticks, seen = 0, []
@@ -284,6 +289,7 @@ print(c.captured == c.shown + c.dropped + c.failed, c.pending, flush=True)
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it(how: int) -> None:
     process = subprocess.Popen(
@@ -345,6 +351,7 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
 def test_soak() -> None:
     soak(500, 0)
