@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
     from .engines import OpenVinoEngine as OpenVinoEngine
+    from .engines import RknnEngine as RknnEngine
     from .engines import open_engine
     from .frames import FrameSpec, Geometry, Preprocessor, to_gray
     from .recordings import Recorder, Recording
@@ -105,6 +106,7 @@ __getattr__, __dir__ = support.late(
         "MnnEngine": "engines",
         "NcnnEngine": "engines",
         "OpenVinoEngine": "engines",
+        "RknnEngine": "engines",
         "OutputReport": "reports",
         "Preprocessor": "frames",
         "Recorder": "recordings",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .ncnn import NcnnEngine
     from .openvino import OpenVinoEngine
     from .registry import open_engine
+    from .rknn import RknnEngine
 
 __all__ = [
     "Engine",
@@ -27,6 +28,7 @@ __all__ = [
     "NcnnEngine",
     "OnnxRuntimeEngine",
     "OpenVinoEngine",
+    "RknnEngine",
     "SimulatedNpu",
     "axes_in_model",
     "calibrate",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = late(
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",
         "OpenVinoEngine": "openvino",
+        "RknnEngine": "rknn",
         "open_engine": "registry",
     },
 )

@@ -17,8 +17,9 @@ OWN = {
     "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
     "onnx": "npu_layout.engines.onnxruntime:OnnxRuntimeEngine",
     "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
+    "rknn": "npu_layout.engines.rknn:RknnEngine",
 }
-SUFFIXES = {".mnn": "mnn", ".onnx": "onnx", ".param": "ncnn", ".tflite": "litert", ".xml": "openvino"}
+SUFFIXES = {".mnn": "mnn", ".onnx": "onnx", ".param": "ncnn", ".rknn": "rknn", ".tflite": "litert", ".xml": "openvino"}
 
 
 def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
@@ -27,9 +28,9 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is litert, mnn, ncnn, onnx, openvino or that of another package (an
-        entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .tflite,
-        .mnn, .param, .onnx or .xml. Else ``"package.module:factory"``, a callable without arguments.
+        ``"litert:model.tflite"``: a kind, which is litert, mnn, ncnn, onnx, openvino, rknn or that of another package
+        (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is
+        .tflite, .mnn, .param, .onnx, .rknn or .xml. Else ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 

@@ -1,0 +1,87 @@
+"""Run an RKNN model on a Rockchip board by rknn-toolkit-lite2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from ..support import items_of
+from .runtime import RuntimeEngine, model_file, refused, runtime
+
+
+class RknnEngine(RuntimeEngine):
+    """Runs an RKNN model by RKNNLite (airockchip/rknn-toolkit2, rknn-toolkit-lite2): float32 outputs.
+
+    RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs. For the buffers as
+    the NPU stores them use the C interface, `npu_layout.specs.from_rknn` and an engine of your own. This one was never
+    run on a device: it was tried against a stand-in for RKNNLite.
+
+    Parameters
+    ----------
+    model
+        Path of the .rknn file.
+    input_specs
+        TensorSpecs of the inputs, with their names: mostly uint8 of axes N, H, W, C (``TensorSpec.of_storage``).
+    output_names
+        Names of the outputs; None: output0, output1 ... in the model's order.
+    core_mask
+        As for init_runtime: ``RKNNLite.NPU_CORE_0`` ... ; None: the driver's choice.
+
+    Raises
+    ------
+    NpuLayoutError
+        If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, or the numbers of names and outputs differ.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        input_specs: Sequence[TensorSpec],
+        output_names: Sequence[str] | None = None,
+        core_mask: int | None = None,
+    ) -> None:
+        path = model_file(model)
+        name = f"model {path}"
+        inputs = items_of("input_specs", input_specs, TensorSpec)
+        if not inputs or not all(spec.name for spec in inputs):
+            raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+        self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
+        more = {} if core_mask is None else {"core_mask": core_mask}
+        for step, status in (
+            ("load_rknn", self._lite.load_rknn(path)),
+            ("init_runtime", self._lite.init_runtime(**more)),
+        ):
+            if status != 0:
+                raise refused(name, RuntimeError(f"{step} returned {status}"))
+        answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
+        names = [f"output{i}" for i in range(len(answers))]
+        if output_names is not None:
+            names = items_of("output_names", output_names, str, "names")
+        if len(names) != len(answers):
+            raise NpuLayoutError(f"output_names: {name} has {len(answers)} outputs, got {len(names)} names")
+        outputs = [
+            TensorSpec(answer.shape, Layout.of_rank(answer.ndim), answer.dtype, name=one)
+            for answer, one in zip(answers, names)
+        ]
+        super().__init__(name, inputs, outputs)
+
+    def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
+        answers: Any = self._lite.inference(
+            inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)]
+        )
+        if answers is None:
+            raise NpuLayoutError(f"{name}: RKNNLite returned nothing; its log says why")
+        return [np.ascontiguousarray(answer) for answer in answers]
+
+    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        return self._infer(self.input_specs, inputs, self.model)
+
+    def _release(self) -> None:
+        self._lite.release()

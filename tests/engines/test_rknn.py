@@ -1,0 +1,91 @@
+"""RknnEngine against a stand-in for rknn-toolkit-lite2: what it calls, and what it makes of each answer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.engines import RknnEngine
+from npu_layout.testing import check_engine
+
+IMAGE = nl.TensorSpec.of_storage((1, 4, 6, 3), "NHWC", "uint8", name="image")
+
+
+class RKNNLite:
+    """Two outputs, NCHW float32: the picture's halves, and the sum of its channels."""
+
+    statuses: dict[str, int] = {}  # noqa: RUF012
+    calls: list[Any] = []  # noqa: RUF012
+    silent = False
+
+    def load_rknn(self, path: str) -> int:
+        self.calls.append(("load_rknn", path))
+        return self.statuses.get("load_rknn", 0)
+
+    def init_runtime(self, **options: Any) -> int:
+        self.calls.append(("init_runtime", options))
+        return self.statuses.get("init_runtime", 0)
+
+    def inference(self, inputs: list[np.ndarray]) -> Any:
+        (x,) = inputs
+        assert x.shape == (1, 4, 6, 3) and x.dtype == np.uint8
+        if self.silent:
+            return None
+        real = x.transpose(0, 3, 1, 2).astype(np.float32)
+        return [real / 2, real.sum((2, 3))]
+
+    def release(self) -> None:
+        self.calls.append(("release",))
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    api = ModuleType("rknnlite.api")
+    api.RKNNLite = RKNNLite  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "rknnlite", ModuleType("rknnlite"))
+    monkeypatch.setitem(sys.modules, "rknnlite.api", api)
+    monkeypatch.setattr(RKNNLite, "statuses", {})
+    monkeypatch.setattr(RKNNLite, "calls", [])
+    monkeypatch.setattr(RKNNLite, "silent", False)
+    path = tmp_path / "m.rknn"
+    path.write_bytes(b"")
+    return path
+
+
+def test_it_runs(model: Path) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (1, 4, 6, 3)).astype(np.uint8)
+    with nl.open_engine(model, input_specs=[IMAGE], core_mask=2) as engine:
+        found = engine.infer(x)
+        assert [spec.shape for spec in engine.output_specs] == [(1, 3, 4, 6), (1, 3)]
+        assert np.array_equal(engine.output_specs[0].unpack(found["output0"]), x.transpose(0, 3, 1, 2) / np.float32(2))
+        assert np.array_equal(found["output1"], x.sum((1, 2)).astype(np.float32).ravel())
+    assert RKNNLite.calls == [("load_rknn", str(model)), ("init_runtime", {"core_mask": 2}), ("release",)]
+    named = RknnEngine(model, input_specs=[IMAGE], output_names=["half", "sum"])
+    assert list(named.infer(x)) == ["half", "sum"]
+    assert len(check_engine(lambda: RknnEngine(model, input_specs=[IMAGE]))) == 9
+
+
+def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for step in ("load_rknn", "init_runtime"):
+        monkeypatch.setattr(RKNNLite, "statuses", {step: -1})
+        with pytest.raises(nl.NpuLayoutError, match=rf"m\.rknn: cannot be loaded: {step} returned -1"):
+            RknnEngine(model, input_specs=[IMAGE])
+    monkeypatch.setattr(RKNNLite, "statuses", {})
+    for specs in ([], [IMAGE.replace(name="")]):
+        with pytest.raises(nl.NpuLayoutError, match="input_specs: expected a TensorSpec with a name"):
+            RknnEngine(model, input_specs=specs)
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 names"):
+        RknnEngine(model, input_specs=[IMAGE], output_names=["one"])
+    engine = RknnEngine(model, input_specs=[IMAGE])
+    monkeypatch.setattr(RKNNLite, "silent", True)
+    with pytest.raises(nl.NpuLayoutError, match="RKNNLite returned nothing"):
+        engine.infer(np.zeros((1, 4, 6, 3), np.uint8))
+    monkeypatch.setitem(sys.modules, "rknnlite.api", None)  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match="pip install rknn-toolkit-lite2"):
+        RknnEngine(model, input_specs=[IMAGE])
