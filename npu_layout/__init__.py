@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .engines import HailoEngine as HailoEngine
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
@@ -102,6 +103,7 @@ __getattr__, __dir__ = support.late(
         "FrameSpec": "frames",
         "Geometry": "frames",
         "InputReport": "diagnosis",
+        "HailoEngine": "engines",
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
         "NcnnEngine": "engines",

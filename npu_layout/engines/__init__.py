@@ -14,6 +14,7 @@ from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
+    from .hailo import HailoEngine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
     from .ncnn import NcnnEngine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Engine",
+    "HailoEngine",
     "LiteRtEngine",
     "MnnEngine",
     "NcnnEngine",
@@ -45,6 +47,7 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "HailoEngine": "hailo",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",

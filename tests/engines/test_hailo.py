@@ -1,0 +1,129 @@
+"""HailoEngine against a stand-in for hailo_platform: what is opened and closed, and what it makes of each answer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.engines import HailoEngine
+from npu_layout.testing import check_engine
+
+LOG: list[str] = []
+
+
+class Context:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> Any:
+        LOG.append(f"open {self.name}")
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        LOG.append(f"close {self.name}")
+
+
+def info(name: str, shape: tuple[int, ...], order: str = "NHWC") -> SimpleNamespace:
+    return SimpleNamespace(
+        name=name,
+        shape=shape,
+        format=SimpleNamespace(type="UINT8", order=order, flags=0),
+        quant_info=SimpleNamespace(qp_zp=3.0, qp_scale=0.5, limvals_min=0.0, limvals_max=1.0),
+    )
+
+
+class Hef:
+    order = "NHWC"
+
+    def __init__(self, path: str) -> None:
+        if Path(path).read_bytes() == b"broken":
+            raise RuntimeError("HAILO_INVALID_HEF(26)")
+
+    def get_input_vstream_infos(self) -> list[Any]:
+        return [info("net/in", (4, 6, 3))]
+
+    def get_output_vstream_infos(self) -> list[Any]:
+        return [info("net/out", (4, 6, 3), self.order)]
+
+
+class Group(Context):
+    def activate(self, params: str) -> Context:
+        assert params == "params"
+        return Context("network")
+
+    def create_params(self) -> str:
+        return "params"
+
+
+class Device(Context):
+    def __init__(self) -> None:
+        super().__init__("device")
+
+    def configure(self, hef: Hef, how: str) -> list[Group]:
+        assert how == "how"
+        return [Group("group")]
+
+
+class Streams(Context):
+    def __init__(self, group: Group, inputs: str, outputs: str) -> None:
+        super().__init__(f"streams {inputs} {outputs}")
+
+    def infer(self, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        x = given["net/in"]
+        assert x.shape == (1, 4, 6, 3) and x.dtype == np.uint8
+        return {"net/out": 255 - x}
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    platform: Any = ModuleType("hailo_platform")
+    platform.HEF, platform.VDevice, platform.InferVStreams = Hef, Device, Streams
+    platform.ConfigureParams = SimpleNamespace(create_from_hef=lambda hef, interface: "how")
+    platform.HailoStreamInterface = SimpleNamespace(PCIe="pcie")
+    platform.FormatType = SimpleNamespace(AUTO="auto", UINT8="u8", UINT16="u16", FLOAT32="f32")
+    make = SimpleNamespace(make=lambda group, format_type: format_type)
+    platform.InputVStreamParams = platform.OutputVStreamParams = make
+    monkeypatch.setitem(sys.modules, "hailo_platform", platform)
+    monkeypatch.setattr(Hef, "order", "NHWC")
+    LOG.clear()
+    path = tmp_path / "m.hef"
+    path.write_bytes(b"")
+    return path
+
+
+def test_it_runs(model: Path) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (1, 4, 6, 3)).astype(np.uint8)
+    with nl.open_engine(model) as engine:
+        (source,), (target,) = engine.input_specs, engine.output_specs
+        assert source.name == "net/in" and source.axes == "NHWC" and source.dtype == "uint8"
+        found = engine.infer({"net/in": x})["net/out"]
+        assert np.array_equal(target.unpack(found), (255 - x - np.float32(3)) * np.float32(0.5))
+    assert [
+        *("open device", "open streams auto auto", "open network"),
+        *("close network", "close streams auto auto", "close device"),
+    ] == LOG
+    assert len(check_engine(lambda: HailoEngine(model))) == 9
+    real = HailoEngine(model, output_format="FLOAT32")
+    assert real.output_specs[0].dtype == "float32" and real.output_specs[0].quantization is None
+
+
+def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(nl.NpuLayoutError, match="output_format: expected one of AUTO, UINT8"):
+        HailoEngine(model, output_format="INT4")
+    monkeypatch.setattr(Hef, "order", "HAILO_NMS")
+    LOG.clear()
+    with pytest.raises(nl.NpuLayoutError, match="NMS"):
+        HailoEngine(model)
+    assert LOG == ["open device", "close device"]
+    model.write_bytes(b"broken")
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.hef: cannot be loaded: HAILO_INVALID_HEF"):
+        HailoEngine(model)
+    monkeypatch.setitem(sys.modules, "hailo_platform", None)  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match="pip install hailort"):
+        HailoEngine(model)
