@@ -180,6 +180,17 @@ def nms(
     return found
 
 
+def scan(made: FeatureMap, data: np.ndarray, least: int, backend: str | None = None) -> np.ndarray | None:
+    """Return the elements whose codes are `least` or more: int32 (count, 3), the cell, the channel, the code.
+
+    made: where they are in `data`, C-contiguous; int8, uint8, int16, uint16, float16, bfloat16 or float32. Codes are
+    integers that sort as values do, see `codes` and `least_float`; every NaN is the largest. In the order of cells.
+    None: not compiled for the backend. ValueError if an element is outside the buffer.
+    """
+    level = _BACKENDS[backend or _ACTIVE]
+    return None if level is None else _core.scan(made, data, least, level)
+
+
 def masks(
     made: FeatureMap,
     data: np.ndarray,

@@ -258,6 +258,14 @@ def nms(
     return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]
 
 
+def scan(made: FeatureMap, data: np.ndarray, least: int, level: str = LEVEL) -> np.ndarray:
+    """Return cells, channels and codes of `kernels.scan`; ValueError if an element is outside the buffer."""
+    size = {"int8": 1, "uint8": 1, "float32": 4}.get(made.dtype, 2)
+    channels, rows, columns = (np.ascontiguousarray(table, np.int64) * size for table in made[1:])
+    hits = _native.scan(level, _DTYPES.index(made.dtype), data, channels, rows, columns, least)
+    return np.frombuffer(hits, np.int32).reshape(-1, 3)
+
+
 def masks(
     made: FeatureMap,
     data: np.ndarray,

@@ -17,12 +17,13 @@ Imports arrays, buffers, layouts, kernels and support.
 """
 
 from .applying import result_layout
-from .channels import above, argmax_channels, max_channels, softmax_channels, top_k
+from .channels import argmax_channels, max_channels, softmax_channels, top_k
 from .elementwise import dequantize, normalize, quantize, sigmoid, to_gray
 from .kernel_table import table
 from .peak_finding import peaks
 from .pixels import concat_channels, crop, flip, pad, split_channels
 from .resizing import resize
+from .thresholds import above
 
 __all__ = [
     "above",

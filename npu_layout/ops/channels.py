@@ -9,17 +9,17 @@ import numpy as np
 
 from .. import kernels
 from ..arrays import AxisOrder, empty_in
-from ..buffers import Quantization
+from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
-from ..support import real_number
-from . import stored_buffers
+from . import bands, stored_buffers
 from .applying import Inputs, apply, checked_inputs, checked_out, fits
 from .moving import convert, move
 from .quantized import Stored, comparable, real, stored_as, to_real
 from .registry import CORE, Kernel, OperatorKernels
 
 _INDEX = np.dtype(np.int64)
+_TOGETHER = 1 << 14  # values that are found before they become real ones
 
 
 def argmax_channels(
@@ -37,7 +37,7 @@ def argmax_channels(
     if stored_buffers.is_stored(x, buffer, "argmax_channels"):
         n, c, h, w = stored_buffers.extents(x, "argmax_channels")
         result = stored_buffers.target("argmax_channels", out, (n, 1, h, w), np.int64)
-        stored_buffers.each(x, buffer, (result,), lambda a, q: (argmax_channels(a, quantization=q),))
+        _argmax_of_stored(x, x.flat(buffer), result)
         return result
     inputs = checked_inputs(ARGMAX, x)
     n, c, h, w = inputs.x.shape
@@ -47,6 +47,15 @@ def argmax_channels(
     if known is not None:
         inputs, _ = comparable(inputs, known, 1)
     return apply(inputs, (n, 1, h, w), np.int64, out)
+
+
+def _argmax_of_stored(spec: TensorSpec, flat: np.ndarray, out: np.ndarray) -> None:
+    known = stored_buffers.walk(spec)
+    if known is None:
+        bands.each(spec, flat, (out,), lambda x, q, part: argmax_channels(x, quantization=q, out=part))
+        return
+    for region in known.regions:
+        kernels.argmax(known.source(region, flat), region.of(out), known.channels, known.dtype)
 
 
 def _argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
@@ -77,10 +86,21 @@ def softmax_channels(
     if stored_buffers.is_stored(x, buffer, "softmax_channels"):
         shape = stored_buffers.extents(x, "softmax_channels")
         result = stored_buffers.target("softmax_channels", out, shape, np.float32)
-        stored_buffers.each(x, buffer, (result,), lambda a, q: (softmax_channels(a, quantization=q),))
+        _softmax_of_stored(x, x.flat(buffer), result)
         return result
     inputs = checked_inputs(SOFTMAX, x)
     return apply(inputs, inputs.x.shape, np.float32, out, known=stored_as(quantization, inputs))
+
+
+def _softmax_of_stored(spec: TensorSpec, flat: np.ndarray, out: np.ndarray) -> None:
+    known = stored_buffers.walk(spec)
+    if known is None:
+        bands.each(spec, flat, (out,), lambda x, q, part: softmax_channels(x, quantization=q, out=part))
+        return
+    scale, zero_point = stored_buffers.one_scale(spec)
+    for region in known.regions:
+        source, result, loops = known.source(region, flat), region.of(out, 1), len(region.loops)
+        kernels.softmax(source, result, loops, known.channels, known.dtype, scale, zero_point)
 
 
 def _softmax(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:
@@ -170,7 +190,7 @@ def top_k(
 
 
 def _top_of_stored(
-    spec: Any, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
+    spec: TensorSpec, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     n, c, h, w = stored_buffers.extents(spec, "top_k")
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= c:
@@ -182,7 +202,24 @@ def _top_of_stored(
     dtypes = (np.dtype(np.float32) if is_real else spec.stored, _INDEX)
     shape = (n, int(k), h, w)
     values, channels = (stored_buffers.target("top_k", o, shape, d) for o, d in zip(given, dtypes))
-    stored_buffers.each(spec, buffer, (values, channels), lambda a, q: top_k(a, int(k), quantization=q))
+    if overlap(values, channels):
+        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    flat, known = spec.flat(buffer), stored_buffers.walk(spec)
+    if known is None:
+        bands.each(spec, flat, (values, channels), lambda x, q, *parts: top_k(x, int(k), quantization=q, out=parts))
+        return values, channels
+    for whole in known.regions:
+        for region in whole.cut(_TOGETHER // int(k)) if is_real else (whole,):
+            source, found, which = known.source(region, flat), region.of(values, 1), region.of(channels, 1)
+            stored = np.empty(found.shape, spec.stored) if is_real else found
+            kernels.top_k(source, stored, which, known.channels, known.dtype)
+            if known.dtype == "bfloat16":
+                found[...] = kernels.widen_bfloat16(stored)
+            elif is_real:
+                real_ones = found if found.ndim == 4 else np.empty((1, 1, 1, stored.size), np.float32)
+                convert(stored.reshape(real_ones.shape), real_ones, to_real(spec.quantization))
+                if real_ones is not found:
+                    found[...] = real_ones.reshape(found.shape)
     return values, channels
 
 
@@ -197,58 +234,6 @@ def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> 
     ([3, 5], [0, 1])
     """
     return top_k(x, 1, buffer, quantization=quantization)
-
-
-def above(
-    x: Any, threshold: float, buffer: Any = None, *, quantization: Stored = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the elements that are at least `threshold`: where they are, and their values.
-
-    Parameters
-    ----------
-    x, buffer
-        Numbers, (N,C,H,W); or a TensorSpec and its buffer, which is read in any layout, without its padding.
-    threshold
-        In real values; not NaN. NaN elements are not above it.
-    quantization
-        Of stored integers, a Quantization or (scale, zero_point).
-
-    Returns
-    -------
-    int64 (count, 4), n, c, y, x, ascending; float32 (count,), the real values.
-
-    Raises
-    ------
-    NpuLayoutError
-        On what does not fit.
-
-    Examples
-    --------
-    >>> where, values = above(np.array([[3, 1], [2, 5]], np.float32).reshape(1, 2, 1, 2), 3)
-    >>> where.tolist(), values.tolist()
-    ([[0, 0, 0, 0], [0, 1, 0, 1]], [3.0, 5.0])
-    """
-    least = real_number("above: threshold", threshold)
-    parts = []
-    if stored_buffers.is_stored(x, buffer, "above"):
-        stored_buffers.extents(x, "above")
-        known = stored_buffers.quantization_of(x)
-        for band in stored_buffers.bands(x, x.flat(buffer)):
-            parts.append(_above(band.x, known, least))
-            parts[-1][0][:, [0, 2]] += [band.n, band.first]
-    else:
-        inputs = checked_inputs(ARGMAX, x)
-        parts.append(_above(inputs.x, stored_as(quantization, inputs), least))
-    where = np.concatenate([rows for rows, _ in parts] or [np.empty((0, 4), np.int64)])
-    values = np.concatenate([found for _, found in parts] or [np.empty(0, np.float32)])
-    order = np.lexsort(where.T[::-1])
-    return where[order], values[order]
-
-
-def _above(x: np.ndarray, known: Quantization | None, least: float) -> tuple[np.ndarray, np.ndarray]:
-    values = x if known is None else known.dequantize(x)
-    found = np.nonzero(values >= least)
-    return np.stack(found, 1).astype(np.int64), values[found].astype(np.float32)
 
 
 def _at_once(x: Any, k: Any, out: Any) -> bool:

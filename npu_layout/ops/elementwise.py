@@ -9,11 +9,11 @@ import numpy as np
 
 from .. import kernels
 from ..arrays import AxisOrder
-from ..buffers import Quantization, element
+from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
 from ..support import plain_array, shown
-from . import stored_buffers
+from . import bands, stored_buffers
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
 from .quantized import Stored, along, as_quantization, stored_as, to_real
@@ -159,11 +159,22 @@ def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.
     """
     if stored_buffers.is_stored(x, buffer, "sigmoid"):
         result = stored_buffers.target("sigmoid", out, stored_buffers.extents(x, "sigmoid"), np.float32)
-        stored_buffers.each(x, buffer, (result,), lambda a, q: (sigmoid(a, quantization=q),))
+        _sigmoid_of_stored(x, x.flat(buffer), result)
         return result
     inputs = checked_inputs(SIGMOID, x)
     known = stored_as(quantization, inputs)
     return apply(inputs, inputs.x.shape, np.float32, out, known=known)
+
+
+def _sigmoid_of_stored(spec: TensorSpec, flat: np.ndarray, out: np.ndarray) -> None:
+    known = stored_buffers.walk(spec, channels=False)
+    if known is None:
+        bands.each(spec, flat, (out,), lambda x, q, part: sigmoid(x, quantization=q, out=part))
+        return
+    scale, zero_point = stored_buffers.one_scale(spec)
+    for region in known.regions:
+        source, result = known.source(region, flat), region.of(out)
+        kernels.sigmoid(source, result, known.dtype, scale=scale, zero_point=zero_point)
 
 
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:

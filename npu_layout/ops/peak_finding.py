@@ -14,7 +14,7 @@ from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
 from ..support import one_of
-from . import stored_buffers
+from . import bands, stored_buffers
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
 from .registry import CORE, Kernel, OperatorKernels
@@ -109,33 +109,81 @@ def peaks(
 
 
 def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any, out: Any) -> np.ndarray:
-    """Find peaks band by band, with rows beside each band, and keep those of its own rows."""
     _, _, h, w = stored_buffers.extents(spec, "peaks")
-    known = stored_buffers.quantization_of(spec)
-    parts = [peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)]  # checks the arguments
+    peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)  # checks the arguments
     reach = min(operator.index(radius), max(1, h, w))
-    for band in stored_buffers.bands(spec, spec.flat(buffer), reach):
-        before = min(reach, band.first)
-        whole = peaks(band.x, threshold, reach, refine=None, quantization=known)
-        found = peaks(band.x, threshold, reach, refine=refine, quantization=known)
-        found[:, 0] += band.n
-        at = whole[:, :4].astype(np.int64)
-        found[:, 3] = (at[:, 3] + band.first - before) + _moved(
-            band.x, at, refine
-        )  # rounded once, as for a whole image
-        own = (whole[:, 3] >= before) & (whole[:, 3] < before + band.last - band.first)
-        parts.append(np.concatenate([found, whole[:, 2:4] + [0, band.first - before]], 1)[own])
-    parts[0] = np.empty((0, 7))
-    rows = np.concatenate(parts)
-    rows = rows[np.lexsort((rows[:, 5], rows[:, 6], rows[:, 1], rows[:, 0]))][:, :5]
+    flat, known = spec.flat(buffer), stored_buffers.walk(spec)
+    planes = None if known is None else _planes(known)
+    if known is None or planes is None or kernels.active() == "numpy":  # whose search needs memory for all planes
+        rows = _in_bands(spec, flat, float(threshold), reach, refine)
+    else:
+        rows = _in_place(spec, planes, known, flat, float(threshold), reach, refine)
     if out is None:
-        return np.ascontiguousarray(rows)
+        return rows
     capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
     result = stored_buffers.target("peaks", out, (capacity, 5), np.float64)
     if len(rows) > capacity:
         raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
     result[: len(rows)] = rows
     return result[: len(rows)]
+
+
+def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
+    """Return the region of a spec whose pixels have one step along each axis; None if it has blocks of them, or others.
+
+    The kernels refine peaks in two axes of planes, so that the channel has two digits at most.
+    """
+    (region,) = known.regions if len(known.regions) == 1 else (None,)
+    plain = region is not None and len(region.loops) == 3 and len(known.digits) <= 2 and known.dtype is None
+    return region if plain else None
+
+
+def _in_place(
+    spec: Any,
+    region: stored_buffers.Region,
+    known: stored_buffers.Walk,
+    flat: np.ndarray,
+    threshold: float,
+    reach: int,
+    refine: str | None,
+) -> np.ndarray:
+    """Find peaks in the buffer as it lies, image by image."""
+    source = known.source(region, flat)
+    source = source.reshape(*source.shape[:3], 1, source.shape[3]) if source.ndim == 4 else source
+    lanes = source.shape[4]
+    if spec.quantization is not None:
+        threshold = _stored(*stored_buffers.one_scale(spec), threshold, spec.dtype)
+    parts = []
+    for n in range(len(source)):
+        image = source[n].transpose(2, 3, 0, 1)
+        rows = kernels.peaks(image[None], threshold, reach, known.channels)
+        channel = rows[:, 1].copy()
+        rows[:, 0], rows[:, 1] = np.divmod(channel, lanes)
+        found = np.empty((len(rows), 5))
+        _describe(image, rows, spec.quantization, refine, found)
+        found[:, 0], found[:, 1] = n, channel
+        parts.append(found)
+    return np.concatenate(parts)
+
+
+def _in_bands(spec: Any, flat: np.ndarray, threshold: float, reach: int, refine: str | None) -> np.ndarray:
+    """Find peaks band by band, with rows beside each band, and keep those of its own rows."""
+    parts = [np.empty((0, 7))]
+    for band in bands.bands(spec, flat, reach):
+        before = min(reach, band.first)
+        at = peaks(band.x, threshold, reach, refine=None, quantization=band.quantization)[:, :4].astype(np.int64)
+        at = at[(at[:, 3] >= before) & (at[:, 3] < before + band.last - band.first)]
+        known, x = band.quantization, band.x
+        if known is not None and known.axis in (2, 3):
+            x, known = known.dequantize(x), None
+        found = np.empty((len(at), 5))
+        _describe(x, np.ascontiguousarray(at[:, [0, 1, 3, 2]]), known, refine, found)
+        found[:, 0] += band.n
+        row = at[:, 3] + band.first - before
+        found[:, 3] = row + _moved(x, at, refine)  # rounded once, as for a whole image
+        parts.append(np.concatenate([found, at[:, 2:3], row[:, None]], 1))
+    rows = np.concatenate(parts)
+    return np.ascontiguousarray(rows[np.lexsort((rows[:, 5], rows[:, 6], rows[:, 1], rows[:, 0]))][:, :5])
 
 
 def _moved(x: np.ndarray, at: np.ndarray, refine: str | None) -> np.ndarray:

@@ -1,38 +1,87 @@
-"""Run operators on stored buffers of any layout: band by band of rows, in memory that does not grow with the image."""
+"""Walk stored buffers of any layout as they lie: views of whole blocks, and the same pixels of results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
+from math import prod
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..buffers import Conversion, Quantization, TensorSpec, plan
+from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Layout
+from .registry import CORE
 
-_BAND = 1 << 18  # bytes of a band, about: it stays in the second cache
-_AXES = set("NCHW")
+_AXES = "NCHW"
 _WORDS = "a TensorSpec with the axes N, C, H and W, and its buffer"
+_DTYPES = {
+    **dict.fromkeys(CORE - {"bool"}),
+    "bfloat16": "bfloat16",
+}  # what the kernels are told beside a buffer's dtype
 
 
-class Band(NamedTuple):
-    """Some rows of one image: its number, the rows first .. last, and their elements, (1, C, rows, W)."""
+class Loop(NamedTuple):
+    """A digit of an index: the axis (0 .. 3: N, C, H, W), its extent, its step in that axis, its stride in storage."""
 
-    n: int
-    first: int
-    last: int
-    x: np.ndarray
+    axis: int
+    extent: int
+    step: int
+    stride: int
 
 
-class _Bands(NamedTuple):
-    """How the bands of a spec are read: `rows` of them, and the axes' places in the spec."""
+class Region(NamedTuple):
+    """Elements that loops reach: the index of the first one, its place in storage, and the loops over pixels."""
 
-    rows: int
-    axes: tuple[int, int, int, int]
-    dtype: np.dtype[Any]
-    whole: bool  #: whether a band is a tensor of the same layout
+    first: tuple[int, int, int, int]
+    offset: int
+    loops: tuple[Loop, ...]
+
+    def of(self, out: np.ndarray, *rest: int) -> np.ndarray:
+        """Return the region in an array (N, any, H, W): an axis for each loop, then the axes `rest`; a view."""
+        steps = out.strides
+        strides = [steps[loop.axis] * loop.step for loop in self.loops] + [steps[axis] for axis in rest]
+        shape = [loop.extent for loop in self.loops] + [out.shape[axis] for axis in rest]
+        if out.flags.c_contiguous:  # numpy checks that the view is inside, at a third of as_strided's time
+            return np.ndarray(shape, out.dtype, out, sum(map(mul, self.first, steps)), strides)
+        part = out[tuple(slice(first, None) for first in self.first)]
+        return np.lib.stride_tricks.as_strided(part, shape, strides)
+
+    def cut(self, most: int) -> Iterator[Region]:
+        """Yield parts of the region of about `most` pixels, cut along its longest loop."""
+        place = max(range(len(self.loops)), key=lambda i: self.loops[i].extent)
+        loop = self.loops[place]
+        others = max(1, prod(k.extent for k in self.loops) // loop.extent)
+        each = max(1, most // others)
+        for at in range(0, loop.extent, each):
+            first = list(self.first)
+            first[loop.axis] += at * loop.step
+            part = loop._replace(extent=min(each, loop.extent - at))
+            n, c, h, w = first
+            yield Region(
+                (n, c, h, w), self.offset + at * loop.stride, (*self.loops[:place], part, *self.loops[place + 1 :])
+            )
+
+
+class Walk(NamedTuple):
+    """How the kernels walk a spec: regions that cover every pixel once, and the digits of the channel.
+
+    dtype: what the kernels are told beside the buffer's own dtype.
+    """
+
+    regions: tuple[Region, ...]
+    channels: int
+    digits: tuple[Loop, ...]
+    dtype: str | None
+
+    def source(self, region: Region, flat: np.ndarray) -> np.ndarray:
+        """Return the region of the buffer: an axis for each of its loops, then the channel's digits; a view."""
+        loops, size = (*region.loops, *self.digits), flat.itemsize
+        return np.ndarray(
+            [k.extent for k in loops], flat.dtype, flat, region.offset * size, [k.stride * size for k in loops]
+        )
 
 
 def is_stored(x: Any, buffer: Any, what: str) -> bool:
@@ -48,106 +97,72 @@ def is_stored(x: Any, buffer: Any, what: str) -> bool:
 
 def extents(spec: TensorSpec, what: str) -> tuple[int, int, int, int]:
     """Return N, C, H and W of a spec; NpuLayoutError if it has other axes, or elements that are packed."""
-    if set(spec.axes) != _AXES:
+    if sorted(spec.axes) != sorted(_AXES):
         raise NpuLayoutError(f"{what}: {spec.describe()}: expected the axes N, C, H and W, got {spec.axes}")
     if spec.element.nibbles:
         raise NpuLayoutError(f"{what}: {spec.describe()}: elements of 4 bits; unpack them first")
-    n, c, h, w = (spec.shape[spec.axes.index(letter)] for letter in "NCHW")
+    n, c, h, w = (spec.shape[spec.axes.index(letter)] for letter in _AXES)
     return n, c, h, w
 
 
-def quantization_of(spec: TensorSpec) -> Quantization | None:
-    """Return a spec's quantization for arrays of the axes N, C, H, W."""
-    q = spec.quantization
-    if q is None or q.axis is None:
-        return q
-    return Quantization(q.scale, q.zero_point, "NCHW".index(spec.axes[q.axis % len(spec.axes)]))
+@lru_cache(maxsize=256)
+def walk(spec: TensorSpec, channels: bool = True) -> Walk | None:
+    """Return how to walk a spec; None: its dtype or its scales are not those of the kernels.
 
-
-def bands(spec: TensorSpec, flat: np.ndarray, halo: int = 0) -> Iterator[Band]:
-    """Yield all rows of all images; with a halo, rows before and behind each band that belong to others.
-
-    The array of a band is valid until the next one. `first` and `last` are without the halo; what comes before `first`
-    are ``min(halo, first)`` rows.
+    channels: the channel's digits are kept apart from the regions, with their padding; else they are loops of the
+    regions, and no padding is reached.
     """
-    how = _how(spec)
-    n, _, h, _ = (spec.shape[i] for i in how.axes)
-    if not spec.layout.is_blocked and how.dtype == spec.stored:  # strides say it all: nothing is copied
-        tensor = spec.view(flat).transpose(how.axes)
-        yield from (Band(image, 0, h, tensor[image : image + 1]) for image in range(n))
-        return
-    for image in range(n):
-        for first in range(0, h, how.rows):
-            last = min(h, first + how.rows)
-            yield Band(image, first, last, _read(spec, how, flat, image, max(0, first - halo), min(h, last + halo)))
+    if spec.dtype not in _DTYPES or (spec.quantization is not None and spec.quantization.axis is not None):
+        return None
+    each = [_digits(spec, axis) for axis in range(4)]
+    pixels = [axis for axis in range(4) if axis != 1 or not channels]
+    start = int(spec.offset(0, 0, 0, 0))
+    regions = []
+    for boxes in product(*(list(_boxes(each[axis], spec.shape[spec.axes.index(_AXES[axis])])) for axis in pixels)):
+        first = [0] * 4
+        for axis, (at, _) in zip(pixels, boxes):
+            first[axis] = at
+        offset = start + sum(_place(each[axis], at) for axis, (at, _) in zip(pixels, boxes))
+        n, c, h, w = first
+        regions.append(Region((n, c, h, w), offset, tuple(loop for _, loops in boxes for loop in loops)))
+    digits = tuple(each[1]) if channels else ()
+    return Walk(tuple(regions), spec.shape[spec.axes.index("C")], digits, _DTYPES[spec.dtype])
 
 
-@lru_cache(maxsize=256)
-def _how(spec: TensorSpec) -> _Bands:
-    places = {letter: spec.axes.index(letter) for letter in "NCHW"}
-    axes = (places["N"], places["C"], places["H"], places["W"])
-    dims = spec.layout.dims
-    unit = max(dim.step for dim in dims if dim.axis == axes[2])
-    apart = all(dim.step == 1 and dim.block == 0 for dim in dims if dim.axis == axes[0])
-    row = spec.shape[axes[1]] * spec.shape[axes[3]] * spec.stored.itemsize
-    dtype = np.dtype(np.float32) if spec.dtype == "bfloat16" else spec.stored
-    return _Bands(max(1, _BAND // max(1, row * unit)) * unit, axes, dtype, apart)
+def one_scale(spec: TensorSpec) -> tuple[float, float]:
+    """Return scale and zero point of a spec that `walk` accepts; 1 and 0 if its values are real ones."""
+    q = spec.quantization
+    return (1.0, 0.0) if q is None else (float(q.scale), float(q.zero_point))
 
 
-def _read(spec: TensorSpec, how: _Bands, flat: np.ndarray, n: int, first: int, last: int) -> np.ndarray:
-    """Return rows first .. last of an image as (1, C, rows, W)."""
-    rows = last - first
-    start = [0] * 4
-    start[how.axes[0]], start[how.axes[2]] = n, first
-    unit = max(dim.step for dim in spec.layout.dims if dim.axis == how.axes[2])
-    if how.whole and first % unit == 0:
-        at = int(spec.offset(*start))
-        convert = _conversion(spec, rows)
-        part = flat[at : at + convert.source.size]
-        if len(part) == convert.source.size:
-            last_axes = convert(part).reshape(rows, spec.shape[how.axes[3]], -1)
-            return last_axes.transpose(2, 0, 1)[None]
-    return _gathered(spec, how, flat, n, first, last)
+def _digits(spec: TensorSpec, axis: int) -> list[Loop]:
+    """Return the storage dimensions of an axis, those of the largest steps first."""
+    own = spec.axes.index(_AXES[axis])
+    found = [
+        Loop(axis, dim.block or -(-spec.shape[own] // dim.step), dim.step, stride)
+        for dim, stride in zip(spec.layout.dims, spec.storage_strides)
+        if dim.axis == own
+    ]
+    return sorted(found, key=lambda loop: -loop.step)
 
 
-@lru_cache(maxsize=256)
-def _conversion(spec: TensorSpec, rows: int) -> Conversion:
-    """Return the conversion of so many rows to channels last, of stored values (bfloat16: float32)."""
-    how = _how(spec)
-    shape = list(spec.shape)
-    shape[how.axes[0]], shape[how.axes[2]] = 1, rows
-    source = TensorSpec(shape, spec.layout, spec.dtype, storage_strides=spec.storage_strides)
-    extent = [shape[i] for i in how.axes]
-    order = "".join(spec.axes)
-    last = "".join(spec.axes[how.axes[k]] for k in (0, 2, 3, 1))
-    assert extent[0] == 1
-    return plan(source, TensorSpec(shape, Layout(last, order), how.dtype))
+def _boxes(digits: Sequence[Loop], left: int) -> Iterator[tuple[int, list[Loop]]]:
+    """Yield boxes of digits that count 0 .. left - 1: as many whole blocks as there are, then what is left of one."""
+    at = 0
+    for place, loop in enumerate(digits):
+        whole, left = divmod(left, loop.step)
+        if whole:
+            yield at, [loop._replace(extent=whole), *digits[place + 1 :]]
+        at += whole * loop.step
 
 
-def _gathered(spec: TensorSpec, how: _Bands, flat: np.ndarray, n: int, first: int, last: int) -> np.ndarray:
-    """Return the rows by the offset of each element: for bands that are no tensors of their own."""
-    _, c, _, w = (spec.shape[i] for i in how.axes)
-    index: list[Any] = [0] * 4
-    grids = np.ogrid[n : n + 1, :c, first:last, :w]
-    for axis, grid in zip(how.axes, grids):
-        index[axis] = grid
-    found = flat[np.broadcast_to(np.asarray(spec.offset(*index), np.int64), (1, c, last - first, w))]
-    if spec.dtype == "bfloat16":
-        found = (found.astype(np.uint32) << 16).view(np.float32)
-    return found
-
-
-def each(
-    spec: TensorSpec,
-    buffer: Any,
-    outs: tuple[np.ndarray, ...],
-    run: Callable[[np.ndarray, Quantization | None], tuple[np.ndarray, ...]],
-) -> None:
-    """Run an operator on every band, and write its results to the rows of `outs`, (N, any, H, W)."""
-    known = quantization_of(spec)
-    for band in bands(spec, spec.flat(buffer)):
-        for out, found in zip(outs, run(band.x, known)):
-            out[band.n : band.n + 1, :, band.first : band.last] = found
+def _place(digits: Sequence[Loop], index: int) -> int:
+    """Return where an index of an axis is, from its first element on."""
+    place = 0
+    for loop in digits:
+        digit, index = divmod(index, loop.step)
+        place += digit * loop.stride
+    return place
 
 
 def target(what: str, out: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import kernels, ops
-from npu_layout.ops import stored_buffers
+from npu_layout.ops import bands, stored_buffers
 from tests.support import scenes
 
 LAYOUTS = (*scenes.LAYOUTS, "NCHW4n", "NHWC4n", "NCHW2h", "CNHW16c", "NHCW16c", "NCHW4c", "NCHW8c4n")
@@ -84,12 +84,13 @@ def test_bits_of_the_unpacked_tensor(seed: int) -> None:
 @pytest.mark.parametrize("band", [1, 40, 300])
 def test_bands_of_every_size(band: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of a row or of some, so that each image has several, with rows beside them for peaks."""
-    monkeypatch.setattr(stored_buffers, "_BAND", band)
-    stored_buffers._how.cache_clear()
+    monkeypatch.setattr(bands, "_BAND", band)
+    monkeypatch.setattr(stored_buffers, "walk", lambda spec, channels=True: None)
+    bands._how.cache_clear()
     try:
         compared(60, 100 + band)
     finally:
-        stored_buffers._how.cache_clear()
+        bands._how.cache_clear()
 
 
 @pytest.mark.slow
@@ -131,19 +132,36 @@ def test_out_is_written() -> None:
         ops.argmax_channels(o.spec, o.buffer, out=index[:1])
 
 
-def test_memory_does_not_grow_with_the_image() -> None:
-    """1 MB and 16 MB of scores: the same temporary memory, beside the result."""
-    used = []
-    for side in (64, 256):
-        spec = nl.TensorSpec((1, 250, side, side), "NCHW16c", "int8")
-        buffer = np.zeros(spec.size, np.int8)
-        out = np.empty((1, 1, side, side), np.int64)
-        ops.argmax_channels(spec, buffer, out=out)
-        tracemalloc.start()
-        ops.argmax_channels(spec, buffer, out=out)
-        used.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert max(used) < 600_000
+@pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW16c", "NHWC8c", "NHCW16c", "NHWC8h4w"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16"])
+def test_memory_does_not_grow_with_the_image(tag: str, dtype: str) -> None:
+    """1 and 4 million elements: about the same temporary memory, beside the results."""
+    known = nl.Quantization(0.05, 0) if dtype == "int8" else None
+    used: dict[str, list[int]] = {}
+    for side in (128, 256):
+        spec = nl.TensorSpec((1, 64, side, side), nl.Layout(tag, "NCHW"), dtype, quantization=known)
+        buffer = np.zeros(spec.size, spec.stored)
+        index, real = np.empty((1, 1, side, side), np.int64), np.empty(spec.shape, np.float32)
+        tops = (
+            np.empty((1, 3, side, side), np.float16 if dtype == "float16" else np.float32),
+            np.empty((1, 3, side, side), np.int64),
+        )
+        calls: dict[str, Callable[[], Any]] = {
+            "argmax": lambda: ops.argmax_channels(spec, buffer, out=index),  # noqa: B023
+            "top_k": lambda: ops.top_k(spec, 3, buffer, out=tops),  # noqa: B023
+            "softmax": lambda: ops.softmax_channels(spec, buffer, out=real),  # noqa: B023
+            "sigmoid": lambda: ops.sigmoid(spec, buffer, out=real),  # noqa: B023
+            "above": lambda: ops.above(spec, 1, buffer),  # noqa: B023
+            "peaks": lambda: ops.peaks(spec, 1, buffer=buffer),  # noqa: B023
+        }
+        for name, call in calls.items():
+            call()
+            tracemalloc.start()
+            call()
+            used.setdefault(name, []).append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    for name, (small, large) in used.items():
+        assert large < 1.2 * small + 200_000, (name, small, large)
 
 
 def test_bad_calls() -> None:

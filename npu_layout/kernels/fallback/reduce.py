@@ -21,16 +21,12 @@ def argmax(x: np.ndarray, out: np.ndarray, channels: int, dtype: str) -> None:
 
     As numpy.argmax: -0 equals 0, and the first NaN is the largest of all.
     """
-    if x.ndim == out.ndim + 1 and dtype != "bfloat16":
-        x = x[..., :channels]
-        if out.dtype == np.intp:
-            x.argmax(-1, out=out)
+    for part, result in _parts(x, out.ndim, channels, out):  # numpy copies what is not contiguous
+        if x.ndim == out.ndim + 1 and dtype != "bfloat16":
+            result[...] = part[..., :channels].argmax(-1)
         else:
-            out[...] = x.argmax(-1)
-        return
-    for part, result in _parts(x, out.ndim, channels, out):
-        rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
-        result[...] = _floats(rows, dtype).argmax(-1)
+            rows = np.stack(list(_planes(part, out.ndim, channels)), -1)
+            result[...] = _floats(rows, dtype).argmax(-1)
 
 
 def top_k(x: np.ndarray, values: np.ndarray, numbers: np.ndarray, channels: int, dtype: str) -> None:

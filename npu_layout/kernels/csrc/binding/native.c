@@ -8,6 +8,7 @@
 #include "binding/mask_calls.h"
 #include "binding/program_type.h"
 #include "binding/reductions.h"
+#include "binding/scan_call.h"
 #include "binding/signals.h"
 #include "binding/picture_type.h"
 #include "gray.h"
@@ -114,6 +115,7 @@ static PyMethodDef module_methods[] = {
     {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
     {"masks", native_masks, METH_VARARGS, "masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out): whether they fit"},
     {"limbs", native_limbs, METH_VARARGS, "limbs(fields, first, rows, columns, samples, enough, least, a, b, scores, pairs, found): how many"},
+    {"scan", native_scan, METH_VARARGS, "scan(level, dtype, data, channels, rows, columns, least): hits of cell, channel and code"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},

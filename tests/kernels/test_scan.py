@@ -1,0 +1,83 @@
+"""The scan of a feature map for codes that pass, against loops over values, and descriptions that lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npu_layout import kernels
+
+COMPILED = [name for name in kernels.backends() if name != "numpy"]
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the compiled kernels were not built")
+DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+
+
+def laid_out(rng: np.random.Generator, dtype: str, block: int) -> tuple[kernels.FeatureMap, np.ndarray, np.ndarray]:
+    """Where elements are in blocks of channels, the buffer, and its values (C, H, W)."""
+    c, h, w = rng.integers(1, 40), rng.integers(1, 9), rng.integers(1, 30)
+    outer = -(-c // block)
+    channel = np.arange(c)
+    tables = (channel // block * (h * w * block) + channel % block, np.arange(h) * w * block, np.arange(w) * block)
+    stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+    data = rng.integers(0, 256, outer * h * w * block * stored.itemsize, np.uint8).view(stored)
+    place = tables[0][:, None, None] + tables[1][None, :, None] + tables[2]
+    values = data[place]
+    if dtype == "bfloat16":
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return kernels.FeatureMap(dtype, *tables), data, values.astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", [1, 4, 16, 7])
+def test_every_level_finds_what_loops_find(dtype: str, block: int) -> None:
+    rng = np.random.default_rng(block)
+    for _ in range(20):
+        with np.errstate(invalid="ignore"):
+            made, data, values = laid_out(rng, dtype, block)
+        bound = float(rng.choice(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
+        if dtype == "float32":
+            least = kernels.least_float(bound)
+        else:
+            codes = {"int8": 128, "uint8": 0, "int16": 32768, "uint16": 0}.get(dtype)
+            if codes is None:
+                bits = int(np.float16(bound).view(np.uint16)) if dtype == "float16" else 0
+                bits = int(np.float32(bound).view(np.uint32)) >> 16 if dtype == "bfloat16" else bits
+                least = -(bits & 0x7FFF) if bits >> 15 else bits
+            else:
+                least = int(bound) - {"uint8": 128, "uint16": 32768}.get(dtype, 0)
+        wanted = {
+            (y * values.shape[2] + x, c)
+            for c, y, x in np.ndindex(values.shape)
+            if values[c, y, x] >= bound or np.isnan(values[c, y, x])
+        }
+        for backend in COMPILED:
+            hits = kernels.scan(made, data, least, backend)
+            assert hits is not None
+            assert {(cell, channel) for cell, channel, _ in hits.tolist()} == wanted
+            assert len(hits) == len(wanted)
+            assert (np.diff(hits[:, 0]) >= 0).all()
+    assert kernels.scan(made, data, least, "numpy") is None
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"channels": np.array([0, 1 << 40])},
+        {"rows": np.array([-1])},
+        {"columns": np.arange(65)},
+        {"columns": np.array([(1 << 62) + 1])},
+        {"channels": np.empty(0, np.int64)},
+        {"dtype": "int32"},
+    ],
+)
+def test_what_is_outside_the_buffer_is_refused(lie: dict[str, Any]) -> None:
+    made = kernels.FeatureMap("int8", np.arange(4), np.arange(4) * 16, np.arange(4) * 4)
+    data = np.zeros(64, np.int8)
+    found = kernels.scan(made, data, 0, COMPILED[0])
+    assert found is not None and len(found) == 64
+    with pytest.raises(ValueError):
+        kernels.scan(made._replace(**lie), data, 0, COMPILED[0])
+    with pytest.raises(ValueError):
+        kernels.scan(made, data, 1 << 40, COMPILED[0])

@@ -1,0 +1,50 @@
+"""above: against loops over real values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import ops
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW16c", "NHWC8h4w", "NCHW4n"])
+@pytest.mark.parametrize("threshold", [-1e9, -0.5, 0.0, 0.3, 1.3, 1e9, -3.0e38, 3.4e38])
+def test_loops_find_the_same(dtype: str, tag: str, threshold: float) -> None:
+    rng = np.random.default_rng(7)
+    q = nl.Quantization(0.1, 5) if "int" in dtype else None
+    spec = nl.TensorSpec((2, 5, 4, 7), nl.Layout(tag, "NCHW"), dtype, quantization=q)
+    buffer = spec.pack(np.round(rng.normal(0, 1, spec.shape), 1).astype(np.float32))
+    values = spec.unpack(buffer)
+    bound = np.float32(threshold)
+    wanted = [index for index in np.ndindex(values.shape) if values[index] >= bound]
+    where, found = ops.above(spec, threshold, buffer)
+    assert [tuple(row) for row in where.tolist()] == wanted
+    assert where.dtype == np.int64 and where.shape == (len(wanted), 4) and found.dtype == np.float32
+    assert found.tolist() == [float(values[index]) for index in wanted]
+
+
+def test_nan_is_not_above_and_infinity_is() -> None:
+    for dtype in ("float16", "bfloat16", "float32"):
+        spec = nl.TensorSpec((1, 1, 1, 4), "NCHW", dtype)
+        buffer = spec.pack(np.array([np.nan, np.inf, -np.inf, -0.0], np.float32).reshape(spec.shape))
+        where, found = ops.above(spec, 0, buffer)
+        assert where[:, 3].tolist() == [1, 3] and found.tolist() == [np.inf, 0.0] and np.signbit(found[1])
+
+
+def test_scales_of_channels_and_rows() -> None:
+    rng = np.random.default_rng(1)
+    for axis, count in ((1, 3), (2, 40), (0, 2)):
+        q = nl.Quantization(rng.uniform(0.01, 1, count), 0, axis=axis)
+        spec = nl.TensorSpec((2, 3, 40, 5), "NCHW4c", "int8", quantization=q)
+        buffer = rng.integers(-128, 128, spec.size, np.int8)
+        values = spec.unpack(buffer)
+        where, found = ops.above(spec, 1.5, buffer)
+        assert (where == np.argwhere(values >= np.float32(1.5))).all()
+        assert (found == values[values >= np.float32(1.5)]).all()
+        assert (ops.argmax_channels(spec, buffer)[:, 0] == values.argmax(1)).all()
+        np.testing.assert_allclose(
+            ops.sigmoid(spec, buffer), 1 / (1 + np.exp(-values.astype(float))), rtol=1e-5, atol=2.0**-125
+        )
