@@ -91,6 +91,13 @@ VERBS = (
         "importing",
     ),
     Verb(
+        "calibration",
+        "Write frames as a toolchain's calibration set, with the preprocessing of the board.",
+        "npu-layout calibration samples/data/walk.mp4 --model samples/models/pose.onnx --mean 128 --std 256 --every 10 "
+        "--for rknn --out calibration",
+        "calibration",
+    ),
+    Verb(
         "explain",
         "Show where a layout stores each element, in numbers and as a picture.",
         "npu-layout explain NCHW16c 1x57x46x46 --at 0,17,2,3 --compare NHWC --picture memory.svg",

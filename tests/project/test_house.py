@@ -31,6 +31,7 @@ LATE = {
     "kernels.fallback.converting": {"cv2"},
     "kernels.fallback.gray": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
+    "exchange.toolchains": {"cv2"},
     "reports.pictures": {"cv2"},
     "bench.peers.answers": {"cv2", "onnx", "onnxruntime", "torch", "torchvision"},
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},

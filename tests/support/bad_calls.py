@@ -86,6 +86,7 @@ UNCHECKED = {
         *("name", "op", "node", "verdict", "snr_db", "inputs_db", "why", "shape", "layout_a", "layout_b", "inputs"),
         "skipped",
     },
+    "exchange.Toolchain": {"help", "write", "use", "check"},
     "exchange.Form": {"importer", "exporter", "recognises", "help"},
     "pytest_plugin.Recordings.__call__": {"inputs"},
 }

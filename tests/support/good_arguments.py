@@ -117,6 +117,10 @@ def frame() -> np.ndarray:
     return np.arange(6 * 8 * 3, dtype=np.uint8).reshape(6, 8, 3)
 
 
+def calibration_set() -> exchange.CalibrationSet:
+    return exchange.CalibrationSet([frame()], preprocessor(), "image")
+
+
 def fixture() -> pytest_plugin.Recordings:
     """The fixture of a test beside which there is a recording called saved."""
     config = SimpleNamespace(

@@ -18,6 +18,7 @@ from tests.support.good_arguments import (
     SHAPE,
     SPEC,
     TARGET,
+    calibration_set,
     compared,
     dumps,
     engine,
@@ -479,6 +480,18 @@ CALLS: dict[str, Callable[[], Call]] = {
         ),
     ),
     "why_copy": lambda: Call(nl.why_copy, dict(x=tensor(), shape=(4, 6))),
+    "exchange.CalibrationReader": lambda: Call(exchange.CalibrationReader, dict(samples=calibration_set())),
+    "exchange.CalibrationReader.get_next": lambda: Call(calibration_set().reader().get_next, {}),
+    "exchange.CalibrationReader.rewind": lambda: Call(calibration_set().reader().rewind, {}),
+    "exchange.CalibrationSet": lambda: Call(
+        exchange.CalibrationSet, dict(frames=[frame()], preprocess=calibration_set().preprocess, name="image")
+    ),
+    "exchange.CalibrationSet.reader": lambda: Call(calibration_set().reader, {}),
+    "exchange.CalibrationSet.samples": lambda: Call(calibration_set().samples, {}),
+    "exchange.CalibrationSet.save": lambda: Call(
+        calibration_set().save, dict(folder=new("calibration"), toolchain="rknn")
+    ),
+    "exchange.Toolchain": lambda: Call(exchange.Toolchain, exchange.TOOLCHAINS["rknn"]._asdict()),
     "exchange.ComparedLayer": lambda: Call(exchange.ComparedLayer, compared().layers[0]._asdict()),
     "exchange.ComparedLayer.to_dict": lambda: Call(compared().layers[0].to_dict, {}),
     "exchange.Form": lambda: Call(exchange.Form, exchange.FORMS["raw"]._asdict()),

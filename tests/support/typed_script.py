@@ -265,6 +265,22 @@ def foreign(recording: nl.Recording, folder: Path) -> None:
         assert callable(form.importer) and (form.exporter is None or callable(form.exporter))
 
 
+def calibration(frame: np.ndarray, folder: Path) -> None:
+    board = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), std=255)
+    samples = exchange.CalibrationSet([frame], board, "image")
+    assert_type((samples.name, samples.preprocess, samples.color), tuple[str, nl.Preprocessor, str])
+    for inputs in samples:
+        assert_type(inputs, dict[str, np.ndarray])
+    reader = samples.reader()
+    assert_type(reader, exchange.CalibrationReader)
+    assert_type(reader.get_next(), "dict[str, np.ndarray] | None")
+    reader.rewind()
+    assert_type(samples.save(folder / "calibration", "rknn"), int)
+    for row in exchange.TOOLCHAINS.values():
+        assert_type(row, exchange.Toolchain)
+        assert row.help and callable(row.write) and callable(row.use) and callable(row.check)
+
+
 def layers(model: str) -> None:
     x = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)
     dump = {name: (nl.OnnxRuntimeEngine(model).infer(x)[name]) for name in ("y",)}
@@ -385,6 +401,7 @@ def main(model: str, folder: Path) -> None:
     identification(flat, spec.unpack(flat))
     foreign(recording, folder)
     layers(model)
+    calibration(np.zeros((8, 9, 3), np.uint8), folder)
     decoding()
     streaming(model)
     print("typed and run")

@@ -1,0 +1,138 @@
+"""Frames as a network's input, for the calibration of a toolchain: made by the Preprocessor that runs on the board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..frames import Preprocessor
+from ..layouts import Layout
+from ..support import PathLike, instance, one_of, path_of, text_of, whole_folder, write_text
+from .toolchains import TOOLCHAINS, Sample
+
+
+class CalibrationSet(Iterable[dict[str, np.ndarray]]):
+    """The float inputs of a network for some frames; iterable again and again if the frames are.
+
+    Quantisation on a computer needs the very inputs that the board will see. This makes them with the Preprocessor of
+    the board: the same resize, border, colour, mean and std, in float32, also where the board's input is quantised.
+
+    Parameters
+    ----------
+    frames
+        An iterable of frames, as `preprocess` reads them: `Frames` of files, a list of arrays.
+    preprocess
+        The board's Preprocessor. Its target's shape and order are those of the float model's input; a blocked target
+        is replaced by its axes' own order.
+    name
+        The model's input.
+
+    Raises
+    ------
+    NpuLayoutError
+        If `preprocess` is no Preprocessor, makes more than one image, or `frames` cannot be iterated.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 3, 4, 4))
+    >>> frames = [np.full((8, 8, 3), 51, np.uint8)]
+    >>> samples = CalibrationSet(frames, Preprocessor(spec, std=255), "image")
+    >>> [{name: (array.shape, float(array[0, 0, 0, 0])) for name, array in sample.items()} for sample in samples]
+    [{'image': ((1, 3, 4, 4), 0.20000000298023224)}]
+    """
+
+    def __init__(self, frames: Iterable[Any], preprocess: Preprocessor, name: str = "image") -> None:
+        target = instance("preprocess", preprocess, Preprocessor).target
+        if isinstance(frames, (str, bytes)) or not isinstance(frames, Iterable):
+            raise NpuLayoutError(f"frames: expected an iterable of frames, got {type(frames).__name__}")
+        extents = dict(zip(target.axes, target.shape))
+        if extents.get("N", 1) != 1:
+            raise NpuLayoutError(f"preprocess: expected a target of one image, got {target.describe()}")
+        self.frames, self.name = frames, text_of("name", name)
+        self.preprocess = preprocess
+        order = target.axes if target.layout.is_blocked else target.layout.tag
+        color, arguments = preprocess.color, preprocess.arguments
+        made = TensorSpec(target.shape, Layout(order, target.axes), "float32")
+        self._float = Preprocessor(made, **arguments)
+        self._shape = made.storage_shape
+        plain = {**arguments, "mean": 0, "std": 1}
+        shape = tuple(extents[letter] for letter in "CHW")
+        self._pixels = Preprocessor(TensorSpec(shape, Layout("HWC", "CHW"), "uint8"), **plain)
+        self.color: str = color
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield {name: float32 array of the model's shape} of each frame; each array is new. Raises NpuLayoutError."""
+        for sample in self.samples():
+            yield {self.name: sample.array}
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield each frame as the network's input, and as pixels before mean and std. NpuLayoutError on a bad frame."""
+        for frame in self.frames:
+            buffer = self._float(frame)[0]
+            pixels = self._pixels(frame)[0]
+            yield Sample(buffer.reshape(self._shape), np.ascontiguousarray(pixels.reshape(self._pixels_shape)))
+
+    @property
+    def _pixels_shape(self) -> tuple[int, ...]:
+        return self._pixels.target.storage_shape
+
+    def reader(self) -> CalibrationReader:
+        """Return what onnxruntime.quantization.quantize_static reads: a CalibrationDataReader. Raises nothing."""
+        return CalibrationReader(self)
+
+    def save(self, folder: PathLike, toolchain: str) -> int:
+        """Write the files that a toolchain reads, and how.txt, which says how; return the number of frames.
+
+        Parameters
+        ----------
+        folder
+            A new folder; it appears when it is complete.
+        toolchain
+            A row of `TOOLCHAINS`: onnxruntime, openvino, tflite, tpu-mlir, rknn, hailo or mnn.
+
+        Raises
+        ------
+        NpuLayoutError
+            On another toolchain, on a frame that does not fit, if there is no frame, or if the toolchain cannot read
+            what the Preprocessor makes.
+        OSError
+            If the folder exists or cannot be written.
+        """
+        if not Path(path_of("folder", folder)).name:
+            raise NpuLayoutError(f"folder: expected the path of a new folder, got {str(folder)!r}")
+        row = TOOLCHAINS[one_of("toolchain", toolchain, tuple(TOOLCHAINS))]
+        how = {**self.preprocess.arguments, "name": self.name, "shape": self._shape, "pixels": self._pixels_shape}
+        row.check(toolchain, how)
+        with whole_folder(folder) as partial:
+            count = row.write(partial, self.samples(), how)
+            if not count:
+                raise NpuLayoutError("frames: expected one at least, got none")
+            write_text(partial / "how.txt", row.use(how, count))
+        return count
+
+
+class CalibrationReader:
+    """A CalibrationDataReader of onnxruntime: `get_next` returns {input: array}, and None at the end.
+
+    samples: a CalibrationSet. Raises NpuLayoutError on anything else.
+    """
+
+    def __init__(self, samples: CalibrationSet) -> None:
+        self._samples = instance("samples", samples, CalibrationSet)
+        self._left = iter(self._samples)
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        """Return the next frame's {input: float32 array of the model's shape}, or None.
+
+        NpuLayoutError on a frame that does not fit.
+        """
+        return next(self._left, None)
+
+    def rewind(self) -> None:
+        """Begin again with the first frame. Raises nothing."""
+        self._left = iter(self._samples)

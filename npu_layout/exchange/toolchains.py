@@ -1,0 +1,238 @@
+"""What each toolchain's calibration reads: a row for each, with the source of its facts."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import NpuLayoutError
+from ..support import npy_bytes, write_text
+
+How = Mapping[str, Any]  # the Preprocessor's arguments; name, shape of the model's input; pixels: H, W, C
+
+
+class Sample(NamedTuple):
+    """One frame: the network's input, float32, and its pixels (H, W, C) uint8 before mean and std."""
+
+    array: np.ndarray
+    pixels: np.ndarray
+
+
+class Toolchain(NamedTuple):
+    """How a toolchain's calibration set is written, and how it is used.
+
+    Attributes
+    ----------
+    help
+        What is written, in a line.
+    write
+        ``write(folder, samples, how)`` returns the number of frames.
+    use
+        ``use(how, count)`` returns the text of how.txt: the lines that read the files.
+    check
+        ``check(name, how)`` raises NpuLayoutError where the toolchain cannot read what the Preprocessor makes.
+    """
+
+    help: str
+    write: Callable[[Path, Iterable[Sample], How], int]
+    use: Callable[[How, int], str]
+    check: Callable[[str, How], None]
+
+
+def _numbered(n: int, suffix: str) -> str:
+    return f"{n:05d}.{suffix}"
+
+
+def _arrays(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    count = 0
+    for count, sample in enumerate(samples, 1):
+        with zipfile.ZipFile(folder / _numbered(count - 1, "npz"), "w") as file:  # savez refuses an input named "file"
+            file.writestr(f"{how['name']}.npy", bytes(npy_bytes(sample.array)))
+    return count
+
+
+def _planes(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    """Pixels in the order of the model's axes, and dataset.txt, whose names are relative to its own folder."""
+    names = []
+    channels_last = how["shape"][-1] == how["pixels"][-1] and how["shape"][1:] == how["pixels"]
+    for n, sample in enumerate(samples):
+        names.append(_numbered(n, "npy"))
+        pixels = sample.pixels if channels_last else sample.pixels.transpose(2, 0, 1)
+        (folder / names[-1]).write_bytes(npy_bytes(np.ascontiguousarray(pixels[None])))
+    write_text(folder / "dataset.txt", "".join(f"{name}\n" for name in names))
+    return len(names)
+
+
+def _stack(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    """One array (N, H, W, C), written frame by frame: the set need not fit into memory."""
+    count = 0
+    with (folder / "calib.npy").open("wb") as file:
+        file.write(_header(0, how))
+        for count, sample in enumerate(samples, 1):
+            file.write(sample.pixels.data)
+        file.seek(0)
+        file.write(_header(count, how))
+    return count
+
+
+def _header(count: int, how: How) -> bytes:
+    """Return the header of a .npy file; numpy leaves room for any count, so that its length is the same."""
+    content = io.BytesIO()
+    shape = (count, *how["pixels"])
+    np.lib.format.write_array_header_1_0(content, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return content.getvalue()
+
+
+def _images(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    """PNG files, and MNN's configuration."""
+    import cv2
+
+    pictures = folder / "images"
+    pictures.mkdir()
+    count = 0
+    swap = how["color"] == "RGB"
+    for count, sample in enumerate(samples, 1):
+        pixels = sample.pixels[..., ::-1] if swap else sample.pixels
+        good, content = cv2.imencode(".png", np.ascontiguousarray(pixels))
+        if not good:
+            raise NpuLayoutError(f"frame {count - 1}: OpenCV cannot write it as PNG")
+        (pictures / _numbered(count - 1, "png")).write_bytes(content.tobytes())
+    height, width, channels = how["pixels"]
+    mean, std = (_each(how[key], channels) for key in ("mean", "std"))
+    config = {
+        "format": how["color"],
+        "mean": mean,
+        "normal": [1 / value for value in std],
+        "width": width,
+        "height": height,
+        "path": "images/",
+        "used_image_num": count,
+        "feature_quantize_method": "KL",
+        "weight_quantize_method": "MAX_ABS",
+    }
+    write_text(folder / "mnn.json", json.dumps(config, indent=1) + "\n")
+    return count
+
+
+def _each(values: Any, channels: int) -> list[float]:
+    """Return a number for each channel."""
+    given = [float(v) for v in (values if isinstance(values, list) else [values])]
+    return given * channels if len(given) == 1 else given
+
+
+def _numbers(how: How) -> tuple[list[float], list[float]]:
+    channels = how["pixels"][-1]
+    return _each(how["mean"], channels), _each(how["std"], channels)
+
+
+def _any(name: str, how: How) -> None:
+    """Every Preprocessor will do."""
+
+
+def _colors(name: str, how: How) -> None:
+    if how["color"] not in ("RGB", "BGR", "GRAY"):
+        raise NpuLayoutError(f"{name} reads images of RGB, BGR or GRAY; the Preprocessor makes {how['color']}")
+
+
+def _onnxruntime(how: How, count: int) -> str:
+    return f"""\
+{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+
+    from onnxruntime.quantization import quantize_static
+    from npu_layout.exchange import CalibrationSet  # or read these files
+
+    quantize_static("model.onnx", "int8.onnx", CalibrationSet(frames, preprocess, {how["name"]!r}).reader())
+"""
+
+
+def _openvino(how: How, count: int) -> str:
+    return f"""\
+{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+
+    import glob, numpy as np, nncf
+
+    files = sorted(glob.glob("*.npz"))
+    data = nncf.Dataset(files, lambda file: dict(np.load(file)))
+    quantized = nncf.quantize(model, data, subset_size={count})
+"""
+
+
+def _tflite(how: How, count: int) -> str:
+    return f"""\
+{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+
+    import glob, numpy as np
+
+    def representative():
+        for file in sorted(glob.glob("*.npz")):
+            yield list(np.load(file).values())
+
+    converter.representative_dataset = representative
+"""
+
+
+def _tpu_mlir(how: How, count: int) -> str:
+    return f"""\
+{count} files NNNNN.npz, each with one input, float32 {how["shape"]}: mean and std are applied. TPU-MLIR feeds arrays
+as they are, and applies mean and scale of model_transform to images alone.
+
+    run_calibration.py model.mlir --dataset . --input_num {count} -o model_cali_table
+"""
+
+
+def _rknn(how: How, count: int) -> str:
+    mean, std = _numbers(how)
+    return f"""\
+{count} files NNNNN.npy of pixels, uint8 {_planes_shape(how)}, channels in the order {how["color"]}, and dataset.txt.
+Mean and std are not applied: the toolkit applies those of config() to .npy files too, and normalised files twice.
+
+    rknn.config(mean_values=[{mean}], std_values=[{std}], target_platform=...)
+    rknn.load_onnx("model.onnx")
+    rknn.build(do_quantization=True, dataset="dataset.txt")
+"""
+
+
+def _planes_shape(how: How) -> tuple[int, ...]:
+    height, width, channels = how["pixels"]
+    return (1, *how["pixels"]) if tuple(how["shape"][1:]) == how["pixels"] else (1, channels, height, width)
+
+
+def _hailo(how: How, count: int) -> str:
+    mean, std = _numbers(how)
+    return f"""\
+calib.npy: pixels of {count} frames, uint8 (N, H, W, C) = {(count, *how["pixels"])}, channels in the order
+{how["color"]}. Mean and std are not applied: the model script has to.
+
+    echo 'normalization1 = normalization({mean}, {std})' > model.alls
+    hailo optimize model.har --calib-set-path calib.npy --model-script model.alls
+"""
+
+
+def _mnn(how: How, count: int) -> str:
+    return f"""\
+{count} files images/NNNNN.png, of the model's size, and mnn.json, whose mean and normal MNN applies.
+
+    mnnquant model.mnn quantized.mnn mnn.json
+"""
+
+
+#: Sources. onnxruntime: CalibrationDataReader in onnxruntime/quantization/calibrate.py. openvino: nncf.Dataset in
+#: OpenVINO's "Basic Quantization Flow". tflite: tf.lite.RepresentativeDataset. tpu-mlir: sophgo/tpu-mlir,
+#: python/calibration/data_selector.py and kld_calibrator.py. rknn: tried with rknn-toolkit2 2.5.0 (a .npy of another
+#: shape than the ONNX model's is refused; pixels and a PNG of them give one range; normalised arrays another). hailo:
+#: `hailo optimize --help`, and normalization() in hailo_model_zoo/cfg/alls. mnn: alibaba/MNN, docs/tools/quant.md.
+TOOLCHAINS: dict[str, Toolchain] = {
+    "onnxruntime": Toolchain("NNNNN.npz, the model's float input", _arrays, _onnxruntime, _any),
+    "openvino": Toolchain("NNNNN.npz, the model's float input, for NNCF", _arrays, _openvino, _any),
+    "tflite": Toolchain("NNNNN.npz, the model's float input, for a representative dataset", _arrays, _tflite, _any),
+    "tpu-mlir": Toolchain("NNNNN.npz, the model's float input", _arrays, _tpu_mlir, _any),
+    "rknn": Toolchain("NNNNN.npy, pixels before mean and std, and dataset.txt", _planes, _rknn, _any),
+    "hailo": Toolchain("calib.npy, pixels (N, H, W, C) before mean and std", _stack, _hailo, _any),
+    "mnn": Toolchain("images/NNNNN.png and mnn.json", _images, _mnn, _colors),
+}

@@ -1,0 +1,181 @@
+"""Calibration sets: the bytes that the board's Preprocessor writes, for each toolchain, and a whole quantisation."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.exchange import TOOLCHAINS, CalibrationSet
+from npu_layout.recordings import Frames
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+HOW = {"color": "RGB", "mean": [120.0, 110, 100], "std": [50.0, 60, 70]}
+
+
+def frames(count: int = 3, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 256, (30 + 7 * i, 44, 3), np.uint8) for i in range(count)]
+
+
+def by_hand(frame: np.ndarray, side: int, color: str) -> np.ndarray:
+    """A letterbox of OpenCV's calls, in the model's channels: (side, side, 3) uint8."""
+    scale = min(side / frame.shape[1], side / frame.shape[0])
+    w, h = round(frame.shape[1] * scale), round(frame.shape[0] * scale)
+    small = cv2.resize(frame, (w, h), interpolation=cv2.INTER_LINEAR)
+    left, top = (side - w) // 2, (side - h) // 2
+    edges = (top, side - h - top, left, side - w - left)
+    boxed = cv2.copyMakeBorder(small, *edges, cv2.BORDER_CONSTANT, value=(114, 114, 114))
+    return boxed[..., ::-1] if color == "RGB" else boxed
+
+
+@pytest.mark.parametrize("color", ["RGB", "BGR"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_inputs_are_those_of_opencv_and_arithmetic(color: str, dtype: str) -> None:
+    """Also where the board's input is quantised: calibration needs the real values."""
+    q = nl.Quantization(0.03, -3) if dtype == "int8" else None
+    board = nl.Preprocessor(nl.TensorSpec((1, 3, 24, 24), "NCHW", dtype, quantization=q), **{**HOW, "color": color})
+    given = frames()
+    for frame, sample in zip(given, CalibrationSet(given, board, "x").samples()):
+        pixels = by_hand(frame, 24, color)
+        assert (np.abs(sample.pixels.astype(int) - pixels) <= 1).all()  # OpenCV's resize differs between its builds
+        wanted = (sample.pixels - np.array(HOW["mean"])) / np.array(HOW["std"])
+        np.testing.assert_allclose(sample.array[0], wanted.transpose(2, 0, 1), rtol=3e-7, atol=3e-7)
+        assert sample.array.dtype == np.float32 and sample.array.shape == (1, 3, 24, 24)
+
+
+def test_the_bytes_are_those_of_the_board() -> None:
+    spec = nl.TensorSpec((1, 3, 32, 32))
+    board = nl.Preprocessor(spec, **HOW)
+    given = frames()
+    samples = CalibrationSet(given, board, "image")
+    for _ in range(2):  # again and again
+        made = list(samples)
+        assert len(made) == 3
+        for frame, inputs in zip(given, made):
+            assert inputs["image"].tobytes() == board(frame)[0].tobytes()
+    reader = samples.reader()
+    assert [reader.get_next() is None for _ in range(5)] == [False, False, False, True, True]
+    reader.rewind()
+    assert reader.get_next() is not None
+
+
+def test_a_network_quantised_by_onnxruntime_runs_on_the_same_bytes(tmp_path: Path) -> None:
+    """The sample's network, from frames to int8 and through the whole path: the run's inputs are the calibration's."""
+    from onnxruntime import quantization
+
+    model = SAMPLES / "models" / "pose.onnx"
+    engine = nl.OnnxRuntimeEngine(str(model))
+    (spec,) = engine.input_specs
+    board = nl.Preprocessor(spec, color="RGB", mean=128, std=256)
+    given = [frame for frame, _ in zip(Frames([SAMPLES / "data" / "walk.mp4"]), range(2))]
+    seen: list[bytes] = []
+
+    class Watching(CalibrationSet):
+        def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+            for inputs in super().__iter__():
+                seen.append(inputs[spec.name].tobytes())
+                yield inputs
+
+    made = tmp_path / "int8.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantization.quantize_static(
+            str(model), str(made), Watching(given, board, spec.name).reader(), op_types_to_quantize=["Conv"]
+        )
+    assert seen == [board(frame)[0].tobytes() for frame in given]
+    int8 = nl.OnnxRuntimeEngine(str(made))
+    for frame, calibrated in zip(given, seen):
+        buffer = board(frame)[0]
+        assert buffer.tobytes() == calibrated
+        real, rounded = (e.infer(buffer)[e.output_specs[0].name] for e in (engine, int8))
+        signal, noise = float((real**2).mean()), float(((real - rounded) ** 2).mean())
+        assert 10 * np.log10(signal / noise) > 10  # decibels: it is the same network, rounded
+
+
+@pytest.mark.parametrize("toolchain", ["onnxruntime", "openvino", "tflite", "tpu-mlir"])
+def test_arrays(tmp_path: Path, toolchain: str) -> None:
+    board = nl.Preprocessor(nl.TensorSpec((1, 3, 16, 24)), **HOW)
+    given = frames()
+    assert CalibrationSet(given, board, "file").save(tmp_path / "set", toolchain) == 3
+    names = sorted(path.name for path in (tmp_path / "set").iterdir())
+    assert names == ["00000.npz", "00001.npz", "00002.npz", "how.txt"]
+    for name, frame in zip(names, given):
+        with np.load(tmp_path / "set" / name) as file:
+            assert file.files == ["file"]
+            assert file["file"].tobytes() == board(frame)[0].tobytes()
+
+
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+def test_rknn(tmp_path: Path, axes: str) -> None:
+    """Pixels in the order of the model's axes; a .npy of another shape is refused by rknn-toolkit2."""
+    shape = (1, 3, 16, 24) if axes == "NCHW" else (1, 16, 24, 3)
+    board = nl.Preprocessor(nl.TensorSpec(shape, nl.Layout(axes, axes)), **HOW)
+    samples = CalibrationSet(frames(), board)
+    assert samples.save(tmp_path / "set", "rknn") == 3
+    lines = (tmp_path / "set" / "dataset.txt").read_text().split("\n")
+    assert lines == ["00000.npy", "00001.npy", "00002.npy", ""]
+    for line, sample in zip(lines, samples.samples()):
+        found = np.load(tmp_path / "set" / line)
+        assert found.shape == shape and found.dtype == np.uint8
+        pixels = found[0].transpose(1, 2, 0) if axes == "NCHW" else found[0]
+        assert (pixels == sample.pixels).all()
+    words = (tmp_path / "set" / "how.txt").read_text()
+    assert "mean_values=[[120.0, 110.0, 100.0]], std_values=[[50.0, 60.0, 70.0]]" in words
+
+
+@pytest.mark.parametrize("count", [1, 3, 12])
+def test_hailo(tmp_path: Path, count: int) -> None:
+    samples = CalibrationSet(frames(count), nl.Preprocessor(nl.TensorSpec((1, 3, 16, 24)), **HOW))
+    samples.save(tmp_path / "set", "hailo")
+    found = np.load(tmp_path / "set" / "calib.npy")
+    assert found.shape == (count, 16, 24, 3) and found.dtype == np.uint8
+    assert (found == np.stack([sample.pixels for sample in samples.samples()])).all()
+    words = (tmp_path / "set" / "how.txt").read_text()
+    assert "normalization([120.0, 110.0, 100.0], [50.0, 60.0, 70.0])" in words
+
+
+@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY"])
+def test_mnn(tmp_path: Path, color: str) -> None:
+    """What MNN reads from the pictures, by its formula, is the network's input."""
+    channels = 1 if color == "GRAY" else 3
+    how = {"color": color, "mean": 100.0, "std": 50.0} if color == "GRAY" else {**HOW, "color": color}
+    samples = CalibrationSet(frames(), nl.Preprocessor(nl.TensorSpec((1, channels, 16, 24)), **how))
+    samples.save(tmp_path / "set", "mnn")
+    config = json.loads((tmp_path / "set" / "mnn.json").read_text())
+    assert (config["format"], config["width"], config["height"], config["used_image_num"]) == (color, 24, 16, 3)
+    for n, sample in enumerate(samples.samples()):
+        picture = cv2.imread(str(tmp_path / "set" / config["path"] / f"{n:05d}.png"), cv2.IMREAD_COLOR)
+        read = {"RGB": picture[..., ::-1], "BGR": picture, "GRAY": picture[..., :1]}[color]
+        found = (read.astype(np.float64) - config["mean"]) * config["normal"]
+        np.testing.assert_allclose(sample.array[0], found.transpose(2, 0, 1), rtol=3e-7, atol=3e-7)
+
+
+def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
+    board = nl.Preprocessor(nl.TensorSpec((1, 3, 16, 16)))
+    for toolchain in TOOLCHAINS:
+        with pytest.raises(nl.NpuLayoutError, match="frames: expected one at least, got none"):
+            CalibrationSet([], board).save(tmp_path / "set", toolchain)
+        with pytest.raises(nl.NpuLayoutError):
+            CalibrationSet([*frames(), np.zeros((4, 4), np.float64)], board).save(tmp_path / "set", toolchain)
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(nl.NpuLayoutError, match="toolchain: expected"):
+        CalibrationSet(frames(), board).save(tmp_path / "set", "tensorrt")
+    with pytest.raises(nl.NpuLayoutError, match="expected a target of one image"):
+        CalibrationSet(frames(), nl.Preprocessor(nl.TensorSpec((2, 3, 16, 16))))
+    with pytest.raises(nl.NpuLayoutError, match="frames: expected an iterable"):
+        CalibrationSet(7, board)  # type: ignore[arg-type]
+    rgba = nl.Preprocessor(nl.TensorSpec((1, 4, 16, 16)), color="RGBA")
+    with pytest.raises(nl.NpuLayoutError, match="mnn reads images of RGB, BGR or GRAY; the Preprocessor makes RGBA"):
+        CalibrationSet(frames(), rgba).save(tmp_path / "set", "mnn")
+    CalibrationSet(frames(), board).save(tmp_path / "set", "rknn")
+    before = sorted(path.name for path in (tmp_path / "set").iterdir())
+    with pytest.raises(OSError):
+        CalibrationSet(frames(1), board).save(tmp_path / "set", "rknn")
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == before
