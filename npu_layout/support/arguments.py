@@ -214,7 +214,7 @@ def plain_array(what: str, x: Any, copy: bool | None = None, expected: str = "an
     cannot be converted, because something `expected` is needed, and a masked array.
     """
     masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(x, masked.MaskedArray):
+    if masked is not None and isinstance(x, getattr(masked, "MaskedArray", ())):  # another thread may be importing it
         raise NpuLayoutError(
             f"{what}: masked array: its mask would be lost; expected x.filled(value), or x.data and x.mask separately"
         )
