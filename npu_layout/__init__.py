@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .engines import ExecuTorchEngine as ExecuTorchEngine
     from .engines import HailoEngine as HailoEngine
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
     from .engines import OpenVinoEngine as OpenVinoEngine
+    from .engines import QnnEngine as QnnEngine
     from .engines import RknnEngine as RknnEngine
+    from .engines import TvmEngine as TvmEngine
     from .engines import open_engine
     from .frames import FrameSpec, Geometry, Preprocessor, to_gray
     from .recordings import Recorder, Recording
@@ -103,12 +106,15 @@ __getattr__, __dir__ = support.late(
         "FrameSpec": "frames",
         "Geometry": "frames",
         "InputReport": "diagnosis",
+        "ExecuTorchEngine": "engines",
         "HailoEngine": "engines",
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
         "NcnnEngine": "engines",
         "OpenVinoEngine": "engines",
+        "QnnEngine": "engines",
         "RknnEngine": "engines",
+        "TvmEngine": "engines",
         "OutputReport": "reports",
         "Preprocessor": "frames",
         "Recorder": "recordings",

@@ -44,11 +44,17 @@ class Pose(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A frame (H, W, 3) uint8 BGR, and for each person 18 joints (x, y, visible) and the height in pixels."""
+    """A frame (H, W, 3) uint8 BGR, and what is in it.
+
+    For each person 18 joints (x, y, visible), the height in pixels, whether it is seen from behind; for each pixel the
+    number of its person, from 1 on, or 0.
+    """
 
     frame: np.ndarray
     joints: np.ndarray
     heights: np.ndarray
+    behind: tuple[bool, ...] = ()
+    owner: np.ndarray | None = None
 
 
 def _colour(rng: np.random.Generator, low: int = 0, high: int = 256) -> tuple[int, ...]:
@@ -248,7 +254,8 @@ def paint(frame: np.ndarray, figures: list[tuple[Pose, Look]], rng: np.random.Ge
             inside = 0 <= x < width and 0 <= y < height
             if not inside or owner[y, x] > i + 1:
                 joint[2] = 0
-    return Scene(frame, joints, np.array([pose.height for pose, _ in figures]))
+    heights = np.array([pose.height for pose, _ in figures])
+    return Scene(frame, joints, heights, tuple(look.behind for _, look in figures), owner)
 
 
 def disturb(frame: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -14,24 +14,30 @@ from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
+    from .executorch import ExecuTorchEngine
     from .hailo import HailoEngine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
     from .ncnn import NcnnEngine
     from .openvino import OpenVinoEngine
+    from .qnn import QnnEngine
     from .registry import open_engine
     from .rknn import RknnEngine
+    from .tvm import TvmEngine
 
 __all__ = [
     "Engine",
+    "ExecuTorchEngine",
     "HailoEngine",
     "LiteRtEngine",
     "MnnEngine",
     "NcnnEngine",
     "OnnxRuntimeEngine",
     "OpenVinoEngine",
+    "QnnEngine",
     "RknnEngine",
     "SimulatedNpu",
+    "TvmEngine",
     "axes_in_model",
     "calibrate",
     "checked_outputs",
@@ -47,12 +53,15 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "ExecuTorchEngine": "executorch",
         "HailoEngine": "hailo",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",
         "OpenVinoEngine": "openvino",
+        "QnnEngine": "qnn",
         "RknnEngine": "rknn",
+        "TvmEngine": "tvm",
         "open_engine": "registry",
     },
 )

@@ -98,13 +98,46 @@ class OnnxRuntimeEngine:
         if not isinstance(model, (bytes, bytearray, str, os.PathLike)):
             raise NpuLayoutError(f"model: expected a path or the bytes of a model, got {type(model).__name__}")
         self.model = "model" if isinstance(model, (bytes, bytearray)) else f"model {os.fspath(model)}"
-        self._session = _session(self.model, model, threads, {} if dimensions is None else dimensions)
+        self._session = self._opened(model, threads, {} if dimensions is None else dimensions)
         self._inputs = [_Port(self.model, "input", node) for node in self._session.get_inputs()]
         self._outputs = [_Port(self.model, "output", node) for node in self._session.get_outputs()]
 
     def __repr__(self) -> str:
         ports = ", ".join(f"{port.name}{shape_text(port.shape)}" for port in self._inputs + self._outputs)
         return f"<OnnxRuntimeEngine {self.model}: {ports}>"
+
+    def _opened(self, model: Any, threads: int | None, dimensions: Mapping[str, int]) -> Any:
+        """Return the session of a model, or raise NpuLayoutError."""
+        where = self.model
+        if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
+            raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
+        if threads is not None:
+            threads = counted("threads", threads)
+        if not isinstance(dimensions, Mapping):
+            raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
+        lengths = {str(name): counted(f"dimensions: length of {name!r}", n) for name, n in dimensions.items()}
+        try:
+            import onnxruntime  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise NpuLayoutError(
+                f"{where}: onnxruntime cannot be imported ({error}); pip install onnxruntime"
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        for name, length in lengths.items():
+            options.add_free_dimension_override_by_name(name, length)
+        source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
+        more = self._provided(onnxruntime, options)
+        try:
+            return onnxruntime.InferenceSession(source, options, **more)
+        except Exception as error:
+            raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
+
+    def _provided(self, onnxruntime: Any, options: Any) -> dict[str, Any]:
+        """Say who computes: in `options`, or in further arguments of the session, which are returned."""
+        return {"providers": ["CPUExecutionProvider"]}
 
     @property
     def input_shapes(self) -> dict[str, tuple[Any, ...]]:
@@ -177,32 +210,6 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
     for name, array in found.items():
         np.copyto(out[name].reshape(array.shape), array)
     return {name: out[name] for name in found}
-
-
-def _session(where: str, model: Any, threads: int | None, dimensions: Mapping[str, int]) -> Any:
-    if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
-        raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
-    if threads is not None:
-        threads = counted("threads", threads)
-    if not isinstance(dimensions, Mapping):
-        raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
-    lengths = {str(name): counted(f"dimensions: length of {name!r}", length) for name, length in dimensions.items()}
-    try:
-        import onnxruntime  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise NpuLayoutError(f"{where}: onnxruntime cannot be imported ({error}); pip install onnxruntime") from error
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    if threads is not None:
-        options.intra_op_num_threads = threads
-    for name, length in lengths.items():
-        options.add_free_dimension_override_by_name(name, length)
-    source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
-    try:
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
-    return session
 
 
 def _reason(error: Exception) -> str:

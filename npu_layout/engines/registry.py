@@ -12,19 +12,23 @@ from .factories import engine_named
 GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
 OWN = {
+    "executorch": "npu_layout.engines.executorch:ExecuTorchEngine",
     "hailo": "npu_layout.engines.hailo:HailoEngine",
     "litert": "npu_layout.engines.litert:LiteRtEngine",
     "mnn": "npu_layout.engines.mnn:MnnEngine",
     "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
     "onnx": "npu_layout.engines.onnxruntime:OnnxRuntimeEngine",
     "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
+    "qnn": "npu_layout.engines.qnn:QnnEngine",
     "rknn": "npu_layout.engines.rknn:RknnEngine",
+    "tvm": "npu_layout.engines.tvm:TvmEngine",
 }
 SUFFIXES = {
     ".hef": "hailo",
     ".mnn": "mnn",
     ".onnx": "onnx",
     ".param": "ncnn",
+    ".pte": "executorch",
     ".rknn": "rknn",
     ".tflite": "litert",
     ".xml": "openvino",
@@ -37,10 +41,10 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is hailo, litert, mnn, ncnn, onnx, openvino, rknn or that of another
-        package (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix
-        is .hef, .mnn, .onnx, .param, .rknn, .tflite or .xml. Else ``"package.module:factory"``, a callable without
-        arguments.
+        ``"litert:model.tflite"``: a kind, which is executorch, hailo, litert, mnn, ncnn, onnx, openvino, qnn, rknn, tvm
+        or that of another package (an entry point of the group npu_layout.engines), and the path of a model. A path
+        alone, if its suffix is .hef, .mnn, .onnx, .param, .pte, .rknn, .tflite or .xml. Else
+        ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 

@@ -74,7 +74,7 @@ def _stack(folder: Path, samples: Iterable[Sample], how: How) -> int:
     count = 0
     with (folder / "calib.npy").open("wb") as file:
         file.write(_header(0, how))
-        for count, sample in enumerate(samples, 1):
+        for count, sample in enumerate(samples, 1):  # noqa: B007
             file.write(sample.pixels.data)
         file.seek(0)
         file.write(_header(count, how))

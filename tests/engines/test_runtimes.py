@@ -98,6 +98,63 @@ def test_mnn(tmp_path: Path) -> None:
     assert len(check_engine(lambda: nl.MnnEngine(path))) == 9
 
 
+def test_qnn_on_the_emulator(tmp_path: Path) -> None:
+    """Qualcomm's arithmetic: a quantised detector, as near to the floats as onnxruntime's own CPU provider."""
+    pytest.importorskip("onnxruntime_qnn", reason="onnxruntime-qnn is not installed")
+    path = models.quantized(tmp_path / "m.onnx")
+    x = models.image(9)
+    real = nl.OnnxRuntimeEngine(tmp_path / "float_m.onnx").infer(x)
+    cpu = nl.OnnxRuntimeEngine(path).infer(x)
+    with nl.open_engine(f"qnn:{path}") as engine:
+        assert isinstance(engine, nl.QnnEngine)
+        found = engine.infer({"image": x})
+        for spec in engine.output_specs:
+            noise, signal = ((found[spec.name] - real[spec.name]) ** 2).mean(), (real[spec.name] ** 2).mean()
+            rounding = ((cpu[spec.name] - real[spec.name]) ** 2).mean()
+            assert noise < 2 * rounding + 1e-4 * signal
+        assert any((found[name] != cpu[name]).any() for name in found)  # it is another arithmetic
+    assert len(check_engine(lambda: nl.QnnEngine(path.read_bytes(), options={"htp_arch": "73"}))) == 9
+
+
+def test_executorch(tmp_path: Path) -> None:
+    pytest.importorskip("executorch.runtime", reason="executorch is not installed")
+    path = models.executorch(tmp_path / "m.pte")
+    x = np.random.default_rng(0).normal(size=(1, 3, 4, 5)).astype(np.float32)
+    with nl.open_engine(path) as engine:
+        found = engine.infer(x)
+        assert [(s.name, s.shape, s.dtype) for s in engine.output_specs] == [
+            ("output0", (1, 3, 4, 5), "float32"),
+            ("output1", (1, 4, 5), "float32"),
+        ]
+        assert np.allclose(engine.output_specs[0].unpack(found["output0"]), 2 * x + 1, atol=1e-6)
+        assert np.allclose(engine.output_specs[1].unpack(found["output1"]), x.sum(1), atol=1e-6)
+    assert len(check_engine(lambda: nl.ExecuTorchEngine(path, output_names=["twice", "sum"]))) == 9
+    with pytest.raises(nl.NpuLayoutError, match="no method 'backward'; it has forward"):
+        nl.ExecuTorchEngine(path, method="backward")
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 names"):
+        nl.ExecuTorchEngine(path, output_names=["one"])
+    (tmp_path / "bad.pte").write_bytes(b"no program")
+    with pytest.raises(nl.NpuLayoutError, match=r"bad\.pte: cannot be loaded"):
+        nl.ExecuTorchEngine(tmp_path / "bad.pte")
+
+
+def test_tvm(tmp_path: Path) -> None:
+    pytest.importorskip("tvm", reason="apache-tvm is not installed")
+    path = models.tvm(tmp_path / "m.so")
+    x = models.image(3)
+    wanted = nl.OnnxRuntimeEngine(tmp_path / "m.onnx").infer(x)
+    given = [nl.TensorSpec((1, 3, 64, 64), name="image")]
+    with nl.open_engine(f"tvm:{path}", input_specs=given, output_names=["box", "score"]) as engine:
+        found = engine.infer(x)
+        for spec in engine.output_specs:
+            assert np.abs(spec.unpack(found[spec.name]) - wanted[spec.name]).max() < 1e-4
+    assert len(check_engine(lambda: nl.TvmEngine(path, input_specs=given))) == 9
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.so: cannot be loaded"):
+        nl.TvmEngine(path, input_specs=[nl.TensorSpec((1, 3, 8, 8), name="image")])
+    with pytest.raises(nl.NpuLayoutError, match="input_specs: expected a TensorSpec with a name"):
+        nl.TvmEngine(path, input_specs=[])
+
+
 @pytest.mark.parametrize(
     "make, package",
     [
@@ -105,12 +162,16 @@ def test_mnn(tmp_path: Path) -> None:
         (nl.OpenVinoEngine, "openvino"),
         (lambda path: nl.NcnnEngine(path, input_shapes={"in0": (1, 2, 2)}), "ncnn"),
         (nl.MnnEngine, "MNN"),
+        (nl.QnnEngine, "onnxruntime-qnn"),
+        (nl.ExecuTorchEngine, "executorch"),
+        (lambda path: nl.TvmEngine(path, input_specs=[nl.TensorSpec((1, 2), "NC", name="x")]), "apache-tvm"),
     ],
 )
 def test_a_missing_runtime_says_what_to_install(
     make: object, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("ai_edge_litert", "ai_edge_litert.interpreter", "openvino", "ncnn", "MNN"):
+    names = ("ai_edge_litert", "ai_edge_litert.interpreter", "openvino", "ncnn", "MNN")
+    for module in (*names, "onnxruntime_qnn", "executorch", "executorch.runtime", "tvm"):
         monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "m.param").write_text("")
     (tmp_path / "m.bin").write_text("")

@@ -61,5 +61,48 @@ def mnn(path: Path) -> Path:
     return path
 
 
+def quantized(path: Path) -> Path:
+    """The same detector, quantised to QDQ by onnxruntime on some images."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        left = 4
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            self.left -= 1
+            return {"image": image(self.left)} if self.left >= 0 else None
+
+    source = onnx(path.with_name(f"float_{path.name}"))
+    quantize_static(str(source), str(path), Reader(), activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    return path
+
+
+def executorch(path: Path) -> Path:
+    """Twice x + 1 and the sum over the channels, of (1, 3, 4, 5): input0 -> output0, output1."""
+    import torch
+    from executorch.exir import to_edge_transform_and_lower
+
+    class Network(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return 2 * x + 1, x.sum(1)
+
+    exported = torch.export.export(Network().eval(), (torch.zeros(1, 3, 4, 5),))
+    path.write_bytes(to_edge_transform_and_lower(exported).to_executorch().buffer)
+    return path
+
+
+def tvm(path: Path) -> Path:
+    """The detector, compiled by Relax for this processor."""
+    import onnx as onnx_package
+    import tvm as runtime
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+
+    network = onnx_package.load(str(onnx(path.with_suffix(".onnx"))))
+    graph = relax.transform.DecomposeOpsForInference()(from_onnx(network, keep_params_in_input=False))
+    runtime.compile(graph, target="llvm").export_library(str(path))
+    return path
+
+
 def image(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((1, 3, 64, 64)).astype(np.float32)

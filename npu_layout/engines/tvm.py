@@ -1,0 +1,88 @@
+"""Run a library that TVM's Relax compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from ..support import items_of, text_of
+from .runtime import RuntimeEngine, model_file, refused, runtime
+
+
+class TvmEngine(RuntimeEngine):
+    """Runs a library that TVM's Relax compiled and exported (``export_library("model.so")``).
+
+    A library has neither names nor shapes: the inputs are told, and the outputs are found by a run on zeros.
+
+    Parameters
+    ----------
+    model
+        Path of the library.
+    input_specs
+        TensorSpecs of the inputs with their names, in the function's order.
+    output_names
+        Names of the outputs; None: output0, output1 ...
+    device
+        Where it runs, as tvm.device reads it: "cpu", "cuda", "opencl" ...
+    function
+        Of the library.
+
+    Raises
+    ------
+    NpuLayoutError
+        If apache-tvm is missing, the library is missing or damaged, has no such function, refuses the inputs, or names
+        are not as many as outputs.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        input_specs: Sequence[TensorSpec],
+        output_names: Sequence[str] | None = None,
+        device: str = "cpu",
+        function: str = "main",
+    ) -> None:
+        path = model_file(model)
+        name = f"model {path}"
+        inputs = items_of("input_specs", input_specs, TensorSpec)
+        if not inputs or not all(spec.name for spec in inputs):
+            raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+        where, wanted = text_of("device", device), text_of("function", function)
+        self._tvm, relax = runtime("tvm", "apache-tvm"), runtime("tvm.relax", "apache-tvm")
+        try:
+            self._device = self._tvm.device(where)
+            self._call = relax.VirtualMachine(self._tvm.runtime.load_module(path), self._device)[wanted]
+            answers = self._answers(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
+        except Exception as error:  # TVM's exceptions share no base of their own
+            raise refused(name, error) from error
+        names = [f"output{i}" for i in range(len(answers))]
+        if output_names is not None:
+            names = items_of("output_names", output_names, str, "names")
+        if len(names) != len(answers):
+            raise NpuLayoutError(f"output_names: {name} has {len(answers)} outputs, got {len(names)} names")
+        outputs = [
+            TensorSpec(answer.shape, Layout.of_rank(answer.ndim), answer.dtype, name=one)
+            for answer, one in zip(answers, names)
+        ]
+        super().__init__(name, inputs, outputs)
+
+    def _answers(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray]) -> list[np.ndarray]:
+        tensors = [
+            self._tvm.runtime.tensor(flat.reshape(spec.storage_shape), self._device)
+            for spec, flat in zip(specs, inputs)
+        ]
+        found: Any = self._call(*tensors)
+        return [np.ascontiguousarray(one.numpy()) for one in ([found] if hasattr(found, "numpy") else found)]
+
+    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        return self._answers(self.input_specs, inputs)
+
+    def _release(self) -> None:
+        del self._call
