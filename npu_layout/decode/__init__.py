@@ -6,6 +6,7 @@ once, and then reads detections from stored buffers in any layout and dtype.
 Imports buffers, frames, kernels, layouts and support.
 """
 
+from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
 from .decoder import Decoder
 from .detections import Detections
 from .detectors import nanodet, ppyoloe, ssd, ssd_postprocessed
@@ -16,12 +17,14 @@ from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import Masks, masks
 from .matching import Comparison, same
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .suppression import nms
 
 __all__ = [
     "OPENPOSE",
     "Boxes",
+    "Classes",
     "Comparison",
     "Decoder",
     "Detections",
@@ -30,20 +33,28 @@ __all__ = [
     "Head",
     "Keypoints",
     "Masks",
+    "OrientedDecoder",
+    "OrientedDetections",
     "Part",
     "Prototypes",
     "Skeleton",
     "Suppression",
+    "Text",
+    "classify",
+    "ctc",
     "draw",
     "guess",
+    "heatmap_points",
     "masks",
     "nanodet",
     "nms",
+    "oriented_nms",
     "people",
     "ppyoloe",
     "retinaface",
     "same",
     "scrfd",
+    "simcc_points",
     "ssd",
     "ssd_postprocessed",
     "yolo26",

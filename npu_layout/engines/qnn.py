@@ -14,8 +14,8 @@ from .runtime import runtime
 class QnnEngine(OnnxRuntimeEngine):
     """Runs a quantised (QDQ) ONNX model on Qualcomm's NPU by onnxruntime-qnn, whose x86-64 wheel has an emulator.
 
-    What the NPU cannot do runs on the CPU provider, as on a phone. Inputs and outputs are those that the model declares:
-    floats, unless its outermost QuantizeLinear and DequantizeLinear were taken away.
+    What the NPU cannot do runs on the CPU provider, as on a phone. Inputs and outputs are those that the model
+    declares: floats, unless its outermost QuantizeLinear and DequantizeLinear were taken away.
 
     Parameters
     ----------

@@ -226,8 +226,45 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 names=["a", "b"],
             ),
         ),
+        **_other_answers(),
         "decode.guess": lambda: Call(decode.guess, dict(specs=specs, input_shape=(16, 16), classes=2)),
         "decode.Guess": lambda: Call(decode.Guess, dict(head=None, why="", others=())),
+    }
+
+
+def _other_answers() -> dict[str, Callable[[], Call]]:
+    """Those for classes, text, joints and turned boxes."""
+    vector, line, maps = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 5, 3), "NCW"), nl.TensorSpec((1, 2, 4, 4))
+    specs = [nl.TensorSpec((1, n, 2, 2), name=str(n)) for n in (64, 2, 1)]
+    turned = dict(head=decode.yolov8(2, (8,)), specs=specs, input_shape=(16, 16), angles=["1"], activation="sigmoid")
+    decoder = decode.OrientedDecoder(**turned)
+    buffers = [np.zeros(spec.size, np.float32) for spec in specs]
+    boxes = np.zeros((3, 5))
+    columns = dict(xywha=boxes, confidence=boxes[:, 0], class_id=boxes[:, 0], level=boxes[:, 0], cell=boxes[:, 0])
+    five = np.zeros(15, np.float32)
+    return {
+        "decode.classify": lambda: Call(
+            decode.classify, dict(spec=vector, buffer=np.zeros(4, np.float32), k=2, activation="softmax")
+        ),
+        "decode.Classes": lambda: Call(decode.Classes, dict(class_id=boxes, confidence=boxes)),
+        "decode.ctc": lambda: Call(
+            decode.ctc, dict(spec=line, buffer=five, alphabet="ab", blank=0, activation="softmax", time=1)
+        ),
+        "decode.Text": lambda: Call(decode.Text, dict(text="", confidence=0.0, scores=(), steps=())),
+        "decode.heatmap_points": lambda: Call(
+            decode.heatmap_points, dict(spec=maps, buffer=np.zeros(32, np.float32), stride=4.0, shift="quarter")
+        ),
+        "decode.simcc_points": lambda: Call(
+            decode.simcc_points, dict(x=line, x_buffer=five, y=line, y_buffer=five, split=2.0)
+        ),
+        "decode.OrientedDecoder": lambda: Call(decode.OrientedDecoder, dict(turned)),
+        "decode.OrientedDecoder.__call__": lambda: Call(
+            decoder.__call__, dict(buffers=buffers, confidence=0.1, iou=0.5, limit=3)
+        ),
+        "decode.OrientedDetections": lambda: Call(decode.OrientedDetections, dict(columns)),
+        "decode.oriented_nms": lambda: Call(
+            decode.oriented_nms, dict(boxes=boxes, scores=boxes[:, 0], iou=0.5, class_id=[0, 1, 0], limit=2)
+        ),
     }
 
 

@@ -331,6 +331,21 @@ def decoding() -> None:
     assert alike and not (alike.missing + alike.extra) and alike.score == 0 and alike.to_dict()
     assert not (alike.moved or alike.relabelled or alike.rescored or alike.marginal)
     assert_type(decode.draw(np.zeros((16, 16, 3), np.uint8), found, names=["a", "b"]), np.ndarray)
+    vector, line = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 5, 3), "NCW")
+    best = decode.classify(vector, np.zeros(4, np.float32), 2)
+    assert_type((best, best.class_id, best.confidence), tuple[decode.Classes, np.ndarray, np.ndarray])
+    texts = decode.ctc(line, np.zeros(15, np.float32), "ab", blank=0)
+    assert_type(texts, list[decode.Text])
+    assert_type((texts[0].text, texts[0].confidence), tuple[str, float])
+    assert not texts[0].scores and not texts[0].steps
+    assert_type(decode.heatmap_points(nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)), np.ndarray)
+    assert_type(decode.simcc_points(line, np.zeros(15, np.float32), line, np.zeros(15, np.float32)), np.ndarray)
+    flat = [nl.TensorSpec((1, n, 2, 2), name=str(n)) for n in (64, 2, 1)]
+    angled = decode.OrientedDecoder(decode.yolov8(2, (8,)), flat, (16, 16), angles=["1"])
+    turned = angled([np.zeros(spec.size, np.float32) for spec in flat])
+    assert_type((turned, turned.xywha, turned.corners), tuple[decode.OrientedDetections, np.ndarray, np.ndarray])
+    assert len(turned.confidence) == len(turned.class_id) == len(turned.level) == len(turned.cell) and angled.decoder
+    assert_type(decode.oriented_nms(turned.xywha, turned.confidence, iou=0.5), np.ndarray)
     guessed = decode.guess(maps, (16, 16), classes=2)
     assert_type(guessed, decode.Guess)
     assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")

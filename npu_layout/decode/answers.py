@@ -1,0 +1,306 @@
+"""Read outputs that are no boxes: classes of an image, text of a line, joints of one person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..support import instance, naming, one_of, real_number, text_of, whole_number
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The best classes of each image, the best first.
+
+    Attributes
+    ----------
+    class_id
+        int64 (N, k).
+    confidence
+        float32 (N, k): what the network scored them, after the activation.
+
+    Raises nothing: `classify` makes them.
+    """
+
+    class_id: np.ndarray
+    confidence: np.ndarray
+
+
+def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "none") -> Classes:
+    """Return the best classes in a classifier's output.
+
+    Parameters
+    ----------
+    spec, buffer
+        The output: the axes N and C, and others of 1; in any layout and dtype.
+    k
+        The number of classes, 1 .. C. The first comes first of equal ones.
+    activation
+        What is applied to scores: "none" (softmax is in the graph), "softmax" or "sigmoid".
+
+    Returns
+    -------
+    Classes, new arrays.
+
+    Raises
+    ------
+    NpuLayoutError
+        On another k or activation; LayoutError if the output has other axes; BufferSizeError on another size.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 4), "NC")
+    >>> found = classify(spec, np.array([0.1, 0.6, 0.0, 0.3], np.float32), 2)
+    >>> found.class_id.tolist(), found.confidence.round(2).tolist()
+    ([[1, 3]], [[0.6000000238418579, 0.30000001192092896]])
+    """
+    given = _checked("classify", spec)
+    extents = dict(zip(given.axes, given.shape))
+    if "C" not in extents or any(n != 1 for letter, n in extents.items() if letter not in "NC"):
+        raise LayoutError(f"classify: {given.describe()}: expected the axes N and C, and others of 1")
+    one_of("activation", activation, tuple(_ACTIVATIONS))
+    count = whole_number("k", k)
+    if not 1 <= count <= extents["C"]:
+        raise NpuLayoutError(f"k: expected 1 .. {extents['C']}, the number of classes, got {k}")
+    order = [given.axes.index(letter) for letter in given.axes if letter != "C"] + [given.axes.index("C")]
+    scores = given.unpack(buffer).transpose(order).reshape(-1, extents["C"])
+    values = _ACTIVATIONS[activation](scores.astype(np.float64))
+    ranked = np.argsort(-np.nan_to_num(scores, nan=-np.inf), axis=1, kind="stable")[:, :count]
+    return Classes(ranked.astype(np.int64), np.take_along_axis(values, ranked, 1).astype(np.float32))
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-x)))
+
+
+_ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "none": np.asarray,
+    "softmax": _softmax,
+    "sigmoid": _sigmoid,
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    """What stands in a line of text.
+
+    Attributes
+    ----------
+    text
+        The characters.
+    confidence
+        The mean of the characters' scores, 0 to 1; 0 for no text.
+    scores
+        One for each character.
+    steps
+        The time step of each character: the first one of its run. Times the width of a step it is where it stands.
+
+    Raises nothing: `ctc` makes it.
+    """
+
+    text: str
+    confidence: float
+    scores: tuple[float, ...]
+    steps: tuple[int, ...]
+
+
+def ctc(
+    spec: TensorSpec,
+    buffer: Any,
+    alphabet: str | Sequence[str],
+    *,
+    blank: int = 0,
+    activation: str = "none",
+    time: int = 1,
+) -> list[Text]:
+    """Return the text in the output of a recogniser trained with CTC: the best class of each step, greedily.
+
+    Runs of one class are one character, and blanks none (Graves et al., "Connectionist Temporal Classification", 2006).
+
+    Parameters
+    ----------
+    spec, buffer
+        The output, of three axes: images, and time and classes in the order that `time` says; others of 1.
+    alphabet
+        The characters of all classes but the blank, in their order.
+    blank
+        The blank's class: 0 (PaddleOCR), or -1, the last one (LPRNet).
+    activation
+        What is applied to scores, "none" or "softmax".
+    time
+        Which axis is time, once axes of 1 behind the first are left out: 1, and classes are behind it, (1, T, n); or 2,
+        and classes are before it, (1, n, T).
+
+    Returns
+    -------
+    A Text for each image.
+
+    Raises
+    ------
+    NpuLayoutError
+        If the alphabet has not as many characters as there are classes without the blank, or on another blank or time;
+        LayoutError if the output has other axes; BufferSizeError on another size.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 5, 3), "NCW")
+    >>> steps = np.float32([[0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> ctc(spec, steps.ravel(), "ab")[0].text
+    'aab'
+    """
+    given = _checked("ctc", spec)
+    shape = (given.shape[0], *(n for n in given.shape[1:] if n != 1))
+    if len(shape) != 3:
+        raise LayoutError(f"ctc: {given.describe()}: expected images, time and classes, and other axes of 1")
+    one_of("activation", activation, ("none", "softmax"))
+    at = whole_number("time", time)
+    if at not in (1, 2):
+        raise NpuLayoutError(f"time: expected 1 or 2, got {time}")
+    scores = given.unpack(buffer).reshape(shape)
+    scores = scores if at == 1 else scores.transpose(0, 2, 1)
+    classes, empty = scores.shape[2], whole_number("blank", blank)
+    if not -classes <= empty < classes:
+        raise NpuLayoutError(f"blank: expected a class of {classes}, got {blank}")
+    letters = _letters(alphabet, classes - 1)
+    letters.insert(empty % classes, "")
+    return [_text(_ACTIVATIONS[activation](one.astype(np.float64)), letters, empty % classes) for one in scores]
+
+
+def _letters(alphabet: Any, count: int) -> list[str]:
+    if isinstance(alphabet, (bytes, bytearray)) or not isinstance(alphabet, Sequence):
+        raise NpuLayoutError(f"alphabet: expected the characters, got {type(alphabet).__name__}")
+    letters = [text_of("alphabet", letter) for letter in alphabet]
+    if len(letters) != count:
+        raise NpuLayoutError(
+            f"alphabet: expected {count} characters, one for each class but the blank; got {len(letters)}"
+        )
+    return letters
+
+
+def _text(scores: np.ndarray, letters: list[str], blank: int) -> Text:
+    best = scores.argmax(1)
+    new = np.concatenate([[True], best[1:] != best[:-1]]) & (best != blank)
+    steps = np.flatnonzero(new)
+    found = [float(scores[step, best[step]]) for step in steps]
+    mean = float(np.mean(found)) if found else 0.0
+    return Text("".join(letters[best[step]] for step in steps), mean, tuple(found), tuple(map(int, steps)))
+
+
+def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift: str | None = "quarter") -> np.ndarray:
+    """Return the joints in the heatmaps of one person's crop: HRNet, SimpleBaseline, ViTPose.
+
+    Each joint is at the first greatest value of its map, moved by a quarter of a cell in x and in y towards the greater
+    neighbour (microsoft/human-pose-estimation.pytorch, lib/core/inference.py). Its pixel is the cell times `stride`, as
+    training made the maps.
+
+    Parameters
+    ----------
+    spec, buffer
+        Heatmaps with the axes N, C, H and W; in any layout and dtype.
+    stride
+        Pixels of the input from one cell to the next.
+    shift
+        "quarter", or None: whole cells. As in the source, joints in the first two and in the last row or column stay.
+
+    Returns
+    -------
+    float32 (N, joints, 3): x, y in pixels of the network's input, and the greatest value; NaN, NaN and that value where
+    it is 0 or less. Map x, y by `Geometry.points_to_frame`.
+
+    Raises
+    ------
+    NpuLayoutError
+        On another shift or stride; LayoutError if the output has other axes; BufferSizeError on another size.
+
+    Examples
+    --------
+    >>> maps = np.zeros((1, 1, 8, 8), np.float32)
+    >>> maps[0, 0, 3, 4:6] = 1.0, 0.5
+    >>> heatmap_points(TensorSpec(maps.shape), maps.ravel()).tolist()
+    [[[17.0, 12.0, 1.0]]]
+    """
+    given = _checked("heatmap_points", spec)
+    if sorted(given.axes) != sorted("NCHW"):
+        raise LayoutError(f"heatmap_points: {given.describe()}: expected the axes N, C, H and W, got {given.axes}")
+    one_of("shift", shift, ("quarter", None))
+    step = real_number("stride", stride, 0.0)
+    maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
+    n, c, h, w = maps.shape
+    flat = np.nan_to_num(maps.reshape(n, c, -1), nan=-np.inf)
+    best = flat.argmax(2)
+    value = np.take_along_axis(flat, best[..., None], 2)[..., 0]
+    y, x = np.divmod(best, w)
+    result = np.stack([x, y, value], -1).astype(np.float64)
+    if shift is not None:
+        inner = (x > 1) & (x < w - 1) & (y > 1) & (y < h - 1)
+        i, k = np.nonzero(inner)
+        row, column = y[inner], x[inner]
+        result[i, k, 0] += 0.25 * np.sign(maps[i, k, row, column + 1] - maps[i, k, row, column - 1])
+        result[i, k, 1] += 0.25 * np.sign(maps[i, k, row + 1, column] - maps[i, k, row - 1, column])
+    result[..., :2] *= step
+    result[value <= 0, :2] = np.nan
+    return result.astype(np.float32)
+
+
+def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, split: float = 2.0) -> np.ndarray:
+    """Return the joints in SimCC's two vectors for each: RTMPose.
+
+    A joint is at the first greatest value of each vector, divided by `split`; its score is the lesser of the two values
+    (open-mmlab/mmpose, mmpose/codecs/utils/post_processing.py, get_simcc_maximum).
+
+    Parameters
+    ----------
+    x, x_buffer
+        (N, joints, width times split); in any layout and dtype.
+    y, y_buffer
+        (N, joints, height times split).
+    split
+        Elements for each pixel of the input.
+
+    Returns
+    -------
+    float32 (N, joints, 3): x, y in pixels of the network's input, and the score; NaN, NaN and the score where it is 0
+    or less.
+
+    Raises
+    ------
+    NpuLayoutError
+        On another split; LayoutError if the outputs have other axes, or not one number of joints; BufferSizeError.
+
+    Examples
+    --------
+    >>> one = np.float32([0, 0, 1, 0, 0, 0])
+    >>> simcc_points(TensorSpec((1, 1, 6), "NCW"), one, TensorSpec((1, 1, 6), "NCW"), one).tolist()
+    [[[1.0, 1.0, 1.0]]]
+    """
+    step = real_number("split", split, 0.0)
+    vectors = []
+    for what, spec, buffer in (("x", x, x_buffer), ("y", y, y_buffer)):
+        given = _checked(f"simcc_points: {what}", spec)
+        if len(given.shape) != 3:
+            raise LayoutError(f"simcc_points: {what}: {given.describe()}: expected three axes, N, joints and elements")
+        with naming(f"{what}_buffer"):
+            vectors.append(np.nan_to_num(given.unpack(buffer), nan=-np.inf))
+    if vectors[0].shape[:2] != vectors[1].shape[:2]:
+        raise LayoutError(f"simcc_points: x has {vectors[0].shape[:2]} images and joints, y {vectors[1].shape[:2]}")
+    score = np.minimum(*(v.max(2) for v in vectors))
+    result = np.stack([*(v.argmax(2) / step for v in vectors), score], -1)
+    result[score <= 0, :2] = np.nan
+    return result.astype(np.float32)
+
+
+def _checked(what: str, spec: Any) -> TensorSpec:
+    """Return the spec; NpuLayoutError if it is none."""
+    return instance(f"{what}: spec", spec, TensorSpec)

@@ -1,0 +1,169 @@
+"""Classes, text and joints, against loops in plain numbers, in any layout and dtype."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+
+
+def quantized(dtype: str, real: np.ndarray) -> nl.Quantization | None:
+    if "int" not in dtype:
+        return None
+    info = np.iinfo(dtype)
+    low, high = min(0.0, float(real.min())), max(0.0, float(real.max()))
+    scale = (high - low) / (float(info.max) - info.min)
+    return nl.Quantization(scale, int(info.min - round(low / scale)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "float32"])
+@pytest.mark.parametrize("activation", ["none", "softmax", "sigmoid"])
+@pytest.mark.parametrize("axes", ["NC", "NCHW", "NHWC", "NCHW16c"])
+def test_classify(dtype: str, activation: str, axes: str) -> None:
+    rng = np.random.default_rng(3)
+    real = rng.normal(0, 3, (2, 37)).astype(np.float32)
+    shape = (2, 37) if axes == "NC" else (2, 37, 1, 1)
+    spec = nl.TensorSpec(
+        shape, nl.Layout(axes, "NC" if axes == "NC" else "NCHW"), dtype, quantization=quantized(dtype, real)
+    )
+    buffer = spec.pack(real.reshape(shape))
+    values = spec.unpack(buffer).reshape(2, 37)
+    found = decode.classify(spec, buffer, 4, activation=activation)
+    for row in range(2):
+        scores = [float(v) for v in values[row]]
+        order = sorted(range(37), key=lambda c: -scores[c])[:4]
+        assert found.class_id[row].tolist() == order
+        total = sum(math.exp(v) for v in scores)
+        by = {"none": scores, "softmax": [math.exp(v) / total for v in scores]}
+        by["sigmoid"] = [1 / (1 + math.exp(-v)) for v in scores]
+        wanted = [by[activation][c] for c in order]
+        np.testing.assert_allclose(found.confidence[row], wanted, rtol=1e-6)
+    assert found.class_id.dtype == np.int64 and found.confidence.dtype == np.float32
+
+
+def test_classify_ties_and_nan() -> None:
+    spec = nl.TensorSpec((1, 5), "NC")
+    found = decode.classify(spec, np.array([1, 3, np.nan, 3, 2], np.float32), 5)
+    assert found.class_id.tolist() == [[1, 3, 4, 0, 2]]
+
+
+def collapsed(scores: np.ndarray, alphabet: str, blank: int) -> tuple[str, list[float], list[int]]:
+    """By the definition: the best class of each step, runs as one, without blanks."""
+    best = [max(range(len(row)), key=lambda c: row[c]) for row in scores.tolist()]
+    letters = list(alphabet)
+    letters.insert(blank, "")
+    text, found, steps, at = "", [], [], 0
+    for number, run in itertools.groupby(best):
+        if number != blank:
+            text += letters[number]
+            found.append(float(scores[at, number]))
+            steps.append(at)
+        at += len(list(run))
+    return text, found, steps
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize(("blank", "time"), [(0, 1), (-1, 1), (0, 2), (2, 1)])
+def test_ctc(dtype: str, blank: int, time: int) -> None:
+    rng = np.random.default_rng(7)
+    alphabet = "abcdeé"
+    for _ in range(20):
+        real = rng.random((2, 11, 7)).astype(np.float32)
+        real[..., blank] += 0.4
+        real[0, 3] = real[0, 2]  # a run
+        given = real if time == 1 else real.transpose(0, 2, 1)
+        spec = nl.TensorSpec(given.shape, "NCW", dtype, quantization=quantized(dtype, real))
+        buffer = spec.pack(given)
+        values = spec.unpack(buffer) if time == 1 else spec.unpack(buffer).transpose(0, 2, 1)
+        for one, text in zip(values, decode.ctc(spec, buffer, alphabet, blank=blank, time=time)):
+            words, scores, steps = collapsed(one, alphabet, blank % 7)
+            assert (text.text, list(text.steps)) == (words, steps)
+            assert list(text.scores) == scores
+            assert text.confidence == pytest.approx(sum(scores) / len(scores) if scores else 0)
+
+
+def test_ctc_of_axes_of_one_and_softmax() -> None:
+    spec = nl.TensorSpec((1, 3, 1, 4), "NCHW")  # (1, T, 1, n)
+    logits = np.log(np.array([[1, 7, 1, 1], [8, 1, 1, 0.5], [1, 1, 1, 7]], np.float32))
+    (text,) = decode.ctc(spec, logits.ravel(), "xyz", activation="softmax")
+    assert text.text == "xz" and text.scores == pytest.approx([0.7, 0.7]) and text.steps == (0, 2)
+
+
+def at_peak(heat: np.ndarray, shift: bool, stride: float) -> tuple[float, float, float]:
+    """The steps of get_max_preds and get_final_preds, for one map."""
+    h, w = heat.shape
+    best = max(range(h * w), key=lambda i: (heat.flat[i], -i))
+    x, y, value = float(best % w), float(best // w), float(heat.flat[best])
+    column, row = math.floor(x + 0.5), math.floor(y + 0.5)
+    if shift and 1 < column < w - 1 and 1 < row < h - 1:
+        x += 0.25 * np.sign(heat[row, column + 1] - heat[row, column - 1])
+        y += 0.25 * np.sign(heat[row + 1, column] - heat[row - 1, column])
+    return (math.nan, math.nan, value) if value <= 0 else (x * stride, y * stride, value)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("shift", ["quarter", None])
+def test_heatmaps(dtype: str, layout: str, shift: str | None) -> None:
+    rng = np.random.default_rng(5)
+    for size in ((12, 9), (3, 4), (1, 1), (5, 5)):
+        real = rng.normal(-0.5, 1, (2, 17, *size)).astype(np.float32)
+        real[0, 0] = -1  # nobody
+        spec = nl.TensorSpec(real.shape, nl.Layout(layout, "NCHW"), dtype, quantization=quantized(dtype, real))
+        buffer = spec.pack(real)
+        values = spec.unpack(buffer)
+        found = decode.heatmap_points(spec, buffer, stride=4, shift=shift)
+        assert found.shape == (2, 17, 3) and found.dtype == np.float32
+        for n in range(2):
+            for joint in range(17):
+                wanted = at_peak(values[n, joint], shift is not None, 4)
+                np.testing.assert_allclose(found[n, joint], wanted, rtol=1e-6)
+    assert np.isnan(found[0, 0, :2]).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_simcc(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    real = [rng.random((1, 17, n)).astype(np.float32) for n in (384, 512)]
+    real[0][0, 4] = 0  # a joint that is not seen
+    specs = [nl.TensorSpec(r.shape, "NCW", dtype, quantization=quantized(dtype, r)) for r in real]
+    buffers = [spec.pack(r) for spec, r in zip(specs, real)]
+    found = decode.simcc_points(specs[0], buffers[0], specs[1], buffers[1], split=2)
+    values = [spec.unpack(buffer)[0].tolist() for spec, buffer in zip(specs, buffers)]
+    for joint, (x, y, score) in enumerate(found[0].tolist()):
+        rows = [v[joint] for v in values]
+        assert score == pytest.approx(min(max(rows[0]), max(rows[1])))
+        if joint == 4:
+            assert math.isnan(x) and math.isnan(y) and score == 0
+        else:
+            assert (x, y) == (rows[0].index(max(rows[0])) / 2, rows[1].index(max(rows[1])) / 2)
+
+
+def test_bad_input() -> None:
+    vector, maps, line = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 3, 4, 4)), nl.TensorSpec((1, 5, 3), "NCW")
+    four = np.zeros(4, np.float32)
+    for call, words in (
+        (lambda: decode.classify(vector, four, 5), r"k: expected 1 \.\. 4"),
+        (lambda: decode.classify(maps, np.zeros(48, np.float32)), "classify: .*expected the axes N and C"),
+        (lambda: decode.classify(vector, four, activation="tanh"), "activation: expected"),
+        (lambda: decode.classify(vector, np.zeros(5, np.float32), 2), "buffer has 20 bytes"),
+        (lambda: decode.classify(None, four), "classify: spec: expected"),
+        (lambda: decode.ctc(line, np.zeros(15, np.float32), "abc"), "alphabet: expected 2 characters, .* got 3"),
+        (lambda: decode.ctc(line, np.zeros(15, np.float32), "ab", blank=3), "blank: expected a class of 3, got 3"),
+        (lambda: decode.ctc(line, np.zeros(15, np.float32), "ab", time=0), "time: expected 1 or 2"),
+        (lambda: decode.ctc(vector, four, "abc"), "ctc: .*expected images, time and classes"),
+        (lambda: decode.heatmap_points(line, np.zeros(15, np.float32)), "heatmap_points: .*expected the axes N, C, H"),
+        (lambda: decode.heatmap_points(maps, np.zeros(48, np.float32), shift="half"), "shift: expected"),
+        (
+            lambda: decode.simcc_points(line, np.zeros(15), line, np.zeros(15), split=0),
+            "split: expected a number above 0",
+        ),
+        (lambda: decode.simcc_points(vector, four, vector, four), "simcc_points: x: .*expected three axes"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            call()
