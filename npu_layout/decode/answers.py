@@ -85,6 +85,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
         return np.asarray(1 / (1 + np.exp(-x)))
 
 
+_IMAGE = frozenset("NCHW")
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "none": np.asarray,
     "softmax": _softmax,
@@ -232,7 +233,7 @@ def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift:
     [[[17.0, 12.0, 1.0]]]
     """
     given = _checked("heatmap_points", spec)
-    if sorted(given.axes) != sorted("NCHW"):
+    if set(given.axes) != _IMAGE:
         raise LayoutError(f"heatmap_points: {given.describe()}: expected the axes N, C, H and W, got {given.axes}")
     one_of("shift", shift, ("quarter", None))
     step = real_number("stride", stride, 0.0)
