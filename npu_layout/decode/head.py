@@ -36,6 +36,9 @@ class Part(Record):
         Outputs may lack it.
     hint
         Some letters in the output's name, for parts that extents do not tell apart: "cls" beside "obj".
+    across
+        One output has it for the cells of all levels, on one axis, while other parts are maps. Its channels may be two
+        axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
 
     Raises NpuLayoutError on other words and counts.
     """
@@ -45,11 +48,14 @@ class Part(Record):
     activation: str = "none"
     optional: bool = False
     hint: str = ""
+    across: bool = False
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
         text_of("Part: hint", self.hint)
+        if flag("Part: across", self.across) and self.role != "keypoints":
+            raise NpuLayoutError(f"Part {self.role!r}: across: only keypoints lie across levels")
         self._set(count=count, optional=optional)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..support import whole_numbers
@@ -32,7 +33,8 @@ def yolov8(
 
     Outputs are 6 or 9 maps, boxes, scores and (airockchip's export) sums of scores for each stride, or one list
     (1, 4 + classes, cells) of boxes in pixels. Sides left, top, right and bottom are means of 16 bins, in strides, from
-    the cell's centre (0.5). Suppression is class-aware; boxes are not clipped.
+    the cell's centre (0.5). Suppression is class-aware; boxes are not clipped. Keypoints are maps too, or one output
+    (1, 17, 3, cells) of pixels (airockchip's export).
 
     Parameters
     ----------
@@ -66,12 +68,15 @@ def yolov8(
     score = Part("score", classes, activation)
     maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True), *beside)
     listed = (Part("box", 4), score, *beside)
-    forms = (Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list"))
+    forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
+    if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose
+        apart = tuple(replace(part, across=True) if part.role == "keypoints" else part for part in maps)
+        forms.append(Form("points apart", apart, Boxes("dfl", bins)))
     return Head(
         name,
         classes,
         strides,
-        forms,
+        tuple(forms),
         labels=labels,
         keypoints=Keypoints(keypoints) if keypoints else None,
         prototypes=Prototypes(coefficients) if coefficients else None,

@@ -31,6 +31,7 @@ class Place(NamedTuple):
     start: int = 0
     turn: int = 0
     spread: int = 1
+    inner: int | None = None  #: channels are two axes: that of `channel`, and within it this one
 
 
 class Level(NamedTuple):
@@ -111,7 +112,11 @@ def _fit(
     if form.part("count") is not None:
         count = _single("count", left, lambda spec: int(np.prod(spec.shape)) == 1, "one element")
     given = _Given(head, form, specs, left, input_hw, names)
+    across = [_across(given, part) for part in form.parts if part.across]
     levels = _LEVELS[form.cells](given)
+    for places in across:
+        for level, place in zip(levels, places):
+            level.places[place.part.role] = place
     if left:
         extra = ", ".join(listed(i, spec) for i, spec in left.items())
         raise LayoutError(f"no part is in {extra}")
@@ -138,6 +143,26 @@ def _grids(given: _Given) -> tuple[Level, ...]:
         places = _places(given, where, found, many, given.wanted(n), grid[0] * grid[1])
         levels.append(Level(stride, grid, anchors, places))
     return tuple(levels)
+
+
+def _across(given: _Given, part: Part) -> list[Place]:
+    """Return the place of a part in each level, if one output has all their cells on one axis; take that output."""
+    cells = [rows * columns for rows, columns in given.grids()]
+    names = given.names.get(part.role, ())
+    for k, spec in given.left.items():
+        wide = [axis for axis, n in enumerate(spec.shape) if n != 1]
+        columns = wide[-1] if wide else 0
+        rest = wide[:-1]
+        named = not names or spec.name == names[0]
+        if not named or spec.shape[columns] != sum(cells) or len(rest) not in (1, 2):
+            continue
+        if int(np.prod([spec.shape[axis] for axis in rest])) == part.count:
+            del given.left[k]
+            inner = rest[1] if len(rest) == 2 else None
+            starts = np.cumsum([0, *cells[:-1]]).tolist()
+            return [Place(part, k, rest[0], 0, 0, None, None, columns, start, inner=inner) for start in starts]
+    got = ", ".join(listed(i, spec) for i, spec in given.left.items()) or "none"
+    raise LayoutError(f"{part.role}: expected {part.count} channels before {sum(cells)} cells in one output, got {got}")
 
 
 def _list(given: _Given) -> tuple[Level, ...]:
@@ -183,7 +208,7 @@ def _places(
     given: _Given, where: str, found: Sequence[tuple[int, Axes]], anchors: int, wanted: dict[str, str], cells: int
 ) -> dict[str, Place]:
     """Return the place of each part, and take its outputs from those that are left."""
-    parts = [part for part in given.form.parts if part.role != "count"]
+    parts = [part for part in given.form.parts if part.role != "count" and not part.across]
     places = {}
     for k, run, axes in assign(parts, where, given.specs, found, anchors, wanted):
         first = 0
@@ -217,7 +242,12 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
         return offsets
 
     rows, columns = level.grid
-    channels: np.ndarray = along(place.channel, place.first + a * place.step + np.arange(place.part.count)) + start
+    numbers = place.first + a * place.step + np.arange(place.part.count)
+    if place.inner is None:
+        channels: np.ndarray = along(place.channel, numbers) + start
+    else:
+        outer, inner = np.divmod(numbers, spec.shape[place.inner])
+        channels = along(place.channel, outer) + along(place.inner, inner) + start
     if place.anchor is not None:
         channels = channels + along(place.anchor, np.array([a]))[0]
     if place.rows is not None:

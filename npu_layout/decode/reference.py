@@ -37,7 +37,8 @@ def values(place: Place, level: Level, tensor: np.ndarray) -> np.ndarray:
     rows, columns = level.grid
     cells, turns, count = rows * columns, level.turns, place.part.count
     if place.rows is None:
-        flat = _at(tensor, (place.channel, place.columns))
+        inner = () if place.inner is None else (place.inner,)
+        flat = _at(tensor, (place.channel, *inner, place.columns)).reshape(-1, tensor.shape[place.columns])
         starts = [place.start + a * place.turn for a in range(turns)]
         flats = [flat[:, start :: place.spread][:, :cells] for start in starts]
     else:
@@ -238,10 +239,11 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Reader) -> np
     read: what returns the activated values of some candidates of a level, float64.
     """
     how = head.keypoints
-    if how is None or fitted.form.part("keypoints") is None:
+    part = fitted.form.part("keypoints")
+    if how is None or part is None:
         return None
     result = np.empty((len(found), how.count, how.values))
-    decoded = fitted.form.boxes.encoding in ("xywh", "xyxy")
+    decoded = part.across or fitted.form.boxes.encoding in ("xywh", "xyxy")
     encoding = "pixels" if decoded else how.encoding
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)

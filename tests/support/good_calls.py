@@ -97,7 +97,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             ),
         ),
         "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none")),
-        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True, hint="box")),
+        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True, hint="box", across=False)),
         "Prototypes": (decode.Prototypes, dict(channels=32, stride=4, rule="cells")),
         "Suppression": (
             decode.Suppression,
