@@ -7,6 +7,7 @@ Imports buffers, frames, kernels, layouts and support.
 """
 
 from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
+from .centers import Regions, centernet, dbnet
 from .decoder import Decoder
 from .detections import Detections
 from .detectors import nanodet, ppyoloe, ssd, ssd_postprocessed
@@ -37,11 +38,14 @@ __all__ = [
     "OrientedDetections",
     "Part",
     "Prototypes",
+    "Regions",
     "Skeleton",
     "Suppression",
     "Text",
+    "centernet",
     "classify",
     "ctc",
+    "dbnet",
     "draw",
     "guess",
     "heatmap_points",

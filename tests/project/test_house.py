@@ -30,6 +30,7 @@ LATE = {
     "kernels.fallback.moving": {"cv2"},
     "kernels.fallback.converting": {"cv2"},
     "kernels.fallback.gray": {"cv2"},
+    "decode.centers": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
     "exchange.toolchains": {"cv2"},
     "reports.pictures": {"cv2"},

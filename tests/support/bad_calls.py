@@ -77,6 +77,7 @@ UNCHECKED = {
     },
     "decode.Guess": {"head", "why", "others"},
     "decode.Classes": {"class_id", "confidence"},
+    "decode.Regions": {"corners", "confidence"},
     "decode.Text": {"text", "confidence", "scores", "steps"},
     "decode.OrientedDetections": {"xywha", "confidence", "class_id", "level", "cell"},
     "streams.Counts": {"captured", "shown", "dropped", "failed", "pending"},

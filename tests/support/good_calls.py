@@ -235,7 +235,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
 def _other_answers() -> dict[str, Callable[[], Call]]:
     """Those for classes, text, joints and turned boxes."""
     vector, line, maps = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 5, 3), "NCW"), nl.TensorSpec((1, 2, 4, 4))
-    specs = [nl.TensorSpec((1, n, 2, 2), name=str(n)) for n in (64, 2, 1)]
+    one, specs = nl.TensorSpec((1, 1, 4, 4)), [nl.TensorSpec((1, n, 2, 2), name=str(n)) for n in (64, 2, 1)]
     turned = dict(head=decode.yolov8(2, (8,)), specs=specs, input_shape=(16, 16), angles=["1"], activation="sigmoid")
     decoder = decode.OrientedDecoder(**turned)
     buffers = [np.zeros(spec.size, np.float32) for spec in specs]
@@ -257,6 +257,30 @@ def _other_answers() -> dict[str, Callable[[], Call]]:
         "decode.simcc_points": lambda: Call(
             decode.simcc_points, dict(x=line, x_buffer=five, y=line, y_buffer=five, split=2.0)
         ),
+        "decode.centernet": lambda: Call(
+            decode.centernet,
+            dict(
+                specs={"heat": one, "size": maps},
+                buffers={"heat": np.zeros(16, np.float32), "size": np.zeros(32, np.float32)},
+                confidence=0.5,
+                limit=3,
+                stride=4,
+                activation="sigmoid",
+            ),
+        ),
+        "decode.dbnet": lambda: Call(
+            decode.dbnet,
+            dict(
+                spec=one,
+                buffer=np.zeros(16, np.float32),
+                confidence=0.5,
+                threshold=0.3,
+                unclip=1.5,
+                stride=4.0,
+                limit=9,
+            ),
+        ),
+        "decode.Regions": lambda: Call(decode.Regions, dict(corners=boxes, confidence=boxes)),
         "decode.OrientedDecoder": lambda: Call(decode.OrientedDecoder, dict(turned)),
         "decode.OrientedDecoder.__call__": lambda: Call(
             decoder.__call__, dict(buffers=buffers, confidence=0.1, iou=0.5, limit=3)

@@ -340,6 +340,12 @@ def decoding() -> None:
     assert not texts[0].scores and not texts[0].steps
     assert_type(decode.heatmap_points(nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)), np.ndarray)
     assert_type(decode.simcc_points(line, np.zeros(15, np.float32), line, np.zeros(15, np.float32)), np.ndarray)
+    heat, pair = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4))
+    zeros = {"heat": np.zeros(16, np.float32), "size": np.zeros(32, np.float32)}
+    assert_type(decode.centernet({"heat": heat, "size": pair}, zeros), decode.Detections)
+    regions = decode.dbnet(heat, zeros["heat"])
+    assert_type((regions.corners, regions.confidence, len(regions)), tuple[np.ndarray, np.ndarray, int])
+    assert isinstance(regions, decode.Regions)
     flat = [nl.TensorSpec((1, n, 2, 2), name=str(n)) for n in (64, 2, 1)]
     angled = decode.OrientedDecoder(decode.yolov8(2, (8,)), flat, (16, 16), angles=["1"])
     turned = angled([np.zeros(spec.size, np.float32) for spec in flat])
