@@ -343,7 +343,8 @@ def runtimes(session: nox.Session) -> None:
         for package in packages if first else ():
             if not pip(python, *package.split()):
                 session.warn(f"{package} could not be installed")
-        tests = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/engines/test_runtimes.py"]
+        files = ["tests/engines/test_runtimes.py", "tests/exchange/test_toolchains.py"]
+        tests = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
         command = [str(python), str(ROOT / "scripts" / "runtime_matrix.py"), "--group", name, *session.posargs]
         for one in (tests, command):
             failed += [name] if subprocess.run(one, cwd=ROOT, check=False).returncode else []

@@ -113,7 +113,8 @@ def _images(folder: Path, samples: Iterable[Sample], how: How) -> int:
         "height": height,
         "path": "images/",
         "used_image_num": count,
-        "feature_quantize_method": "KL",
+        "feature_quantize_method": "EMA",
+        "batch_size": min(count, 4),
         "weight_quantize_method": "MAX_ABS",
     }
     write_text(folder / "mnn.json", json.dumps(config, indent=1) + "\n")
@@ -217,8 +218,10 @@ calib.npy: pixels of {count} frames, uint8 (N, H, W, C) = {(count, *how["pixels"
 def _mnn(how: How, count: int) -> str:
     return f"""\
 {count} files images/NNNNN.png, of the model's size, and mnn.json, whose mean and normal MNN applies.
+In this folder, by MNN's own build or by its Python package, whose command mnnquant crashes (3.6.1):
 
-    mnnquant model.mnn quantized.mnn mnn.json
+    quantized.out model.mnn quantized.mnn mnn.json
+    python -c "import _tools; _tools.mnnquant(['mnnquant', 'model.mnn', 'quantized.mnn', 'mnn.json'])"
 """
 
 
@@ -226,7 +229,8 @@ def _mnn(how: How, count: int) -> str:
 #: OpenVINO's "Basic Quantization Flow". tflite: tf.lite.RepresentativeDataset. tpu-mlir: sophgo/tpu-mlir,
 #: python/calibration/data_selector.py and kld_calibrator.py. rknn: tried with rknn-toolkit2 2.5.0 (a .npy of another
 #: shape than the ONNX model's is refused; pixels and a PNG of them give one range; normalised arrays another). hailo:
-#: `hailo optimize --help`, and normalization() in hailo_model_zoo/cfg/alls. mnn: alibaba/MNN, docs/tools/quant.md.
+#: `hailo optimize --help`, and normalization() in hailo_model_zoo/cfg/alls. mnn: alibaba/MNN, docs/tools/quant.md;
+#: EMA, because KL was 20 dB worse on the sample's network (MNN 3.6.1).
 TOOLCHAINS: dict[str, Toolchain] = {
     "onnxruntime": Toolchain("NNNNN.npz, the model's float input", _arrays, _onnxruntime, _any),
     "openvino": Toolchain("NNNNN.npz, the model's float input, for NNCF", _arrays, _openvino, _any),
