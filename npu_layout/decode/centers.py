@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, naming, real_number, whole_number
+from ..support import instance, naming, one_of, real_number, whole_number
 from .detections import Detections, memory_for
 
 _IMAGE = frozenset("NCHW")
@@ -67,8 +67,7 @@ def centernet(
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
     if most < 1 or whole_number("stride", stride) < 1:
         raise NpuLayoutError(f"limit, stride: expected 1 or more, got {limit}, {stride}")
-    if activation not in ("none", "sigmoid"):
-        raise NpuLayoutError(f"activation: expected none or sigmoid, got {activation!r}")
+    one_of("activation", activation, ("none", "sigmoid"))
     heat = _map("heat", specs, buffers)
     classes, rows, columns = heat.shape
     size = _map("size", specs, buffers, (2, rows, columns))

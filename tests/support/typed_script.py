@@ -304,7 +304,7 @@ def decoding() -> None:
     assert_type((form, form.boxes, form.part("box")), "tuple[decode.Form, decode.Boxes, decode.Part | None]")
     assert (form.cells, form.boxes.channels, form.boxes.encoding, form.boxes.unit) == ("grid", 64, "dfl", "stride")
     assert form.boxes.variances and form.boxes.center and form.boxes.bins and form.name and not form.parts[1].optional
-    assert form.parts[0].role == "box" and form.parts[1].activation and form.parts[0].count
+    assert form.parts[0].role == "box" and not form.parts[0].across and form.parts[1].activation and form.parts[0].count
     assert isinstance(head.keypoints, decode.Keypoints) and (head.keypoints.count, head.keypoints.values) == (2, 3)
     assert_type(head.suppression, decode.Suppression)
     rule = head.suppression
@@ -340,9 +340,9 @@ def decoding() -> None:
     assert not texts[0].scores and not texts[0].steps
     assert_type(decode.heatmap_points(nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)), np.ndarray)
     assert_type(decode.simcc_points(line, np.zeros(15, np.float32), line, np.zeros(15, np.float32)), np.ndarray)
-    heat, pair = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4))
+    heat, sides = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4))
     zeros = {"heat": np.zeros(16, np.float32), "size": np.zeros(32, np.float32)}
-    assert_type(decode.centernet({"heat": heat, "size": pair}, zeros), decode.Detections)
+    assert_type(decode.centernet({"heat": heat, "size": sides}, zeros), decode.Detections)
     regions = decode.dbnet(heat, zeros["heat"])
     assert_type((regions.corners, regions.confidence, len(regions)), tuple[np.ndarray, np.ndarray, int])
     assert isinstance(regions, decode.Regions)
