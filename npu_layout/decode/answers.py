@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, naming, one_of, real_number, text_of, whole_number
+from .head import ACTIVATIONS
+from .reference import activated
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,34 +65,18 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     extents = dict(zip(given.axes, given.shape))
     if "C" not in extents or any(n != 1 for letter, n in extents.items() if letter not in "NC"):
         raise LayoutError(f"classify: {given.describe()}: expected the axes N and C, and others of 1")
-    one_of("activation", activation, tuple(_ACTIVATIONS))
+    one_of("activation", activation, ACTIVATIONS)
     count = whole_number("k", k)
     if not 1 <= count <= extents["C"]:
         raise NpuLayoutError(f"k: expected 1 .. {extents['C']}, the number of classes, got {k}")
     order = [given.axes.index(letter) for letter in given.axes if letter != "C"] + [given.axes.index("C")]
     scores = given.unpack(buffer).transpose(order).reshape(-1, extents["C"])
-    values = _ACTIVATIONS[activation](scores.astype(np.float64))
+    values = activated(activation, scores)
     ranked = np.argsort(-np.nan_to_num(scores, nan=-np.inf), axis=1, kind="stable")[:, :count]
     return Classes(ranked.astype(np.int64), np.take_along_axis(values, ranked, 1).astype(np.float32))
 
 
-def _softmax(x: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", over="ignore"):
-        e = np.exp(x - x.max(axis=1, keepdims=True))
-        return np.asarray(e / e.sum(axis=1, keepdims=True))
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / (1 + np.exp(-x)))
-
-
 _IMAGE = frozenset("NCHW")
-_ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "none": np.asarray,
-    "softmax": _softmax,
-    "sigmoid": _sigmoid,
-}
 
 
 @dataclass(frozen=True)
@@ -176,7 +162,7 @@ def ctc(
         raise NpuLayoutError(f"blank: expected a class of {classes}, got {blank}")
     letters = _letters(alphabet, classes - 1)
     letters.insert(empty % classes, "")
-    return [_text(_ACTIVATIONS[activation](one.astype(np.float64)), letters, empty % classes) for one in scores]
+    return [_text(activated(activation, one), letters, empty % classes) for one in scores]
 
 
 def _letters(alphabet: Any, count: int) -> list[str]:

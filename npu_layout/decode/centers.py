@@ -13,6 +13,8 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, naming, one_of, real_number, whole_number
 from .detections import Detections, memory_for
+from .head import ACTIVATIONS
+from .reference import activated
 
 _IMAGE = frozenset("NCHW")
 _LEAST_SIDE = 3.0  # cells; regions that are less are noise, as in the source
@@ -67,15 +69,12 @@ def centernet(
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
     if most < 1 or whole_number("stride", stride) < 1:
         raise NpuLayoutError(f"limit, stride: expected 1 or more, got {limit}, {stride}")
-    one_of("activation", activation, ("none", "sigmoid"))
+    one_of("activation", activation, ACTIVATIONS[:2])
     heat = _map("heat", specs, buffers)
     classes, rows, columns = heat.shape
     size = _map("size", specs, buffers, (2, rows, columns))
     offset = _map("offset", specs, buffers, (2, rows, columns)) if "offset" in specs else None
-    values = heat.astype(np.float64)
-    if activation == "sigmoid":
-        with np.errstate(over="ignore"):
-            values = 1 / (1 + np.exp(-values))
+    values = activated(activation, heat)
     edged = np.full((classes, rows + 2, columns + 2), -np.inf)
     edged[:, 1:-1, 1:-1] = np.nan_to_num(heat.astype(np.float64), nan=np.inf)
     around = [edged[:, dy : dy + rows, dx : dx + columns] for dy in range(3) for dx in range(3)]

@@ -135,7 +135,7 @@ class Decoder:
                 f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
-        flat = self._flat(buffers)
+        flat = in_order(self.specs, buffers)
         room = memory_for(most) if out is None else memory_of(out, most)
         n = self._run(flat, least, overlap, Memory(*[column[:most] for column in room]))
         columns = [column[:n] for column in room]
@@ -168,22 +168,6 @@ class Decoder:
     def _read(gather: Gather, flat: Sequence[np.ndarray], some: reference.Candidates) -> np.ndarray:
         return gather.read(flat[gather.place.output], some)
 
-    def _flat(self, buffers: Any) -> list[np.ndarray]:
-        """Return the buffers in the order of the specs, checked."""
-        if isinstance(buffers, Mapping):
-            missing = [spec.name for spec in self.specs if spec.name not in buffers]
-            if missing:
-                raise NpuLayoutError(f"buffers: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
-            given = [buffers[spec.name] for spec in self.specs]
-        elif isinstance(buffers, (list, tuple)):
-            given = list(buffers)
-        else:
-            given = [buffers]
-        if len(given) != len(self.specs):
-            raise NpuLayoutError(f"buffers: expected {len(self.specs)}, one for each output, got {len(given)}")
-        with naming("buffers"):
-            return [spec.flat(buffer) for spec, buffer in zip(self.specs, given)]
-
     def _referred(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
         """Write detections to `room` by numpy; return how many."""
         tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
@@ -205,6 +189,23 @@ class Decoder:
                 codes = thresholds(self.head, self._made, confidence)
                 self._thresholds = confidence, codes
             return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room))
+
+
+def in_order(specs: Sequence[TensorSpec], buffers: Any) -> list[np.ndarray]:
+    """Return the buffers, {name: buffer} or in the order of the specs, in that order, checked."""
+    if isinstance(buffers, Mapping):
+        missing = [spec.name for spec in specs if spec.name not in buffers]
+        if missing:
+            raise NpuLayoutError(f"buffers: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
+        given = [buffers[spec.name] for spec in specs]
+    elif isinstance(buffers, (list, tuple)):
+        given = list(buffers)
+    else:
+        given = [buffers]
+    if len(given) != len(specs):
+        raise NpuLayoutError(f"buffers: expected {len(specs)}, one for each output, got {len(given)}")
+    with naming("buffers"):
+        return [spec.flat(buffer) for spec, buffer in zip(specs, given)]
 
 
 def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:

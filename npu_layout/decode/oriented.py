@@ -11,12 +11,11 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import counted, instance, items_of, naming, one_of, plain_array, real_number, whole_number
-from .decoder import MOST, Decoder
-from .head import Head, Suppression
-from .records import items
-
-ACTIVATIONS = ("none", "sigmoid")
+from ..support import counted, instance, items_of, one_of, plain_array, real_number, whole_number
+from .decoder import MOST, Decoder, in_order
+from .head import ACTIVATIONS, Head, Suppression
+from .reference import activated
+from .suppression import classes_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class OrientedDecoder:
         if unknown or not names:
             got = repr(unknown[0]) if unknown else "none"
             raise NpuLayoutError(f"angles: expected names of outputs, of {', '.join(known)}; got {got}")
-        self._activation = one_of("activation", activation, ACTIVATIONS)
+        self._activation = one_of("activation", activation, ACTIVATIONS[:2])
         self._all = tuple(given)
         self._angles = tuple(known[name] for name in names)
         self._maps = tuple(spec for spec in given if spec.name not in names)
@@ -160,36 +159,21 @@ class OrientedDecoder:
         BufferSizeError, LayoutError, NpuLayoutError
             On buffers that do not fit their specs, as Decoder; if more than 30,000 cells pass.
         """
-        if isinstance(buffers, Mapping):
-            named = dict(buffers)
-        else:
-            flat = items("buffers", buffers)
-            if len(flat) != len(self._all):
-                raise NpuLayoutError(f"buffers: expected {len(self._all)}, one for each output, got {len(flat)}")
-            named = {spec.name: buffer for spec, buffer in zip(self._all, flat)}
-        missing = [spec.name for spec in self._all if spec.name not in named]
-        if missing:
-            raise NpuLayoutError(f"buffers: no output {missing[0]!r}; got {', '.join(map(str, named)) or 'none'}")
+        named = dict(zip((spec.name for spec in self._all), in_order(self._all, buffers)))
         most, threshold = whole_number("limit", limit), real_number("iou", iou)
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
         found = self.decoder([named[spec.name] for spec in self._maps], confidence, 1.0, MOST)
         if len(found) == MOST:
             raise NpuLayoutError(f"confidence: {MOST} cells or more pass {confidence:g}: expected fewer candidates")
-        with naming("buffers"):
-            turned = np.concatenate(
-                [spec.unpack(named[spec.name]).reshape(-1).astype(np.float64) for spec in self._angles]
-            )
+        turned = np.concatenate([spec.unpack(named[spec.name]).reshape(-1) for spec in self._angles])
         boxes = self._boxes(found.xyxy.astype(np.float64), found.level, found.cell, turned)
         kept = _suppressed(boxes, found.class_id, threshold, most)
         columns = (found.confidence, found.class_id, found.level, found.cell)
         return OrientedDetections(boxes[kept].astype(np.float32), *(column[kept] for column in columns))
 
     def _boxes(self, xyxy: np.ndarray, level: np.ndarray, cell: np.ndarray, turned: np.ndarray) -> np.ndarray:
-        value = turned[self._first[level] + cell]
-        if self._activation == "sigmoid":
-            with np.errstate(over="ignore"):
-                value = 1 / (1 + np.exp(-value))
+        value = activated(self._activation, turned[self._first[level] + cell])
         angle = (value - 0.25) * np.pi
         stride = self._strides[level]
         row, column = np.divmod(cell, -(-self.decoder.input_shape[1] // stride))
@@ -251,11 +235,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     given = given.reshape(0, 5) if given.shape == (0,) else given
     _numbers("boxes", given, (*given.shape[:1], 5))
     _numbers("scores, one for each of boxes", values, given.shape[:1])
-    classes = np.zeros(len(given), np.int64)
-    if class_id is not None:
-        classes = plain_array("class_id", class_id)
-        if classes.shape != values.shape or (classes.size and classes.dtype.kind not in "iu"):
-            raise NpuLayoutError(f"class_id: expected {len(values)} whole numbers, got {classes.dtype} {classes.shape}")
+    classes = np.zeros(len(given), np.int64) if class_id is None else classes_of(class_id, len(given))
     most = len(given) if limit is None else counted("limit", limit)
     order = np.argsort(-values.astype(np.float64), kind="stable")
     kept = _suppressed(given[order].astype(np.float64), classes[order], real_number("iou", iou), most)

@@ -66,13 +66,7 @@ def nms(
         raise NpuLayoutError(f"scores: expected {len(edges)}, one for each of boxes, got {len(values)}")
     if np.isnan(values).any():
         raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
-    classes = None
-    if class_id is not None:
-        classes = plain_array("class_id", class_id)
-        if classes.shape != values.shape or (classes.size and classes.dtype.kind not in "iu"):
-            raise NpuLayoutError(
-                f"class_id: expected {len(values)} whole numbers, one for each box, got {classes.dtype} {classes.shape}"
-            )
+    classes = None if class_id is None else classes_of(class_id, len(values))
     threshold, most = real_number("iou", iou), len(values) if limit is None else counted("limit", limit)
     rule = Suppression("greedy", classes is not None, inclusive, extra, epsilon)
     if classes is not None and classes.size:
@@ -86,6 +80,16 @@ def nms(
     kept = suppress(edges[order], None if classes is None else classes[order], threshold, rule, most)
     result: np.ndarray = order[kept]
     return result
+
+
+def classes_of(class_id: Any, count: int) -> np.ndarray:
+    """Return the classes of `count` boxes as an array of whole numbers; NpuLayoutError if they are none."""
+    classes = plain_array("class_id", class_id)
+    if classes.shape != (count,) or (classes.size and classes.dtype.kind not in "iu"):
+        raise NpuLayoutError(
+            f"class_id: expected {count} whole numbers, one for each box, got {classes.dtype} {classes.shape}"
+        )
+    return classes
 
 
 def _numbered(classes: np.ndarray) -> np.ndarray:
