@@ -11,8 +11,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_executorch
-from ..support import items_of, text_of
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from ..support import text_of
+from .runtime import RuntimeEngine, model_file, names_of, refused, runtime
 
 
 class ExecuTorchEngine(RuntimeEngine):
@@ -80,9 +80,4 @@ class ExecuTorchEngine(RuntimeEngine):
 
 def _specs(model: str, kind: str, count: int, meta: Any, names: Sequence[str] | None) -> list[TensorSpec]:
     """Return the specs of a method's inputs or outputs."""
-    given = [f"{kind}{i}" for i in range(count)]
-    if names is not None:
-        given = items_of(f"{kind}_names", names, str, "names")
-    if len(given) != count:
-        raise NpuLayoutError(f"{kind}_names: {model} has {count} {kind}s, got {len(given)} names")
-    return [from_executorch(meta(i), name=name) for i, name in enumerate(given)]
+    return [from_executorch(meta(i), name=name) for i, name in enumerate(names_of(model, kind, count, names))]

@@ -10,9 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Layout
-from ..support import items_of
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 
 
 class RknnEngine(RuntimeEngine):
@@ -49,9 +47,7 @@ class RknnEngine(RuntimeEngine):
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
-        inputs = items_of("input_specs", input_specs, TensorSpec)
-        if not inputs or not all(spec.name for spec in inputs):
-            raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+        inputs = told(input_specs)
         self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
         more = {} if core_mask is None else {"core_mask": core_mask}
         for step, status in (
@@ -61,16 +57,7 @@ class RknnEngine(RuntimeEngine):
             if status != 0:
                 raise refused(name, RuntimeError(f"{step} returned {status}"))
         answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
-        names = [f"output{i}" for i in range(len(answers))]
-        if output_names is not None:
-            names = items_of("output_names", output_names, str, "names")
-        if len(names) != len(answers):
-            raise NpuLayoutError(f"output_names: {name} has {len(answers)} outputs, got {len(names)} names")
-        outputs = [
-            TensorSpec(answer.shape, Layout.of_rank(answer.ndim), answer.dtype, name=one)
-            for answer, one in zip(answers, names)
-        ]
-        super().__init__(name, inputs, outputs)
+        super().__init__(name, inputs, seen(name, answers, output_names))
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
         answers: Any = self._lite.inference(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..support import isolated, path_of
+from ..layouts import Layout
+from ..support import isolated, items_of, path_of
 from .onnxruntime import by_name
 
 E = TypeVar("E", bound="RuntimeEngine")
@@ -37,6 +38,28 @@ def model_file(model: Any) -> str:
 def refused(name: str, error: Exception) -> NpuLayoutError:
     """Return the error that a model cannot be loaded, with the runtime's reason on one line."""
     return NpuLayoutError(f"{name}: cannot be loaded: {' '.join(str(error).split())}")
+
+
+def told(input_specs: Any) -> list[TensorSpec]:
+    """Return the inputs that a runtime does not report; NpuLayoutError if one is no TensorSpec with a name."""
+    specs = items_of("input_specs", input_specs, TensorSpec)
+    if not specs or not all(spec.name for spec in specs):
+        raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+    return specs
+
+
+def names_of(model: str, kind: str, count: int, given: Any) -> list[str]:
+    """Return names of inputs or outputs ("input", "output"): those that are given, or input0, input1 ..."""
+    names = [f"{kind}{i}" for i in range(count)] if given is None else items_of(f"{kind}_names", given, str, "names")
+    if len(names) != count:
+        raise NpuLayoutError(f"{kind}_names: {model} has {count} {kind}s, got {len(names)} names")
+    return names
+
+
+def seen(model: str, answers: Sequence[np.ndarray], output_names: Any) -> list[TensorSpec]:
+    """Return the specs of outputs that a runtime does not report, from those of a run: dense, in their own order."""
+    names = names_of(model, "output", len(answers), output_names)
+    return [TensorSpec(a.shape, Layout.of_rank(a.ndim), a.dtype, name=name) for a, name in zip(answers, names)]
 
 
 class RuntimeEngine:

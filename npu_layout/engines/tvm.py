@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..errors import NpuLayoutError
-from ..layouts import Layout
-from ..support import items_of, text_of
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from ..support import text_of
+from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 
 
 class TvmEngine(RuntimeEngine):
@@ -51,9 +49,7 @@ class TvmEngine(RuntimeEngine):
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
-        inputs = items_of("input_specs", input_specs, TensorSpec)
-        if not inputs or not all(spec.name for spec in inputs):
-            raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+        inputs = told(input_specs)
         where, wanted = text_of("device", device), text_of("function", function)
         self._tvm, relax = runtime("tvm", "apache-tvm"), runtime("tvm.relax", "apache-tvm")
         try:
@@ -62,16 +58,7 @@ class TvmEngine(RuntimeEngine):
             answers = self._answers(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
         except Exception as error:  # TVM's exceptions share no base of their own
             raise refused(name, error) from error
-        names = [f"output{i}" for i in range(len(answers))]
-        if output_names is not None:
-            names = items_of("output_names", output_names, str, "names")
-        if len(names) != len(answers):
-            raise NpuLayoutError(f"output_names: {name} has {len(answers)} outputs, got {len(names)} names")
-        outputs = [
-            TensorSpec(answer.shape, Layout.of_rank(answer.ndim), answer.dtype, name=one)
-            for answer, one in zip(answers, names)
-        ]
-        super().__init__(name, inputs, outputs)
+        super().__init__(name, inputs, seen(name, answers, output_names))
 
     def _answers(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray]) -> list[np.ndarray]:
         tensors = [
