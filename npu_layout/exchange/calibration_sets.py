@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,13 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         self.frames, self.name = frames, text_of("name", name)
         self.preprocess = preprocess
         order = target.axes if target.layout.is_blocked else target.layout.tag
-        color, arguments = preprocess.color, preprocess.arguments
+        arguments = preprocess.arguments
         made = TensorSpec(target.shape, Layout(order, target.axes), "float32")
         self._float = Preprocessor(made, **arguments)
-        self._shape = made.storage_shape
         plain = {**arguments, "mean": 0, "std": 1}
         shape = tuple(extents[letter] for letter in "CHW")
         self._pixels = Preprocessor(TensorSpec(shape, Layout("HWC", "CHW"), "uint8"), **plain)
-        self.color: str = color
+        self.color: str = preprocess.color
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         """Yield {name: float32 array of the model's shape} of each frame; each array is new. Raises NpuLayoutError."""
@@ -71,15 +71,9 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             yield {self.name: sample.array}
 
     def samples(self) -> Iterator[Sample]:
-        """Yield each frame as the network's input, and as pixels before mean and std. NpuLayoutError on a bad frame."""
+        """Yield each frame's network input, float32, and pixels, uint8, made when asked for; NpuLayoutError then."""
         for frame in self.frames:
-            buffer = self._float(frame)[0]
-            pixels = self._pixels(frame)[0]
-            yield Sample(buffer.reshape(self._shape), np.ascontiguousarray(pixels.reshape(self._pixels_shape)))
-
-    @property
-    def _pixels_shape(self) -> tuple[int, ...]:
-        return self._pixels.target.storage_shape
+            yield Sample(partial(_made, self._float, frame), partial(_made, self._pixels, frame))
 
     def reader(self) -> CalibrationReader:
         """Return what onnxruntime.quantization.quantize_static reads: a CalibrationDataReader. Raises nothing."""
@@ -106,14 +100,20 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         if not Path(path_of("folder", folder)).name:
             raise NpuLayoutError(f"folder: expected the path of a new folder, got {str(folder)!r}")
         row = TOOLCHAINS[one_of("toolchain", toolchain, tuple(TOOLCHAINS))]
-        how = {**self.preprocess.arguments, "name": self.name, "shape": self._shape, "pixels": self._pixels_shape}
+        shape, pixels = (maker.target.storage_shape for maker in (self._float, self._pixels))
+        how = {**self.preprocess.arguments, "name": self.name, "shape": shape, "pixels": pixels}
         row.check(toolchain, how)
-        with whole_folder(folder) as partial:
-            count = row.write(partial, self.samples(), how)
+        with whole_folder(folder) as unfinished:
+            count = row.write(unfinished, self.samples(), how)
             if not count:
                 raise NpuLayoutError("frames: expected one at least, got none")
-            write_text(partial / "how.txt", row.use(how, count))
+            write_text(unfinished / "how.txt", row.use(how, count))
         return count
+
+
+def _made(preprocess: Preprocessor, frame: Any) -> np.ndarray:
+    """Return a frame's buffer in the storage shape of its target: a new array."""
+    return preprocess(frame)[0].reshape(preprocess.target.storage_shape)
 
 
 class CalibrationReader:

@@ -17,11 +17,21 @@ from ..support import npy_bytes, write_text
 How = Mapping[str, Any]  # the Preprocessor's arguments; name, shape of the model's input; pixels: H, W, C
 
 
-class Sample(NamedTuple):
-    """One frame: the network's input, float32, and its pixels (H, W, C) uint8 before mean and std."""
+class Sample:
+    """One frame: the network's input, float32, and its pixels (H, W, C) uint8; each is made when it is asked for."""
 
-    array: np.ndarray
-    pixels: np.ndarray
+    def __init__(self, array: Callable[[], np.ndarray], pixels: Callable[[], np.ndarray]) -> None:
+        self._array, self._pixels = array, pixels
+
+    @property
+    def array(self) -> np.ndarray:
+        """The input as the model declares it, mean and std applied."""
+        return self._array()
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """Before mean and std."""
+        return self._pixels()
 
 
 class Toolchain(NamedTuple):

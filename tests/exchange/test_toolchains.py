@@ -76,6 +76,7 @@ def test_mnn(tmp_path: Path) -> None:
     assert quantised(mean=[0.0] * 3, normal=[1.0] * 3) < 10
 
 
+@pytest.mark.filterwarnings("ignore")  # the tool's own, at import and about its folders
 def test_rknn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api = pytest.importorskip("rknn.api", reason="rknn-toolkit2 is not installed")
     monkeypatch.chdir(tmp_path)
@@ -89,7 +90,9 @@ def test_rknn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert network.load_onnx(str(MODEL)) == 0
         assert network.build(do_quantization=True, dataset=str(tmp_path / "set" / "dataset.txt")) == 0
         assert network.init_runtime() == 0
-        return decibels(wanted, network.inference([x], data_format=["nchw"])[0])
+        found = network.inference([x], data_format=["nchw"])[0]
+        network.release()
+        return decibels(wanted, found)
 
     assert quantised(pixels, mean_values=[[128] * 3], std_values=[[256] * 3]) > 25
     assert quantised(fed) < 10  # pixels taken for what the model reads
