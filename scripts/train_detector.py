@@ -21,6 +21,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "samples"), str(ROOT / "scripts")]
 
+import _onnx_export  # noqa: E402
 import detector  # noqa: E402
 import stick_figures  # noqa: E402
 
@@ -284,30 +285,9 @@ def save(model: Any, mean: Any) -> None:
 
 
 def export(model: Any) -> None:
-    """Fold the batch norms and write one ONNX file that onnxruntime 1.17 reads."""
-    import io
-
-    import onnx
-    import torch
-
-    written = io.BytesIO()
-    torch.onnx.export(
-        model.eval(),
-        (torch.zeros(1, 3, SIZE, SIZE),),
-        written,
-        input_names=["image"],
-        output_names=[*(f"{part}{stride}" for stride in STRIDES for part in PARTS), "prototypes"],
-        opset_version=17,
-        dynamo=False,
-    )
-    proto = onnx.load_from_string(written.getvalue())
-    proto.ir_version = min(proto.ir_version, 8)
-    for key, value in detector.PREPROCESS.items():
-        entry = proto.metadata_props.add()
-        entry.key, entry.value = key, str(value)
-    partial = MODEL.with_suffix(".partial")
-    onnx.save(proto, partial)
-    partial.replace(MODEL)
+    """Write the network; the exporter folds the batch norms."""
+    names = [*(f"{part}{stride}" for stride in STRIDES for part in PARTS), "prototypes"]
+    _onnx_export.export(model.eval(), SIZE, names, detector.PREPROCESS, MODEL)
 
 
 def average_precision(found: list[np.ndarray], real: list[np.ndarray], least: float) -> float:

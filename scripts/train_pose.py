@@ -22,6 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "samples"), str(ROOT / "scripts")]
 
+import _onnx_export  # noqa: E402
 import pose  # noqa: E402
 import stick_figures  # noqa: E402
 
@@ -175,34 +176,14 @@ def train(minutes: float, threads: int, start_from: Path | None) -> None:
 
 
 def export(model: Any) -> None:
-    """Fold the batch norms and write one ONNX file that onnxruntime 1.17 reads."""
+    """Fold the batch norms and write the network."""
     import copy
-    import io
 
-    import onnx
     import torch
     from torch.fx.experimental.optimization import fuse
 
     folded = fuse(copy.deepcopy(model).eval().to(memory_format=torch.contiguous_format))
-    written = io.BytesIO()
-    torch.onnx.export(
-        folded,
-        (torch.zeros(1, 3, stick_figures.SIZE, stick_figures.SIZE),),
-        written,
-        input_names=["image"],
-        output_names=["pose"],
-        opset_version=17,
-        dynamo=False,
-    )
-    proto = onnx.load_from_string(written.getvalue())
-    proto.ir_version = min(proto.ir_version, 8)
-    for key, value in pose.PREPROCESS.items():
-        entry = proto.metadata_props.add()
-        entry.key, entry.value = key, str(value)
-    MODEL.parent.mkdir(parents=True, exist_ok=True)
-    partial = MODEL.with_suffix(".partial")
-    onnx.save(proto, partial)
-    partial.replace(MODEL)
+    _onnx_export.export(folded, stick_figures.SIZE, ["pose"], pose.PREPROCESS, MODEL)
 
 
 def evaluate(frames: int) -> None:
