@@ -26,17 +26,16 @@ import cv2
 import numpy as np
 import pose
 from detector import CLASSES, HEAD, INPUT_HW, PREPROCESS
+from media import CLIP, HERE, InputError, Video
 
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.engines import calibrate
 from npu_layout.streams import Stream, open_source
 
-HERE = Path(__file__).resolve().parent
-CLIP = HERE / "data" / "walk.mp4"
 MODEL = HERE / "models" / "detector.onnx"
 DTYPES = ("int8", "uint8", "int16", "float16", "float32")
-LAYOUTS = ("NC1HWC2", "NCHW", "NHWC", "NHWC8c")
+LAYOUTS = {"NC1HWC2": "NCHW16c", "NCHW": "NCHW", "NHWC": "NHWC", "NHWC8c": "NHWC8c"}  # names and tags
 CALIBRATION_FRAMES = 16
 PIXELS, SCORE = 6.0, 0.15  # how far edges and scores may move by quantisation
 
@@ -91,28 +90,6 @@ def drawn(frame: np.ndarray, found: decode.Detections, geometry: nl.Geometry) ->
     return pose.draw(picture, people)
 
 
-class Pictures:
-    """Where the frames go: a PNG for each, or an mp4."""
-
-    def __init__(self, folder: Path, rate: float) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path, self.rate, self.writer = folder / "detections.mp4", rate, None  # type: tuple[Path, float, Any]
-        self.best, self.most = folder / "best.png", -1
-
-    def add(self, picture: np.ndarray, count: int) -> None:
-        if self.writer is None:
-            self.size = picture.shape[1::-1]
-            self.writer = cv2.VideoWriter(str(self.path), cv2.VideoWriter_fourcc(*"mp4v"), self.rate, self.size)
-        self.writer.write(picture if picture.shape[1::-1] == self.size else cv2.resize(picture, self.size))
-        if count > self.most:
-            self.most = count
-            cv2.imwrite(str(self.best), picture)
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.release()
-
-
 def frames_of(source: Any, count: int) -> list[np.ndarray]:
     """The first frames of a source, for calibration."""
     frames = []
@@ -126,10 +103,11 @@ def frames_of(source: Any, count: int) -> list[np.ndarray]:
 
 def run(args: argparse.Namespace) -> int:
     source = str(CLIP) if args.source is None else int(args.source) if args.source.isdigit() else args.source
-    layout = nl.Layout.named(args.layout, 16) if args.layout == "NC1HWC2" else nl.Layout(args.layout)
-    board = Board(args.model, args.dtype, frames_of(source, CALIBRATION_FRAMES), layout.tag)
-    pictures, different, seconds, objects = Pictures(args.output, 20.0), [], [], 0
-    print(f"{source} -> simulated accelerator, {len(board.npu.output_specs)} outputs, {args.dtype} {layout}")
+    board = Board(args.model, args.dtype, frames_of(source, CALIBRATION_FRAMES), LAYOUTS[args.layout])
+    args.output.mkdir(parents=True, exist_ok=True)
+    video, best = Video(args.output / "detections.mp4", 20.0), args.output / "best.png"
+    different, seconds, counts = [], [], []
+    print(f"{source} -> simulated accelerator, {len(board.npu.output_specs)} outputs, {args.dtype} {args.layout}")
 
     def answer(result: Any) -> tuple[decode.Detections, decode.Comparison]:  # while the floats are this frame's
         return board.compared(result.outputs, args.confidence)
@@ -138,21 +116,23 @@ def run(args: argparse.Namespace) -> int:
         for result in stream:
             found, comparison = result.value
             seconds.append(result.seconds["function"])
-            objects += len(found)
             if not comparison:
                 different.append((result.number, str(comparison)))
-            pictures.add(drawn(result.frame, found, result.geometry), len(found))
+            picture = drawn(result.frame, found, result.geometry)
+            video.write(picture)
+            if len(found) > max(counts, default=-1):
+                cv2.imwrite(str(best), picture)
+            counts.append(len(found))
             if args.max_frames and len(seconds) == args.max_frames:
                 stream.stop()
                 break
-    pictures.close()
-    print(
-        f"{len(seconds)} frames, {objects} detections; {1e3 * float(np.median(seconds)):.2f} ms a frame to decode twice"
-    )
+    video.close()
+    milliseconds = 1e3 * float(np.median(seconds))
+    print(f"{len(seconds)} frames, {sum(counts)} detections; {milliseconds:.2f} ms a frame to decode twice")
     print(f"{len(seconds) - len(different)} of {len(seconds)} frames have the detections of the float outputs")
     for number, words in different[:5]:
         print(f"frame {number}: {words}", file=sys.stderr)
-    print(f"Results: {pictures.path}, {pictures.best}")
+    print(f"Results: {video.path}, {best}")
     return 1 if different else 0
 
 
@@ -172,7 +152,7 @@ def arguments(argv: Iterable[str] | None) -> argparse.Namespace:
 def main(argv: Iterable[str] | None = None) -> int:
     try:
         return run(arguments(argv))
-    except (nl.NpuLayoutError, OSError) as error:
+    except (InputError, nl.NpuLayoutError, OSError) as error:
         print(f"detect.py: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("detect.py: stopped", file=sys.stderr)

@@ -111,20 +111,18 @@ class Live:
         self.shown: deque[float] = deque(maxlen=RECENT)
         self.latency: deque[float] = deque(maxlen=RECENT)
 
-    def statistics(self, result: Result | None = None) -> dict[str, Any]:
-        """After each result; without one, the stream has ended."""
-        if result is not None:
-            now = time.monotonic()
-            self.shown.append(now)
-            self.latency.append(now - result.captured)
+    def statistics(self, result: Result) -> dict[str, Any]:
+        """After each result."""
+        now = time.monotonic()
+        self.shown.append(now)
+        self.latency.append(now - result.captured)
         span = self.shown[-1] - self.shown[0] if len(self.shown) > 1 else 0.0
         counts = self.stream.counts
         return {
             "source": self.source,
-            "ended": result is None,
             "counts": {
                 "frames a second": f"{(len(self.shown) - 1) / span:.1f}" if span else "-",
-                "latency, ms": f"{1e3 * float(np.median(self.latency)):.1f}" if self.latency else "-",
+                "latency, ms": f"{1e3 * float(np.median(self.latency)):.1f}",
                 "captured": counts.captured,
                 "shown": counts.shown,
                 "dropped": counts.dropped,
@@ -345,8 +343,6 @@ def lead(
     finally:
         progress.close()
         out.video.close()
-        if out.page is not None and out.best is not None:
-            out.page.show(out.best.drawn, live.statistics())
 
 
 def run(args: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ class Scene(NamedTuple):
     labels: str
 
 
+_LAYOUTS = ("NCHW16c", "NCHW", "NHWC")  # of the outputs, a row each
 _SCENES = {
     "sparse": Scene(0.016, 0.25, "best"),
     "dense": Scene(0.04, 0.25, "best"),
@@ -194,7 +195,7 @@ def answer_cases() -> Iterator[Case]:
     """Yield the case of every row."""
     for family, scenes in (("v8", _SCENES), ("v5", ("sparse", "dense", "0.001"))):
         for scene in scenes:
-            for layout in ("NCHW16c", "NCHW", "NHWC"):
+            for layout in _LAYOUTS:
                 yield DetectCase(family, scene, layout)
     for count in (300, 1000, 3000):
         yield NmsCase(count)
