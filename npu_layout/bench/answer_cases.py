@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..decode import Head, yolov5, yolov8
+from ..decode import Head, ssd, yolov5, yolov8
 from .cases import Case
+from .instance_cases import MasksCase, PeopleCase
 
 INPUT, CLASSES, LIMIT, IOU = 640, 80, 300, 0.45
 STRIDES = (8, 16, 32)
+POINTS = 17  # of a person
+PRIORS = 1917  # of an SSD with an input of 300x300, as TensorFlow's zoo has it
 _SCORES, _SIDES, _ALL = Quantization(1 / 255, -128), Quantization(0.125, 0), Quantization(1 / 255, -128)
+_LOGITS, _OFFSETS, _PLACES = Quantization(0.08, 40), Quantization(0.06, 0), Quantization(0.1, 0)
 
 
 class Scene(NamedTuple):
@@ -35,9 +39,11 @@ _SCENES = {
 
 
 class DetectCase(Case):
-    """One row: the int8 outputs of a YOLO with 80 classes and an input of 640x640, decoded to at most 300 detections.
+    """One row: the int8 outputs of a detector with an input of 640x640, decoded to at most 300 detections.
 
-    A result is float32 (300, 6): edges, score and class of each, then zeros.
+    Families are v8 and v5, YOLOs of 80 classes; pose, YOLOv8 of people with 17 points; ssd, with 1917 priors and 80
+    classes, whose outputs are lists. A result is float32 (300, 6 + 3 points): edges, score, class and points of each,
+    then zeros.
 
     Attributes
     ----------
@@ -50,14 +56,13 @@ class DetectCase(Case):
     def __init__(self, family: str, scene: str, layout: str) -> None:
         self.kind, self.key, self.scene, self.family = "detect", "detect", _SCENES[scene], family
         self.title = f"{family} {scene} {layout}"
-        make: dict[str, Callable[..., Head]] = {"v8": yolov8, "v5": yolov5}
-        self.head = make[family](CLASSES, labels=self.scene.labels)
-        self.layout = layout
-        self.specs = list(_PARTS[family](layout))
-        self.target = TensorSpec((LIMIT, 6), "NC")
+        rows = FAMILIES[family]
+        self.head, self.layout = rows.head(self.scene.labels), layout
+        self.specs = list(rows.parts(layout))
+        self.target = TensorSpec((LIMIT, 6 + 3 * rows.points), "NC")
         self.outputs = None
         rng = np.random.default_rng(0)
-        values = _VALUES[family](rng, self.scene.share)
+        values = rows.values(rng, self.scene.share)
         packed = [spec.pack(value) for spec, value in zip(self.specs, values)]
         self._use(np.concatenate(packed))
 
@@ -82,13 +87,15 @@ class DetectCase(Case):
 
     def out(self) -> np.ndarray:
         """Return zeros for the rows."""
-        return self.zeros((LIMIT, 6), np.float32)
+        return self.zeros(self.target.shape, np.float32)
 
 
-def rows(out: np.ndarray, xyxy: Any, score: Any, class_id: Any) -> np.ndarray:
+def rows(out: np.ndarray, xyxy: Any, score: Any, class_id: Any, points: Any = None) -> np.ndarray:
     """Write detections to the rows of a result, and zeros to the others; return it."""
     n = len(xyxy)
     out[:n, :4], out[:n, 4], out[:n, 5] = xyxy, score, class_id
+    if points is not None:
+        out[:n, 6:] = points.reshape(n, -1)
     out[n:] = 0
     return out
 
@@ -104,6 +111,35 @@ def _v5(layout: str) -> Iterator[TensorSpec]:
     for stride in STRIDES:
         side = INPUT // stride
         yield TensorSpec((1, 3 * (5 + CLASSES), side, side), layout, "int8", quantization=_ALL, name=f"map{stride}")
+
+
+def _pose(layout: str) -> Iterator[TensorSpec]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        for name, n, q in (("box", 64, _SIDES), ("score", 1, _SCORES), ("points", 3 * POINTS, _PLACES)):
+            yield TensorSpec((1, n, side, side), layout, "int8", quantization=q, name=f"{name}{stride}")
+
+
+def _ssd(layout: str) -> Iterator[TensorSpec]:
+    for name, n, q in (("box", 4, _OFFSETS), ("score", 1 + CLASSES, _LOGITS)):
+        yield TensorSpec((1, PRIORS, n), layout, "int8", quantization=q, name=name)
+
+
+def priors() -> np.ndarray:
+    """Return centre x, y, width and height of an SSD's priors, float64 (1917, 4), the whole input being 1.
+
+    As TensorFlow's SSD for 300x300 has them: grids of 19, 10, 5, 3, 2 and 1 cells, three boxes in a cell of the first
+    and six in one of the others.
+    """
+    found = []
+    for n, side in enumerate((19, 10, 5, 3, 2, 1)):
+        scale = 0.2 + 0.15 * n
+        for y in range(side):
+            for x in range(side):
+                for ratio in (1, 2, 0.5, 3, 1 / 3, 1.2)[: 3 if n == 0 else 6]:
+                    width, height = scale * ratio**0.5, scale / ratio**0.5
+                    found.append(((x + 0.5) / side, (y + 0.5) / side, width, height))
+    return np.array(found)
 
 
 def _objects(rng: np.random.Generator, side: int, share: float, anchors: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,8 +179,43 @@ def _v5_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
         yield _probabilities(np.concatenate([box, objectness, scores], 1).reshape(1, -1, side, side))
 
 
-_PARTS: dict[str, Callable[[str], Iterator[TensorSpec]]] = {"v8": _v8, "v5": _v5}
-_VALUES: dict[str, Callable[[np.random.Generator, float], Iterator[np.ndarray]]] = {"v8": _v8_values, "v5": _v5_values}
+def _pose_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    for stride in STRIDES:
+        side = INPUT // stride
+        means = rng.uniform(0.5, 8, (4, 1, side, side))
+        bins = -((np.arange(16)[None, :, None, None] - means) ** 2)
+        yield bins.clip(-15, 0).astype(np.float32).reshape(1, 64, side, side)
+        there, _ = _objects(rng, side, share, 1)
+        yield _probabilities(np.where(there, rng.normal(1, 1, there.shape), rng.normal(-9, 1.2, there.shape)))[None]
+        yield rng.normal(0, 2, (1, 3 * POINTS, side, side)).astype(np.float32)
+
+
+def _ssd_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    yield rng.normal(0, 1.5, (1, PRIORS, 4)).astype(np.float32)
+    there = rng.random((PRIORS, 1)) < share
+    hit = there & (np.arange(1 + CLASSES) == rng.integers(1, 1 + CLASSES, (PRIORS, 1)))
+    yield np.where(hit, rng.normal(1, 1.5, hit.shape), rng.normal(-9, 1, hit.shape)).astype(np.float32)[None]
+
+
+class Family(NamedTuple):
+    """A kind of network: its head, its outputs' specs and values, how many points a detection has, and its rows."""
+
+    head: Callable[[str], Head]  # of "best" or "all"
+    parts: Callable[[str], Iterator[TensorSpec]]  # of the layout
+    values: Callable[[np.random.Generator, float], Iterator[np.ndarray]]  # of the share of cells that have an object
+    scenes: tuple[str, ...]
+    layouts: tuple[str, ...] = _LAYOUTS
+    points: int = 0
+
+
+FAMILIES = {
+    "v8": Family(lambda labels: yolov8(CLASSES, labels=labels), _v8, _v8_values, tuple(_SCENES)),
+    "v5": Family(lambda labels: yolov5(CLASSES, labels=labels), _v5, _v5_values, ("sparse", "dense", "0.001")),
+    "pose": Family(
+        lambda labels: yolov8(1, labels=labels, keypoints=POINTS), _pose, _pose_values, ("sparse",), points=POINTS
+    ),
+    "ssd": Family(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), ("NHW",)),
+}
 
 
 class NmsCase(Case):
@@ -193,9 +264,13 @@ class NmsCase(Case):
 
 def answer_cases() -> Iterator[Case]:
     """Yield the case of every row."""
-    for family, scenes in (("v8", _SCENES), ("v5", ("sparse", "dense", "0.001"))):
-        for scene in scenes:
-            for layout in _LAYOUTS:
-                yield DetectCase(family, scene, layout)
+    for name, family in FAMILIES.items():
+        for scene in family.scenes:
+            for layout in family.layouts:
+                yield DetectCase(name, scene, layout)
     for count in (300, 1000, 3000):
         yield NmsCase(count)
+    for layout in _LAYOUTS:
+        yield MasksCase(layout)
+    for count in (3, 20):
+        yield PeopleCase(count)

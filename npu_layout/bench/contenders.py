@@ -9,12 +9,14 @@ import numpy as np
 
 from .. import kernels, ops
 from ..buffers import plan
-from ..decode import Decoder, nms
+from ..decode import Decoder, masks, nms, people
 from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
 from .answer_cases import INPUT, IOU, LIMIT, DetectCase, NmsCase, rows
 from .cases import REDUCTIONS, TOP, Case, Outputs
 from .frame_cases import FrameCase
+from .instance_cases import INPUT as MASKED
+from .instance_cases import MasksCase, PeopleCase
 from .peers import Call
 from .peers.calls import writes
 
@@ -32,8 +34,9 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
         return reductions(case)
     if isinstance(case, FrameCase):
         return frames(case), []
-    if isinstance(case, (DetectCase, NmsCase)):
-        return answers(case), []
+    for kind, make in _ANSWERS.items():
+        if isinstance(case, kind):
+            return make(case), []
     if case.kind == "gray":
         image = case.flat.reshape(case.source.storage_shape)
         planes = gray_views(image, case.source.layout, out)
@@ -82,11 +85,30 @@ def frames(case: FrameCase) -> dict[str, Call]:
     return found
 
 
-def answers(case: DetectCase | NmsCase) -> dict[str, Call]:
-    """Return the calls for a detector's outputs or for boxes: the decoder or `nms`, with each backend."""
-    if isinstance(case, NmsCase):
-        rule = {"iou": IOU, "class_id": case.class_id}
-        return {OURS: lambda: case.filled(nms(case.boxes, case.scores, **rule))}  # type: ignore[arg-type]
+def suppressions(case: NmsCase) -> dict[str, Call]:
+    """Return the call for boxes: `nms`."""
+    return {OURS: lambda: case.filled(nms(case.boxes, case.scores, iou=IOU, class_id=case.class_id))}
+
+
+def crops(case: MasksCase) -> dict[str, Call]:
+    """Return the call for masks: `masks`, and its crops one after the other."""
+    out = case.zeros(case.target.shape, np.uint8)
+    rest = (case.coefficients, case.xyxy, (MASKED, MASKED))
+
+    def run() -> np.ndarray:
+        found = masks(case.spec, case.flat, *rest, zero_point=case.zero_point)
+        return np.concatenate([crop.view(np.uint8).reshape(-1) for crop in found], out=out)
+
+    return {OURS: run}
+
+
+def skeletons(case: PeopleCase) -> dict[str, Call]:
+    """Return the call for maps and fields: `people`."""
+    return {OURS: lambda: case.filled(people(case.maps))}
+
+
+def detections(case: DetectCase) -> dict[str, Call]:
+    """Return the calls for a detector's outputs: the decoder, with each backend."""
     size = (INPUT, INPUT)
 
     def call(backend: str | None) -> Call:
@@ -97,11 +119,19 @@ def answers(case: DetectCase | NmsCase) -> dict[str, Call]:
 
         def run() -> np.ndarray:
             found = decoder(case.buffers, case.scene.confidence, IOU, LIMIT, out=memory)
-            return rows(out, found.xyxy, found.confidence, found.class_id)
+            return rows(out, found.xyxy, found.confidence, found.class_id, found.keypoints)
 
         return run
 
     return {OURS: call(None), **{name: call(name) for name in kernels.backends()}}
+
+
+_ANSWERS: dict[type, Any] = {
+    DetectCase: detections,
+    NmsCase: suppressions,
+    MasksCase: crops,
+    PeopleCase: skeletons,
+}
 
 
 def paths_of(kernel: str, *arguments: Any) -> list[str]:

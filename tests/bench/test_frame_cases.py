@@ -12,6 +12,7 @@ import pytest
 from npu_layout import kernels
 from npu_layout.bench import contenders, measuring, peers
 from npu_layout.bench.frame_cases import BORDER, FrameCase, frame_cases
+from npu_layout.bench.peers import resizers
 from tests.support import resized_pixels
 
 TARGETS = ("uint8 NHWC", "float32 NCHW", "int8 NHWC", "int8 NCHW16c")
@@ -20,6 +21,9 @@ SIZES = ((48, 30), (64, 32), (150, 100), (20, 14), (32, 24))
 SIDE = 32
 OPENCV = "cv2: cvtColor, resize, copyMakeBorder, cvtColor, xor, mixChannels or blob"
 PILLOW = "PIL: Image.resize(BILINEAR), then numpy"
+RESIZERS = [
+    entry for entry in peers.PEERS["frame"] if entry[2].__module__ == resizers.__name__
+]  # (library, spelling, function)
 each_case = pytest.mark.parametrize(
     "case",
     [FrameCase(format, wh, target, SIDE) for format in ("BGR", "NV12") for wh in SIZES for target in TARGETS],
@@ -75,7 +79,8 @@ def test_every_contender_has_the_same_pixels(case: FrameCase) -> None:
     blob = {"cv2: blobFromImageWithParams, letterbox"} if case.target.dtype == "float32" else set()
     numpy = {"numpy: rows and columns by index, in integers"}
     assert paths == []
-    unsure = {OPENCV, PILLOW, *blob}  # wheels for Arm compute something else, and Pillow has a filter of its own
+    # Wheels for Arm compute something else, and the resizers have rules of their own.
+    unsure = {OPENCV, *blob, *(f"{library}: {spelling}" for library, spelling, _ in RESIZERS)}
     assert calls.keys() - unsure == {"memcpy", contenders.OURS, *compiled, *numpy} and wrong.keys() <= unsure
     for name, call in calls.items():
         if name != "memcpy":
@@ -96,6 +101,26 @@ def test_pillow_is_compared_only_where_it_is_equal() -> None:
     calls, _, wrong = contenders.competitors(resized, with_peers=True)
     assert PILLOW not in calls and wrong[PILLOW].startswith("not equal: ")
     assert PILLOW in contenders.competitors(same, with_peers=True)[0]
+
+
+@pytest.mark.parametrize("library", [library for library, _, _ in RESIZERS])
+@pytest.mark.parametrize("format", ["BGR", "NV12"])
+def test_a_resizer_makes_the_same_picture(format: str, library: str) -> None:
+    """Of a smooth frame, which no filter changes much: what would differ by more is a colour or a place."""
+    pytest.importorskip(library)
+    case = FrameCase(format, (48, 30), "uint8 NHWC", SIDE)
+    rows, columns = np.indices(case.frame_shape[:2])
+    light = 60 + 2 * rows + columns
+    pixels = np.stack([light, light + 20, 200 - light], -1) if format == "BGR" else light
+    if format == "NV12":
+        pixels[30:] = np.resize([90, 150], case.frame_shape[1])
+    case._use(pixels.astype(np.uint8).reshape(-1))
+    make = next(function for name, _, function in RESIZERS if name == library)
+    call = make(case)
+    if call is None:
+        assert (library, format) in (("PIL", "NV12"), ("torch", "NV12"))
+        return
+    assert np.abs(np.asarray(call()).reshape(-1).astype(int) - stored(case)).max() <= 4
 
 
 def test_a_peer_that_is_off_by_one_is_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import answers, conversions, frames, moves, pictures, reductions
+from . import answers, conversions, frames, instances, moves, pictures, reductions, resizers
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call
 
@@ -14,10 +14,12 @@ __all__ = [
     "answers",
     "conversions",
     "frames",
+    "instances",
     "installed",
     "moves",
     "pictures",
     "reductions",
+    "resizers",
     "restrict_to",
     "use_threads",
 ]

@@ -7,37 +7,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..answer_cases import CLASSES, IOU, LIMIT, STRIDES, DetectCase, NmsCase, rows
+from ..answer_cases import CLASSES, INPUT, IOU, LIMIT, POINTS, STRIDES, DetectCase, NmsCase, priors, rows
 from .registry import Call, peer
 
 Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+Found = tuple[np.ndarray, ...]  # boxes, scores and classes of candidates, and the points of each if there are some
 
 
 class _Stored(NamedTuple):
     """How numpy reads an output of `size` cells as it is stored.
 
-    best: the largest score of each cell; some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a
+    best: the largest score of each cell, of so many channels; some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a
     view or, of blocks, a copy.
     """
 
-    best: Callable[[np.ndarray, int], np.ndarray]
+    best: Callable[[np.ndarray, int, int], np.ndarray]
     some: Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
     every: Callable[[np.ndarray, int], np.ndarray]
 
 
 _STORED = {
     "NHWC": _Stored(
-        lambda x, size: x.reshape(size, -1).max(1),
+        lambda x, size, channels: x.reshape(size, -1).max(1),
         lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
         lambda x, size: x.reshape(size, -1),
     ),
     "NCHW": _Stored(
-        lambda x, size: x.reshape(-1, size).max(0),
+        lambda x, size, channels: x.reshape(-1, size).max(0),
         lambda x, size, cells, c: x.reshape(-1, size)[c[0] : c[-1] + 1, cells].T,
         lambda x, size: x.reshape(-1, size).T,
     ),
     "NCHW16c": _Stored(
-        lambda x, size: x.reshape(-1, size, 16).max((0, 2)),
+        lambda x, size, channels: x.reshape(-1, size, 16)[..., :channels].max((0, 2)),  # a block of fewer, or full ones
         lambda x, size, cells, c: x.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16],
         lambda x, size: x.reshape(-1, size, 16).transpose(1, 0, 2).reshape(size, -1),
     ),
@@ -54,7 +55,7 @@ def _steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
 
 
 def _best(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    return _STORED[spec.layout.tag].best(buffer, _size(spec))
+    return _STORED[spec.layout.tag].best(buffer, _size(spec), spec.shape[1])
 
 
 def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
@@ -67,33 +68,57 @@ def _real(spec: Any, stored: np.ndarray) -> np.ndarray:
     return ((stored.astype(np.float32) - np.float32(q.zero_point)) * np.float32(q.scale)).astype(np.float64)
 
 
-def _v8_candidates(case: DetectCase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _v8_candidates(case: DetectCase) -> Found:
     """Return boxes, scores and classes in the order of levels and cells; only candidates are dequantised."""
     found = []
+    each_level = len(case.specs) // len(STRIDES)
     for n, stride in enumerate(STRIDES):
-        box, score = case.specs[2 * n], case.specs[2 * n + 1]
-        stored = case.buffers[2 * n + 1]
+        at = each_level * n
+        (box, score), (bin_buffer, stored) = case.specs[at : at + 2], case.buffers[at : at + 2]
         table = _real(score, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence)) - 128
         cells = np.flatnonzero(_best(score, stored) >= least)
-        each = _some(score, stored, cells, 0, CLASSES)
+        each = _some(score, stored, cells, 0, score.shape[1])
         if case.scene.labels == "all":
             at, label = np.nonzero(each >= least)
         else:
             at, label = np.arange(len(cells)), each.argmax(1)
         scores = _real(score, each[at, label])
-        bins = _real(box, _some(box, case.buffers[2 * n], cells, 0, 64)).reshape(-1, 4, 16)
+        bins = _real(box, _some(box, bin_buffer, cells, 0, 64)).reshape(-1, 4, 16)
         powers = np.exp(bins - bins.max(2, keepdims=True))
         sides = ((powers @ np.arange(16.0)) / powers.sum(2))[at]
         side = 640 // stride
         x, y = cells[at] % side + 0.5, cells[at] // side + 0.5
         edges = np.stack([x - sides[:, 0], y - sides[:, 1], x + sides[:, 2], y + sides[:, 3]], 1) * stride
         found.append((edges, scores, label))
-    edges, scores, label = (np.concatenate(column) for column in zip(*found))
+        if each_level == 3:
+            spec, places = case.specs[3 * n + 2], case.buffers[3 * n + 2]
+            points = _real(spec, _some(spec, places, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
+            points[..., :2] = (2 * points[..., :2] + np.stack([x, y], 1)[:, None] - 0.5) * stride
+            points[..., 2] = 1 / (1 + np.exp(-points[..., 2]))
+            found[-1] += (points,)
+    edges, scores, label, *more = (np.concatenate(column) for column in zip(*found))
+    return edges.astype(np.float32), scores.astype(np.float32), label, *more
+
+
+def _ssd_candidates(case: DetectCase) -> Found:
+    """Return boxes, scores and classes in the order of the priors; the logit that makes the threshold is compared."""
+    (box, score), (offsets, stored) = case.specs, case.buffers
+    logits = stored.reshape(-1, 1 + CLASSES)[:, 1:]
+    table = 1 / (1 + np.exp(-_real(score, np.arange(-128, 128).astype(np.int8))))
+    least = int(np.searchsorted(table, case.scene.confidence)) - 128
+    cells = np.flatnonzero(logits.max(1) >= least)
+    label = logits[cells].argmax(1)
+    y, x, h, w = _real(box, offsets.reshape(-1, 4)[cells]).T
+    cx, cy, width, height = _PRIORS[cells].T * INPUT
+    cx, cy = cx + x * 0.1 * width, cy + y * 0.1 * height
+    half_w, half_h = np.exp(0.2 * w) * width / 2, np.exp(0.2 * h) * height / 2
+    edges = np.stack([cx - half_w, cy - half_h, cx + half_w, cy + half_h], 1)
+    scores = table[logits[cells, label].astype(int) + 128]
     return edges.astype(np.float32), scores.astype(np.float32), label
 
 
-def _v5_candidates(case: DetectCase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _v5_candidates(case: DetectCase) -> Found:
     """Return boxes, scores and classes in the order of levels, cells and anchors; objectness is compared first."""
     found = []
     for n, stride in enumerate(STRIDES):
@@ -121,18 +146,19 @@ def _v5_candidates(case: DetectCase) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return edges.astype(np.float32), scores.astype(np.float32), label
 
 
-_CANDIDATES = {"v8": _v8_candidates, "v5": _v5_candidates}
+_PRIORS = priors()
+_CANDIDATES = {"v8": _v8_candidates, "v5": _v5_candidates, "pose": _v8_candidates, "ssd": _ssd_candidates}
 
 
 def _decoder(case: DetectCase, suppress: Suppress) -> Call:
     out = case.out()
 
     def run() -> np.ndarray:
-        edges, scores, label = _CANDIDATES[case.family](case)
-        order = np.argsort(-scores, kind="stable")
-        edges, scores, label = edges[order], scores[order], label[order]
+        found = _CANDIDATES[case.family](case)
+        order = np.argsort(-found[1], kind="stable")
+        edges, scores, label = (column[order] for column in found[:3])
         kept = np.sort(suppress(edges, scores, label))[:LIMIT]
-        return rows(out, edges[kept], scores[kept], label[kept])
+        return rows(out, edges[kept], scores[kept], label[kept], *(column[order[kept]] for column in found[3:]))
 
     return run
 
@@ -197,6 +223,22 @@ def _onnxruntime_nms() -> Suppress:
     return suppress
 
 
+def _torch_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+    import torch
+    from torchvision.ops import batched_nms
+
+    return batched_nms(*(torch.from_numpy(a) for a in (boxes, scores, class_id)), IOU).numpy()
+
+
+def _supervision_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+    import supervision
+
+    if not len(boxes):
+        return np.zeros(0, np.int64)
+    found = supervision.box_non_max_suppression(np.column_stack([boxes, scores, class_id]), IOU)
+    return np.flatnonzero(found)
+
+
 @peer("detect", "numpy", "threshold on stored integers, candidates only, suppression in numpy")
 def numpy_detect(case: DetectCase) -> Call:
     """Compare stored scores, and dequantise what passes: the best that numpy can do."""
@@ -213,6 +255,18 @@ def cv2_detect(case: DetectCase) -> Call:
 def onnxruntime_detect(case: DetectCase) -> Call:
     """Suppress with onnxruntime."""
     return _decoder(case, _onnxruntime_nms())
+
+
+@peer("detect", "torchvision", "the same, batched_nms")
+def torchvision_detect(case: DetectCase) -> Call:
+    """Suppress with torchvision."""
+    return _decoder(case, _torch_nms)
+
+
+@peer("detect", "supervision", "the same, box_non_max_suppression")
+def supervision_detect(case: DetectCase) -> Call:
+    """Suppress with supervision."""
+    return _decoder(case, _supervision_nms)
 
 
 @peer("detect", "numpy", "as scripts do: everything dequantised, softmax of every cell")
@@ -276,18 +330,13 @@ def onnxruntime_nms(case: NmsCase) -> Call:
     return _ordered(case, _onnxruntime_nms())
 
 
-@peer("nms", "torch", "torchvision.ops.batched_nms")
-def torch_nms(case: NmsCase) -> Call | None:
-    """Suppress with torchvision, if it is installed."""
-    import torch
+@peer("nms", "torchvision", "batched_nms")
+def torchvision_nms(case: NmsCase) -> Call:
+    """Suppress with torchvision."""
+    return _ordered(case, _torch_nms)
 
-    try:
-        from torchvision.ops import batched_nms
-    except ImportError:
-        return None
 
-    def run() -> np.ndarray:
-        arrays = (torch.from_numpy(a) for a in (case.boxes, case.scores, case.class_id))
-        return case.filled(batched_nms(*arrays, IOU).numpy())
-
-    return run
+@peer("nms", "supervision", "box_non_max_suppression")
+def supervision_nms(case: NmsCase) -> Call:
+    """Suppress with supervision."""
+    return _ordered(case, _supervision_nms)

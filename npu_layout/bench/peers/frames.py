@@ -24,8 +24,8 @@ def numpy_frame(case: FrameCase) -> Call:
     """Pick four pixels for each of the result, convert them, and add them up by their weights in 11 bits."""
     left, top = case.geometry.pad_ltrb[:2]
     width, height = case.geometry.resized_wh
-    canvas = _canvas(case)
-    inner, pixels, finish = canvas[top : top + height, left : left + width], _pixels(case), _finished(case, canvas)
+    canvas = canvas_of(case)
+    inner, pixels, finish = canvas[top : top + height, left : left + width], _pixels(case), finished(case, canvas)
     frame_wh = case.geometry.frame_wh
     along, down = kernels.linear_axis(frame_wh[0], width), kernels.linear_axis(frame_wh[1], height, True)
     columns, across = _taps(along)
@@ -102,33 +102,14 @@ def cv2_blob_frame(case: FrameCase) -> Call | None:
     return lambda: cv2.dnn.blobFromImageWithParams(pixels(), parameters)
 
 
-@peer("frame", "PIL", "Image.resize(BILINEAR), then numpy")
-def PIL_frame(case: FrameCase) -> Call | None:
-    """Resize with a filter for shrinking, whose pixels differ from OpenCV's; it knows no NV12."""
-    from PIL import Image
-
-    if case.format != "BGR":
-        return None
-    left, top = case.geometry.pad_ltrb[:2]
-    width, height = case.geometry.resized_wh
-    canvas = _canvas(case)
-    inner, finish = canvas[top : top + height, left : left + width, ::-1], _finished(case, canvas)
-
-    def run() -> np.ndarray:
-        inner[...] = Image.fromarray(case.x).resize((width, height), Image.Resampling.BILINEAR)
-        return finish()
-
-    return run
-
-
-def _canvas(case: FrameCase) -> np.ndarray:
+def canvas_of(case: FrameCase) -> np.ndarray:
     """Return scratch memory for RGB, filled with the border."""
     canvas = case.zeros((*case.geometry.input_wh[::-1], 3), np.uint8, scratch=True)
     canvas[...] = BORDER
     return canvas
 
 
-def _finished(case: FrameCase, canvas: np.ndarray) -> Call:
+def finished(case: FrameCase, canvas: np.ndarray) -> Call:
     """Return a call that stores RGB pixels as the target does, with numpy."""
     out = case.out()
     if out.dtype == np.float32:

@@ -43,7 +43,7 @@ _RESTRICTED: dict[str, dict[str, str]] = {
 def installed() -> dict[str, str]:
     """Return the libraries that can be imported, and their versions."""
     found = {}
-    names = {"cv2": "opencv-python", "PIL": "pillow"}
+    names = {"cv2": "opencv-python", "PIL": "pillow", "kornia_rs": "kornia-rs"}
     for library in sorted({entry[0] for entries in PEERS.values() for entry in entries}):
         try:
             importlib.import_module(library)
