@@ -11,7 +11,7 @@ from ..buffers import TensorSpec, kernel_name
 from .head import Head
 from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
-from .reference import activated
+from .reference import activated, point_encoding
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 
@@ -25,11 +25,12 @@ def compiled(
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
-    rule = head.suppression
+    rule, part = head.suppression, fitted.form.part("keypoints") if head.keypoints else None
     return kernels.Detection(
         tuple(spec.nbytes for spec in specs),
         head.score,
         head.classes,
+        0 if part is None else part.count,
         head.labels == "all",
         rule.kind == "greedy",
         rule.per_class,
@@ -53,6 +54,7 @@ def _grid(
 ) -> kernels.Grid:
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
+    points = _points(head, fitted)
     anchors = []
     for a in range(level.turns):
         sources = {
@@ -61,7 +63,12 @@ def _grid(
             if role in level.places and (role != "objectness" or head.score != "class")
         }
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
-        anchors.append(kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size))
+        made = kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size)
+        if points is not None:
+            source = _source(head, level, level.places["keypoints"], a, specs, how.order)
+            heats = None if source.values is None else activated(points.activation, source.values[None])[0]
+            made = made._replace(points=source, heats=heats)
+        anchors.append(made)
     strides = how.unit == "stride"
     if strides and how.encoding in ("xywh", "xyxy"):
         unit = (float(level.stride), float(level.stride))
@@ -76,7 +83,16 @@ def _grid(
         float(level.stride),
         tuple(anchors),
         level.priors,
+        points,
     )
+
+
+def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
+    how = head.keypoints
+    if how is None or fitted.form.part("keypoints") is None:
+        return None
+    encoding, activation = point_encoding(head, fitted)
+    return kernels.Points(encoding, how.values, activation, fitted.form.boxes.variances[0])
 
 
 def _source(

@@ -84,7 +84,8 @@ class Decoder:
         self._most = largest_score(head, self._fitted, self.specs)
         self._made = compiled(head, self._fitted, self.specs, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
-        self._points = gathers(self._fitted.levels, "keypoints", self.specs) if head.keypoints else []
+        how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
+        self._points = None if how is None else (how.count, how.values)
         self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
@@ -136,37 +137,26 @@ class Decoder:
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
         flat = in_order(self.specs, buffers)
-        room = memory_for(most) if out is None else memory_of(out, most)
-        n = self._run(flat, least, overlap, Memory(*[column[:most] for column in room]))
-        columns = [column[:n] for column in room]
-        found = reference.Candidates(*columns[1:])
-        points = self._keypoints(found, flat) if self._points else None
-        return detections(columns, room, points, self._masks(found, columns[0], flat) if self._weights else None)
+        room = memory_for(most, self._points) if out is None else memory_of(out, most, self._points)
+        n = self._run(flat, least, overlap, room.first(most))
+        return detections(room, n, self._masks(room.first(n), flat) if self._weights else None)
 
-    def _keypoints(self, found: reference.Candidates, flat: Sequence[np.ndarray]) -> np.ndarray | None:
-        return reference.keypoints(
-            self.head, self._fitted, found, lambda k, some: self._read(self._points[k], flat, some)
-        )
-
-    def _masks(self, found: reference.Candidates, xyxy: np.ndarray, flat: Sequence[np.ndarray]) -> Masks:
+    def _masks(self, room: Memory, flat: Sequence[np.ndarray]) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
         how, at = self.head.prototypes, self._fitted.prototypes
         assert how is not None and at is not None
+        found = reference.Candidates(*room[1:6])
         exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
         read = Gather.steps if exact else Gather.read
         weights = np.zeros((len(found), how.channels), np.int16 if exact else np.float64)
         for n, gather in enumerate(self._weights):
             rows = np.flatnonzero(found.level == n)
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
-        return masks(self.specs[at], flat[at], weights, xyxy, self.input_shape, rule=how.rule)
+        return masks(self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
 
     def _use(self, backend: str) -> None:
         """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
         self._detector = None if self._made is None else kernels.detector(self._made, backend)
-
-    @staticmethod
-    def _read(gather: Gather, flat: Sequence[np.ndarray], some: reference.Candidates) -> np.ndarray:
-        return gather.read(flat[gather.place.output], some)
 
     def _referred(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
         """Write detections to `room` by numpy; return how many."""
@@ -174,9 +164,12 @@ class Decoder:
         found = reference.candidates(self.head, self._fitted, tensors, confidence)
         xyxy = reference.boxes(self._fitted, found, tensors, self.input_shape)
         kept = suppress(xyxy, found.class_id, iou, self.head.suppression, len(room.xyxy))
+        found = found.take(kept)
         room.xyxy[: len(kept)] = xyxy[kept]
-        for column, values in zip(room[1:], found.take(kept)):
-            column[: len(kept)] = values
+        for column, values in zip(room[1:6], found):
+            column[: len(kept)] = values  # type: ignore[index]
+        if room.keypoints is not None:
+            room.keypoints[: len(kept)] = reference.keypoints(self.head, self._fitted, found, tensors)
         return len(kept)
 
     def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:

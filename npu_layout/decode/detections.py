@@ -12,7 +12,7 @@ from ..support import instance
 
 
 class Memory(NamedTuple):
-    """Arrays with room for some detections, in the order of the fields of Detections."""
+    """Arrays with room for some detections, in the order of the fields of Detections; keypoints: None if it has none."""
 
     xyxy: np.ndarray
     confidence: np.ndarray
@@ -20,6 +20,11 @@ class Memory(NamedTuple):
     level: np.ndarray
     cell: np.ndarray
     anchor: np.ndarray
+    keypoints: np.ndarray | None = None
+
+    def first(self, n: int) -> Memory:
+        """Return views of the first `n` rows."""
+        return Memory(*(None if column is None else column[:n] for column in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,23 +85,28 @@ class Detections:
         return found
 
 
-def memory_for(room: int) -> Memory:
-    """Return new memory for so many detections."""
-    return Memory(np.empty((room, 4), np.float32), np.empty(room, np.float32), *np.empty((4, room), np.int64))
+def memory_for(room: int, points: tuple[int, int] | None = None) -> Memory:
+    """Return new memory for so many detections, with `points` (how many, and values of each) or without."""
+    columns = np.empty((room, 4), np.float32), np.empty(room, np.float32), *np.empty((4, room), np.int64)
+    return Memory(*columns, None if points is None else np.empty((room, *points), np.float32))
 
 
-def memory_of(out: Any, room: int) -> Memory:
-    """Return the memory of Detections that a Decoder returned; NpuLayoutError if it has no room for so many."""
+def memory_of(out: Any, room: int, points: tuple[int, int] | None = None) -> Memory:
+    """Return the memory of Detections that a Decoder returned; NpuLayoutError if it has no room for so many.
+
+    Other `points` get new memory.
+    """
     memory: Memory | None = instance("out", out, Detections).__dict__.get("_memory")
     if memory is None or len(memory.xyxy) < room:
         has = "no memory of a Decoder's" if memory is None else f"room for {len(memory.xyxy)}"
         raise NpuLayoutError(f"out: expected Detections of a Decoder with room for {room} (limit), got {has}")
-    return memory
+    if (None if memory.keypoints is None else memory.keypoints.shape[1:]) == points:
+        return memory
+    return memory._replace(keypoints=memory_for(len(memory.xyxy), points).keypoints)
 
 
-def detections(columns: Any, memory: Memory, keypoints: np.ndarray | None, masks: Any) -> Detections:
-    """Return Detections of these arrays, which are parts of `memory`."""
-    xyxy, confidence, class_id, level, cell, anchor = columns
-    found = Detections(xyxy, confidence, class_id, level, cell, anchor, keypoints, masks)
+def detections(memory: Memory, n: int, masks: Any) -> Detections:
+    """Return Detections of the first `n` rows of `memory`, which stays theirs."""
+    found = Detections(*memory.first(n), masks)  # type: ignore[arg-type]
     found.__dict__["_memory"] = memory
     return found

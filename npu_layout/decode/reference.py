@@ -12,8 +12,6 @@ from .exponential import exponential, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 
-Reader = Callable[[int, "Candidates"], np.ndarray]
-
 
 class Candidates(NamedTuple):
     """What passed the threshold, in order: the best first."""
@@ -233,30 +231,35 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
 }
 
 
-def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Reader) -> np.ndarray | None:
-    """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input; None if there are none.
+def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
+    """Return how the points beside boxes are encoded, and what activates the third value of each.
 
-    read: what returns the activated values of some candidates of a level, float64.
+    The head's rule, unless the graph decodes them: boxes that are lists, and points in one output of their own.
     """
-    how = head.keypoints
-    part = fitted.form.part("keypoints")
-    if how is None or part is None:
-        return None
-    result = np.empty((len(found), how.count, how.values))
+    how, part = head.keypoints, fitted.form.part("keypoints")
+    assert how is not None and part is not None
     decoded = part.across or fitted.form.boxes.encoding in ("xywh", "xyxy")
-    encoding = "pixels" if decoded else how.encoding
+    return ("pixels", "none") if decoded else (how.encoding, how.activation)
+
+
+def keypoints(head: Head, fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input, float64 rounded once."""
+    how = head.keypoints
+    assert how is not None
+    result = np.empty((len(found), how.count, how.values))
+    encoding, activation = point_encoding(head, fitted)
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)
         if not len(rows):
             continue
         some = found.take(rows)
-        x = read(n, some).reshape(len(rows), how.count, how.values)
+        x = chosen(level.places["keypoints"], level, some, tensors).reshape(len(rows), how.count, how.values)
         cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.stride
         variance = fitted.form.boxes.variances[0]
         result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, float(level.stride), anchor, variance)
         if how.values == 3:
-            result[rows, :, 2] = activated(how.activation if encoding != "pixels" else "none", x[..., 2])
+            result[rows, :, 2] = activated(activation, x[..., 2])
     with np.errstate(over="ignore"):
         return result.astype(np.float32)
 

@@ -25,6 +25,7 @@ from .detecting import Anchor as Anchor
 from .detecting import Detection as Detection
 from .detecting import FeatureMap as FeatureMap
 from .detecting import Grid as Grid
+from .detecting import Points as Points
 from .detecting import Source as Source
 from .detecting import codes as codes
 from .detecting import least_code as least_code

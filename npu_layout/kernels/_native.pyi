@@ -37,6 +37,7 @@ class Detector:
         nbytes: tuple[int, ...],
         score: int,
         classes: int,
+        points: int,
         all_labels: bool,
         suppresses: bool,
         per_class: bool,
@@ -58,6 +59,7 @@ class Detector:
         level: Any,
         cell: Any,
         anchor: Any,
+        points: Any,
         /,
     ) -> int: ...
 

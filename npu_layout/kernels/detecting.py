@@ -9,6 +9,7 @@ import numpy as np
 SCORES = ("class", "objectness", "root")
 ACTIVATIONS = ("none", "sigmoid")
 ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy")
+POINTS = ("cells", "pixels", "priors", "distances")
 
 
 class FeatureMap(NamedTuple):
@@ -37,12 +38,26 @@ class Source(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """The parts of one anchor, and its width and height in pixels."""
+    """The parts of one anchor, and its width and height in pixels.
+
+    heats: as `values` of the points, for the third channel of each.
+    """
 
     score: Source
     objectness: Source | None
     box: Source
     size_wh: tuple[float, float]
+    points: Source | None = None
+    heats: np.ndarray | None = None
+
+
+class Points(NamedTuple):
+    """How the points beside the boxes of a level are encoded: `values` channels each, the third with `activation`."""
+
+    encoding: str
+    values: int
+    activation: str
+    variance: float
 
 
 class Grid(NamedTuple):
@@ -62,14 +77,19 @@ class Grid(NamedTuple):
     stride: float
     anchors: tuple[Anchor, ...]
     priors: np.ndarray | None = None
+    points: Points | None = None
 
 
 class Detection(NamedTuple):
-    """What a detector does: the sizes of its buffers in bytes, its levels, and its rules."""
+    """What a detector does: the sizes of its buffers in bytes, its levels, and its rules.
+
+    points: channels of the points beside a box; 0: there are none.
+    """
 
     nbytes: tuple[int, ...]
     score: str
     classes: int
+    points: int
     all_labels: bool
     suppresses: bool
     per_class: bool

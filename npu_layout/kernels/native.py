@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import ACTIVATIONS, ENCODINGS, SCORES, Detection, FeatureMap, Source
+from .detecting import ACTIVATIONS, ENCODINGS, POINTS, SCORES, Detection, FeatureMap, Points, Source
 from .pictures import Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
@@ -224,24 +224,49 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
             *grid.unit_xy,
             *grid.variances,
             grid.stride,
+            _points(grid.points),
             tuple(
-                (_source(a.score), None if a.objectness is None else _source(a.objectness), _source(a.box), *a.size_wh)
+                (
+                    _source(a.score),
+                    _source(a.objectness),
+                    _source(a.box),
+                    _source(a.points),
+                    _table(a.heats),
+                    *a.size_wh,
+                )
                 for a in grid.anchors
             ),
-            None if grid.priors is None else np.ascontiguousarray(grid.priors, np.float64).tobytes(),
+            _table(grid.priors),
         )
         for grid in made.levels
     )
     rules = (made.all_labels, made.suppresses, made.per_class, made.inclusive, (made.extra, made.epsilon))
-    return _native.Detector(level, made.nbytes, SCORES.index(made.score), made.classes, *rules, levels)
+    return _native.Detector(level, made.nbytes, SCORES.index(made.score), made.classes, made.points, *rules, levels)
 
 
-def _source(source: Source) -> tuple[object, ...]:
+def _points(points: Points | None) -> tuple[object, ...] | None:
+    if points is None:
+        return None
+    return POINTS.index(points.encoding), points.values, ACTIVATIONS.index(points.activation), points.variance
+
+
+def _table(numbers: np.ndarray | None) -> bytes | None:
+    return None if numbers is None else np.ascontiguousarray(numbers, np.float64).tobytes()
+
+
+def _source(source: Source | None) -> tuple[object, ...] | None:
+    if source is None:
+        return None
     size = {"int8": 1, "uint8": 1, "float32": 4}.get(source.map.dtype, 2)
     tables = [np.ascontiguousarray(table, np.int64) * size for table in source.map[1:]]
-    values = None if source.values is None else np.ascontiguousarray(source.values, np.float64).tobytes()
     number = _DTYPES.index(source.map.dtype)
-    return (source.buffer, number, ACTIVATIONS.index(source.activation), *(t.tobytes() for t in tables), values)
+    return (
+        source.buffer,
+        number,
+        ACTIVATIONS.index(source.activation),
+        *(t.tobytes() for t in tables),
+        _table(source.values),
+    )
 
 
 def nms(

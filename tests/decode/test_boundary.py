@@ -19,7 +19,7 @@ NUMBERS = (-(2**62), -(2**31), -1, 0, 1, 2, 3, 7, 63, 64, 65, 255, 1 << 16, 1 <<
 
 def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
     """A description that is right, and its buffers."""
-    family = choose.choice(("v8", "v5", "ssd"))
+    family = choose.choice(("v8", "v5", "ssd", "pose"))
     layout = choose.choice(("NCHW", "NHWC", "NCHW16c", "NHWC8c"))
     dtype = choose.choice(("int8", "uint8", "int16", "float16", "float32"))
     q = nl.Quantization(0.05, 3) if dtype[-2:] not in ("16", "32") or "int" in dtype else None
@@ -28,8 +28,10 @@ def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
         specs = [nl.TensorSpec((1, 40, n), "NCW", dtype, name=k, quantization=q) for k, n in (("b", 4), ("s", 4))]
         decoder = decode.Decoder(head, specs, (32, 32), outputs={"box": ["b"], "score": ["s"]})
     else:
-        channels = (64, 5) if family == "v8" else (30,)
-        head = decode.yolov8(5, (8, 16)) if family == "v8" else decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2])
+        channels = {"v8": (64, 5), "v5": (30,), "pose": (64, 5, 21)}[family]
+        head = decode.yolov8(5, (8, 16), keypoints=7 if family == "pose" else 0)
+        if family == "v5":
+            head = decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2])
         specs = [
             nl.TensorSpec((1, n, 32 // s, 32 // s), nl.Layout(layout), dtype, name=f"{n}/{s}", quantization=q)
             for s in (8, 16)
@@ -67,7 +69,7 @@ def lied(choose: random.Random, description: Any) -> Any:
     levels = list(description.levels)
     at = choose.randrange(len(levels))
     grid = levels[at]
-    what = choose.randrange(8)
+    what = choose.randrange(10)
     if what == 0:
         sizes = list(description.nbytes)
         sizes[choose.randrange(len(sizes))] = choose.choice(NUMBERS)
@@ -76,7 +78,13 @@ def lied(choose: random.Random, description: Any) -> Any:
         return description._replace(classes=choose.choice(NUMBERS))
     if what == 2:
         return description._replace(levels=tuple(levels * choose.choice((0, 40))))
-    if what == 3:
+    if what > 7:
+        wrong = (None, ("cells", 4, "none", 0.1), ("pixels", 2, "sigmoid", 0.1), ("priors", -1, "none", np.inf))
+        chosen = choose.choice(wrong)
+        if choose.random() < 0.5:
+            return description._replace(points=choose.choice((0, 1, 20, 21, 22, 1 << 40, -1)))
+        levels[at] = grid._replace(points=None if chosen is None else kernels.Points(*chosen))
+    elif what == 3:
         levels[at] = grid._replace(columns=choose.choice(NUMBERS), bins=choose.choice((1, 2, 16, 64)))
     elif what == 4:
         priors = None if grid.priors is None else grid.priors[:-1]
@@ -84,9 +92,12 @@ def lied(choose: random.Random, description: Any) -> Any:
     else:
         anchors = list(grid.anchors)
         k = choose.randrange(len(anchors))
-        part = choose.choice([name for name in ("score", "box", "objectness") if getattr(anchors[k], name) is not None])
+        parts = ("score", "box", "objectness", "points")
+        part = choose.choice([name for name in parts if getattr(anchors[k], name) is not None])
         anchors[k] = anchors[k]._replace(**{part: source(choose, getattr(anchors[k], part))})
-        levels[at] = grid._replace(anchors=tuple(anchors) if what < 7 else ())
+        if part == "points" and choose.random() < 0.3:
+            anchors[k] = anchors[k]._replace(heats=choose.choice((None, np.zeros(8), np.zeros(256))))
+        levels[at] = grid._replace(anchors=tuple(anchors) if what != 7 else ())
     return description._replace(levels=tuple(levels))
 
 
@@ -109,7 +120,7 @@ def test_lies_are_refused_or_harmless(seed: int) -> None:
             refused += 1
             continue
         assert detector is not None
-        room = memory_for(20)
+        room = memory_for(20, (7, 3))
         count = sum(len(grid.anchors) for grid in description.levels)
         thresholds = np.full(
             choose.choice((count, count, 0, count + 1)), choose.choice((-(2**31), -128, 0, 3)), np.int32
@@ -130,7 +141,7 @@ def test_bad_runs_are_refused() -> None:
     assert detector is not None
     count = sum(len(grid.anchors) for grid in description.levels)
     thresholds = np.zeros(count, np.int32).tobytes()
-    room = memory_for(5)
+    room = memory_for(5, (7, 3))
     good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room)
     assert 0 <= detector.run(*good) <= 5
     for i, wrong in (

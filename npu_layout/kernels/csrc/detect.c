@@ -136,22 +136,48 @@ static void mean_bins(const Source *box, const uint8_t *p, int bins, double side
     for (int k = 0; k < 4; ++k) sides[k] = moment[k] / total[k];
 }
 
+/* Where a candidate is: its column and row, and its anchor's size; or its prior. */
+static void cell_of(const DetectLevel *level, const Candidate *c, double at[4]) {
+    if (level->priors) {
+        memcpy(at, level->priors + 4 * (int64_t)c->cell, 4 * sizeof *at);
+        return;
+    }
+    at[0] = (double)(c->cell % level->columns), at[1] = (double)(c->cell / level->columns);
+    at[2] = level->each[c->anchor].w, at[3] = level->each[c->anchor].h;
+}
+
+static void decode_points(const Detector *d, const uint8_t *const *buffers, const Candidate *c, float *points) {
+    const DetectLevel *level = d->each + c->level;
+    const Source *source = &level->each[c->anchor].points;
+    const double *heats = level->each[c->anchor].heats;
+    const uint8_t *data = buffers[source->buffer];
+    const int64_t offset = cell_at(&source->map, c->cell);
+    double at[4], v[2], place[2];
+    cell_of(level, c, at);
+    for (int64_t i = 0; i < d->points; i += level->point.values) {
+        for (int k = 0; k < 2; ++k) v[k] = source_value(source, code_at(source, data, offset, i + k));
+        point_place(&level->point, &level->rule, v, at[0], at[1], at[2], at[3], place);
+        points[i] = (float)place[0], points[i + 1] = (float)place[1];
+        if (level->point.values < 3) continue;
+        const int32_t code = code_at(source, data, offset, i + 2);
+        const double value = heats ? heats[code - lowest_code(source->map.type)] : source_value(source, code);
+        points[i + 2] = (float)(!heats && level->heat == SIGMOID_OF ? sigmoid_of(value) : value);
+    }
+}
+
 static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, float box[4]) {
     const DetectLevel *level = d->each + c->level;
     const Anchor *anchor = level->each + c->anchor;
     const Source *source = &anchor->box;
     const uint8_t *data = buffers[source->buffer];
     const int64_t offset = cell_at(&source->map, c->cell);
-    double v[4], edges[4];
+    double v[4], edges[4], at[4];
     if (level->rule.encoding == DFL)
         mean_bins(source, data + offset, level->rule.bins, v);
     else
         for (int i = 0; i < 4; ++i) v[i] = source_value(source, code_at(source, data, offset, i));
-    const double *prior = level->priors ? level->priors + 4 * (int64_t)c->cell : NULL;
-    if (prior)
-        box_edges(&level->rule, v, prior[0], prior[1], prior[2], prior[3], edges);
-    else
-        box_edges(&level->rule, v, (double)(c->cell % level->columns), (double)(c->cell / level->columns), anchor->w, anchor->h, edges);
+    cell_of(level, c, at);
+    box_edges(&level->rule, v, at[0], at[1], at[2], at[3], edges);
     for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];
 }
 
@@ -174,6 +200,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         memcpy(out->xyxy + 4 * n, box, sizeof box);
         out->confidence[n] = c->score, out->class_id[n] = c->class_id, out->level[n] = c->level;
         out->cell[n] = c->cell, out->anchor[n] = c->anchor;
+        if (out->points) decode_points(d, buffers, c, out->points + n * d->points);
         ++n;
     }
     return n;

@@ -20,9 +20,11 @@ typedef struct {
     double *powers;
 } Source;
 
-/* One anchor of one level. `threshold`: no code of the scanned part below it can pass. */
+/* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
+ * channel of a point. */
 typedef struct {
-    Source score, objectness, box;
+    Source score, objectness, box, points;
+    const double *heats;
     int32_t threshold;
     double w, h;
 } Anchor;
@@ -30,6 +32,8 @@ typedef struct {
 /* `priors`: centre x, y, width and height of each cell in place of its column, row and anchor; or NULL. */
 typedef struct {
     BoxRule rule;
+    PointRule point;
+    Activation heat; /* of the third channel of a point, where there is no table of them */
     int64_t columns;
     int anchors;
     Anchor *each;
@@ -42,7 +46,7 @@ typedef struct {
     const Level *level;
     int levels, all_labels, suppress, per_class, inclusive;
     ScoreRule score;
-    int64_t classes;
+    int64_t classes, points; /* channels of the points beside a box */
     double extra, epsilon;
     DetectLevel *each;
 } Detector;
@@ -72,6 +76,7 @@ typedef struct {
 typedef struct {
     float *xyxy, *confidence;
     int64_t *class_id, *level, *cell, *anchor;
+    float *points; /* or NULL: not asked for */
 } DetectionArrays;
 
 /* Fill the rows of `powers` from `values`. */

@@ -17,4 +17,17 @@ typedef struct {
 /* Edges from values of 4 channels; of DFL from those of the four sides. x, y: the cell; w, h: the anchor. */
 void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]);
 
+/* As decode/head.py lists them. */
+typedef enum { IN_CELLS, IN_PIXELS, OFFSETS, STEPS, POINT_ENCODINGS } PointEncoding;
+
+/* How the points beside boxes of a level are encoded: `values` channels each, 2 or 3; 0: there are none. */
+typedef struct {
+    PointEncoding encoding;
+    int values;
+    double variance;
+} PointRule;
+
+/* The place of a point from its two channels. x, y, w, h: as for a box. */
+void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]);
+
 #endif

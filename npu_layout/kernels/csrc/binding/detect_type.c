@@ -7,7 +7,7 @@
 #include "binding/level_named.h"
 #include "detect.h"
 
-enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24 };
+enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 7 };
 
 typedef struct {
     PyObject_HEAD
@@ -58,10 +58,22 @@ static int same_cells(const Source *a, const Source *b) {
     return a->map.rows * a->map.columns == b->map.rows * b->map.columns || refuse("parts of a level with other numbers of cells");
 }
 
+/* The points of an anchor: a source, and the table of heats or None. */
+static int read_points(const DetectorObject *self, PyObject *points, PyObject *heats, Anchor *anchor) {
+    const Source *source = &anchor->points;
+    int64_t n;
+    if (!read_source(self, points, &anchor->points) || !same_cells(&anchor->box, source)) return 0;
+    if (source->map.count != self->detector.points) return refuse("points: another number of channels");
+    if (!source->values) return heats == Py_None || refuse("points: expected no table of heats");
+    if (!(anchor->heats = table_of(heats, &n))) return 0;
+    return n == (dtype_size[source->map.type] == 1 ? 256 : 65536) || refuse("points: a table of heats of another length");
+}
+
 static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRule *rule, Anchor *anchor) {
-    PyObject *score, *objectness, *box;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOdd", &score, &objectness, &box, &anchor->w, &anchor->h))
-        return refuse("anchor: expected 5 fields");
+    PyObject *score, *objectness, *box, *points, *heats;
+    if (!PyTuple_Check(tuple) ||
+        !PyArg_ParseTuple(tuple, "OOOOOdd", &score, &objectness, &box, &points, &heats, &anchor->w, &anchor->h))
+        return refuse("anchor: expected 7 fields");
     if (!read_source(self, score, &anchor->score) || !read_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
         return 0;
     if (anchor->score.map.count > self->detector.classes) return refuse("more scores than classes");
@@ -74,18 +86,34 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRul
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
         source_powers(&anchor->box);
     }
+    return !self->detector.points || read_points(self, points, heats, anchor);
+}
+
+/* (encoding, values, activation of the third, variance); None if a box has no points. */
+static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
+    int encoding, heat;
+    PointRule *r = &level->point;
+    if (!self->detector.points) return 1;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "iiid", &encoding, &r->values, &heat, &r->variance))
+        return refuse("points: expected 4 fields");
+    if (encoding < 0 || encoding >= (int)POINT_ENCODINGS || r->values < 2 || r->values > 3 || heat < 0 || heat >= (int)ACTIVATIONS ||
+        self->detector.points % r->values)
+        return refuse("points: out of range");
+    r->encoding = (PointEncoding)encoding, level->heat = (Activation)heat;
     return 1;
 }
 
-/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, anchors, priors or None) */
+/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, points, anchors, priors or None) */
 static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
     long long columns;
     int encoding;
-    PyObject *anchors, *priors;
+    PyObject *points, *anchors, *priors;
     BoxRule *r = &level->rule;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "LiiiddddddOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x,
-                                                   &r->unit_y, &r->of_center, &r->of_size, &r->stride, &anchors, &priors))
-        return refuse("level: expected 12 fields");
+    if (!PyTuple_Check(tuple) ||
+        !PyArg_ParseTuple(tuple, "LiiiddddddOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
+                          &r->of_center, &r->of_size, &r->stride, &points, &anchors, &priors))
+        return refuse("level: expected 13 fields");
+    if (!read_point_rule(self, points, level)) return 0;
     if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
         return refuse("level: out of range");
     const Py_ssize_t n = PyTuple_Size(anchors);
@@ -117,19 +145,20 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     const char *name;
     PyObject *sizes, *levels;
     int score;
-    long long classes;
+    long long classes, points;
     DetectorObject *self = (DetectorObject *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     Detector *d = &self->detector;
     Py_INCREF(args);
     self->description = args;
-    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLpppp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &d->all_labels,
-                                           &d->suppress, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
+    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpppp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
+                                           &d->all_labels, &d->suppress, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
     if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = refuse("score or classes out of range");
+    if (good && (points < 0 || points > 1 << 12)) good = refuse("points out of range");
     if (good) {
         const Py_ssize_t n = PyTuple_Size(levels);
-        d->score = (ScoreRule)score, d->classes = classes;
+        d->score = (ScoreRule)score, d->classes = classes, d->points = points;
         good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : refuse("expected 1 to 64 levels");
         d->levels = good ? (int)n : 0;
         for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
@@ -166,29 +195,29 @@ static int set_thresholds(const Detector *d, PyObject *bytes) {
     return 1;
 }
 
-/* Open the results: xyxy, confidence; class_id, level, cell, anchor. */
-static int open_results(PyObject *const *args, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
-    static const int sizes[6] = {16, 4, 8, 8, 8, 8};
-    void *places[6];
-    for (int i = 0; i < 6; ++i) {
+/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some. */
+static int open_results(PyObject *const *args, const Detector *d, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
+    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points};
+    void *places[RESULTS] = {NULL};
+    for (int i = 0; i < RESULTS - !d->points; ++i) {
         if (PyObject_GetBuffer(args[i], views + i, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
         ++*open;
         if (views[i].len < limit * sizes[i]) return refuse("results that are too short");
         places[i] = views[i].buf;
     }
-    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5]};
+    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6]};
     return 1;
 }
 
-/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor): how many */
+/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None): how many */
 static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     DetectorObject *self = (DetectorObject *)object;
-    Py_buffer views[MOST_BUFFERS], results[6];
+    Py_buffer views[MOST_BUFFERS], results[RESULTS];
     const uint8_t *data[MOST_BUFFERS];
     DetectionArrays out;
     int open = 0, made = 0;
     int64_t n = 0;
-    if (count != 11 || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return refuse("run: other arguments"), NULL;
+    if (count != 5 + RESULTS || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return refuse("run: other arguments"), NULL;
     const Thresholds t = {PyFloat_AsDouble(args[2]), PyFloat_AsDouble(args[3]), PyLong_AsLongLong(args[4])};
     if (PyErr_Occurred()) return NULL;
     if (t.limit < 0 || t.limit > 1 << 24) return refuse("limit out of range"), NULL;
@@ -204,7 +233,7 @@ static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_
         PyErr_SetString(PyExc_RuntimeError, "busy");
         goto end;
     }
-    if (open_results(args + 5, t.limit, results, &made, &out) && set_thresholds(&self->detector, args[1])) {
+    if (open_results(args + 5, &self->detector, t.limit, results, &made, &out) && set_thresholds(&self->detector, args[1])) {
         self->busy = 1;
         PyThreadState *state = PyEval_SaveThread();
         n = detect_run(&self->detector, data, &t, &self->work, &out);
@@ -220,7 +249,7 @@ end:
 
 static PyMethodDef detector_methods[] = {
     {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
-     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor): how many were found"},
+     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None): how many were found"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot detector_slots[] = {
