@@ -12,7 +12,7 @@ from ..support import instance
 
 
 class Memory(NamedTuple):
-    """Arrays with room for some detections, in the order of the fields of Detections; keypoints: None if it has none."""
+    """Arrays with room for some detections, in the order of the fields of Detections; keypoints: if there are some."""
 
     xyxy: np.ndarray
     confidence: np.ndarray
@@ -24,7 +24,7 @@ class Memory(NamedTuple):
 
     def first(self, n: int) -> Memory:
         """Return views of the first `n` rows."""
-        return Memory(*(None if column is None else column[:n] for column in self))  # type: ignore[arg-type]
+        return Memory._make(None if column is None else column[:n] for column in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,9 @@ class Detections:
 
 def memory_for(room: int, points: tuple[int, int] | None = None) -> Memory:
     """Return new memory for so many detections, with `points` (how many, and values of each) or without."""
-    columns = np.empty((room, 4), np.float32), np.empty(room, np.float32), *np.empty((4, room), np.int64)
-    return Memory(*columns, None if points is None else np.empty((room, *points), np.float32))
+    keypoints = None if points is None else np.empty((room, *points), np.float32)
+    numbers = np.empty((4, room), np.int64)
+    return Memory._make([np.empty((room, 4), np.float32), np.empty(room, np.float32), *numbers, keypoints])
 
 
 def memory_of(out: Any, room: int, points: tuple[int, int] | None = None) -> Memory:

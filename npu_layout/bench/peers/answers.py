@@ -17,8 +17,8 @@ Found = tuple[np.ndarray, ...]  # boxes, scores and classes of candidates, and t
 class _Stored(NamedTuple):
     """How numpy reads an output of `size` cells as it is stored.
 
-    best: the largest score of each cell, of so many channels; some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a
-    view or, of blocks, a copy.
+    best: the largest score of each cell, of so many channels; some: channels `c` of some cells, (n, len(c)); every:
+    (cells, channels), a view or, of blocks, a copy.
     """
 
     best: Callable[[np.ndarray, int, int], np.ndarray]
@@ -70,11 +70,11 @@ def _real(spec: Any, stored: np.ndarray) -> np.ndarray:
 
 def _v8_candidates(case: DetectCase) -> Found:
     """Return boxes, scores and classes in the order of levels and cells; only candidates are dequantised."""
-    found = []
-    each_level = len(case.specs) // len(STRIDES)
+    found: list[Found] = []
+    parts = len(case.specs) // len(STRIDES)
     for n, stride in enumerate(STRIDES):
-        at = each_level * n
-        (box, score), (bin_buffer, stored) = case.specs[at : at + 2], case.buffers[at : at + 2]
+        level = slice(parts * n, parts * n + parts)
+        (box, score, *more), (steps, stored, *places) = case.specs[level], case.buffers[level]
         table = _real(score, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence)) - 128
         cells = np.flatnonzero(_best(score, stored) >= least)
@@ -84,21 +84,24 @@ def _v8_candidates(case: DetectCase) -> Found:
         else:
             at, label = np.arange(len(cells)), each.argmax(1)
         scores = _real(score, each[at, label])
-        bins = _real(box, _some(box, bin_buffer, cells, 0, 64)).reshape(-1, 4, 16)
+        bins = _real(box, _some(box, steps, cells, 0, 64)).reshape(-1, 4, 16)
         powers = np.exp(bins - bins.max(2, keepdims=True))
         sides = ((powers @ np.arange(16.0)) / powers.sum(2))[at]
         side = 640 // stride
         x, y = cells[at] % side + 0.5, cells[at] // side + 0.5
         edges = np.stack([x - sides[:, 0], y - sides[:, 1], x + sides[:, 2], y + sides[:, 3]], 1) * stride
-        found.append((edges, scores, label))
-        if each_level == 3:
-            spec, places = case.specs[3 * n + 2], case.buffers[3 * n + 2]
-            points = _real(spec, _some(spec, places, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
-            points[..., :2] = (2 * points[..., :2] + np.stack([x, y], 1)[:, None] - 0.5) * stride
-            points[..., 2] = 1 / (1 + np.exp(-points[..., 2]))
-            found[-1] += (points,)
-    edges, scores, label, *more = (np.concatenate(column) for column in zip(*found))
-    return edges.astype(np.float32), scores.astype(np.float32), label, *more
+        beside = [_points(*part, cells[at], np.stack([x, y], 1), stride) for part in zip(more, places)]
+        found.append((edges, scores, label, *beside))
+    edges, scores, label, *rest = (np.concatenate(column) for column in zip(*found))
+    return edges.astype(np.float32), scores.astype(np.float32), label, *rest
+
+
+def _points(spec: Any, buffer: np.ndarray, cells: np.ndarray, center: np.ndarray, stride: int) -> np.ndarray:
+    """Return x, y in pixels and the confidence of the points of some cells."""
+    points = _real(spec, _some(spec, buffer, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
+    points[..., :2] = (2 * points[..., :2] + center[:, None] - 0.5) * stride
+    points[..., 2] = 1 / (1 + np.exp(-points[..., 2]))
+    return points
 
 
 def _ssd_candidates(case: DetectCase) -> Found:
