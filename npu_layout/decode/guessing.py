@@ -13,6 +13,7 @@ from .detectors import nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .other_outputs import other_answers
 from .places import Fitted, fit
 from .ranges import codes, values_of
 
@@ -78,7 +79,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     Returns
     -------
     A Guess. Its head is None if outputs fit no head, or several: extents never tell heads with suppression from those
-    without, or whether the sigmoid is in the graph; the range of stored values does sometimes.
+    without, or whether the sigmoid is in the graph; the range of stored values does sometimes. Where outputs are no
+    detector's, `why` names the call that decodes classes, pixels, text or joints.
 
     Raises
     ------
@@ -99,7 +101,9 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     found = list(_fitting(given, (size[0], size[1]), known))
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
     if not found:
-        return Guess(None, f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}")
+        others = other_answers(given, (size[0], size[1]))
+        hint = f"; what decodes such outputs is {others}" if others else ""
+        return Guess(None, f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}")
     heads, questions, reasons = [], [], []
     for family, fitted, n in found:
         acts = _activations(family, fitted, given)
