@@ -24,6 +24,7 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import shown
+from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
 
 _FFMPEG = {
@@ -196,14 +197,3 @@ def _ros_image(message: Any) -> Described:
     if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
         raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
     return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
-
-
-def jpeg_size(data: bytes) -> tuple[int, int]:
-    """Return width and height from a JPEG's frame header; NpuLayoutError if it has none."""
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
-        at += 2 + length if marker != 0xFF else 1
-    raise NpuLayoutError(f"MJPEG: expected a JPEG with a frame header, got {len(data)} bytes without one")

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import foreign_array, naming, plain_array
-from .camera_stacks import buffers_of, is_described, jpeg_size
+from .camera_stacks import buffers_of, is_described
 from .color_matrices import color_of
 from .frame_spec import FrameSpec
+from .jpeg import jpeg_end, jpeg_size
 from .pictures import Frame
 from .pixel_formats import PixelFormat, pixel_format
 
@@ -128,8 +129,14 @@ class Source(NamedTuple):
         reason = f"got {array.dtype} of shape {array.shape}"
         if self.spec is None and form.is_tiled:
             raise self._unfit(f"{reason}; tiles need source=FrameSpec(format, size_wh)")
-        if self.spec is not None and (form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array)):
-            return self._of(self.spec, self.spec.planes(array))
+        is_row = array.ndim == 2 and len(array) == 1 and array.dtype == np.uint8  # what OpenCV makes of raw bytes
+        if self.spec is not None:
+            if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
+                array = array[0]
+            if form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
+                return self._of(self.spec, self.spec.planes(array))
+        if self.spec is None and (is_row or array.ndim == 1):
+            reason += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
         image = self._image(array)
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
         fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
@@ -273,17 +280,14 @@ class Source(NamedTuple):
         if not _is_memory(buffers):
             raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}")
         (data,) = (self.spec or FrameSpec("MJPEG", (1, 1))).planes(buffers)
-        end = data.size
-        while end and not data[end - 1]:  # drivers fill their buffers with zeros
-            end -= 1
-        ends = bytes(data[:2]) == b"\xff\xd8", bytes(data[max(end - 2, 2) : end]) == b"\xff\xd9"
-        if not all(ends):
-            wrong = "end with FF D9 (its end was lost)" if ends[0] else "begin with FF D8"
+        content = bytes(data)
+        end, wrong = jpeg_end(content)
+        if end is None:
             raise NpuLayoutError(
                 f"expected the bytes of a JPEG for {self.describe()}, from FF D8 to FF D9; got {data.size} bytes that "
-                f"do not {wrong}"
+                f"{wrong}"
             )
-        size_wh = jpeg_size(bytes(data[:end]))
+        size_wh = jpeg_size(content)
         if self.spec is not None and size_wh != self.spec.size_wh:
             raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
         return Frame(self.format, size_wh, (data[:end],))

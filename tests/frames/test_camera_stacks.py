@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames.camera_stacks import jpeg_size
 from npu_layout.frames.frame_source import Source
+from npu_layout.frames.jpeg import jpeg_size
 from npu_layout.frames.pictures import picture
 from tests.support import frame_formats as formats
 from tests.support.paths import ROOT

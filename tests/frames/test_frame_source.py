@@ -230,11 +230,14 @@ def test_mjpeg() -> None:
     data, out = jpeg(), np.full((1, 8, 8, 3), 77, np.uint8)
     expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     for source in ("MJPEG", nl.FrameSpec("MJPEG", (16, 12))):
-        for given in (data, data + bytes(500), np.frombuffer(data, np.uint8), memoryview(data)):
+        stale = data + data[len(data) // 3 :]  # an older frame's bytes, in a driver's buffer
+        row = np.frombuffer(data, np.uint8)[None]
+        for given in (data, data + bytes(500), stale, row, row[0], memoryview(data)):
             np.testing.assert_array_equal(picture(Source.of(source).read("frame", given)), expected)
     for source, given, says in (
         ("MJPEG", data[:-2], r"from FF D8 to FF D9; got \d+ bytes that do not end with FF D9 \(its end was lost\)"),
         ("MJPEG", data[: len(data) // 2] + bytes(99), "do not end with FF D9"),
+        ("MJPEG", data[:-2] + data, rf"its end was lost: another JPEG begins at byte {len(data) - 2}\)"),
         ("MJPEG", data[1:], "do not begin with FF D8"),
         ("MJPEG", b"", "got 0 bytes that do not begin with FF D8"),
         ("MJPEG", bytes(99), "do not begin with FF D8"),
@@ -245,6 +248,23 @@ def test_mjpeg() -> None:
         with pytest.raises(nl.NpuLayoutError, match=f"^frame: .*{says}"):
             nl.Preprocessor(target(), source=source)(given, out)
     assert (out == 77).all()
+
+
+def test_a_frame_as_one_row_of_bytes() -> None:
+    """As OpenCV hands out what it does not convert."""
+    for name in ("YUYV", "NV12", "BGR", "I420"):
+        spec = nl.FrameSpec(name, (16, 12))
+        data = np.random.default_rng(0).integers(0, 256, spec.size, np.uint8)
+        np.testing.assert_array_equal(
+            picture(Source.of(spec).read("frame", data[None])), picture(Source.of(spec).read("frame", data))
+        )
+        with pytest.raises(nl.NpuLayoutError, match=r"got uint8 of shape \(1, \d+\)"):
+            Source.of(spec).read("frame", data[None, :-1])
+        for given in (data, data[None]):
+            with pytest.raises(
+                nl.NpuLayoutError, match=rf"flat bytes need source=FrameSpec\('{name}', \(width, height\)\)"
+            ):
+                Source.of(name).read("frame", given)
 
 
 def test_a_jpeg_is_not_turned_by_what_its_camera_noted() -> None:

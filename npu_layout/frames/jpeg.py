@@ -1,0 +1,55 @@
+"""Read a JPEG's markers: its size, and where it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..errors import NpuLayoutError
+
+_START, _SCAN, _END = 0xD8, 0xDA, 0xD9
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# In the bytes of a scan, FF is followed by 00, by a restart marker, or by the next marker (ITU-T T.81, B.1.1.5).
+_MARKER = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
+
+
+def _markers(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the code and the place of each marker behind the first, until one does not follow."""
+    at = 2
+    while at + 2 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:  # a byte that fills
+            at += 1
+            continue
+        yield marker, at
+        if marker in (_END, _START):
+            return
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        if marker == _SCAN:
+            found = _MARKER.search(data, at)
+            if found is None:
+                return
+            at = found.end() - 2
+
+
+def jpeg_size(data: bytes) -> tuple[int, int]:
+    """Return width and height from a JPEG's frame header; NpuLayoutError if it has none."""
+    for marker, at in _markers(data):
+        if marker in _FRAMES and at + 9 <= len(data):
+            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+    raise NpuLayoutError(f"MJPEG: expected a JPEG with a frame header, got {len(data)} bytes without one")
+
+
+def jpeg_end(data: bytes) -> tuple[int | None, str]:
+    """Return the number of bytes of the JPEG that `data` begins with; None, and why, if it has no end.
+
+    What is behind the end is not looked at: drivers leave zeros or an older frame there.
+    """
+    if data[:2] != b"\xff\xd8":
+        return None, "do not begin with FF D8"
+    for marker, at in _markers(data):
+        if marker == _END:
+            return at + 2, ""
+        if marker == _START:
+            return None, f"do not end with FF D9 (its end was lost: another JPEG begins at byte {at})"
+    return None, "do not end with FF D9 (its end was lost)"
