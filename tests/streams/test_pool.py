@@ -70,7 +70,7 @@ def test_three_engines_are_as_fast_as_three() -> None:
             assert len(list(pool.map(inputs(n) for n in range(30)))) == 30
             return time.perf_counter() - start
 
-    assert took(1) / took(3) > 2.6
+    assert any(took(1) / took(3) > 2.8 for _ in range(3))  # another process may delay one of them
 
 
 def test_bad_pools() -> None:

@@ -74,7 +74,7 @@ def test_engines_share_the_work() -> None:
             assert [checked(r) for r in stream] == list(range(45))
             return time.perf_counter() - start
 
-    assert took(1) / took(3) > 2.6
+    assert any(took(1) / took(3) > 2.8 for _ in range(3))  # another process may delay one of them
 
 
 @pytest.mark.alone
