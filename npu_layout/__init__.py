@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .engines import DepthAiEngine as DepthAiEngine
     from .engines import ExecuTorchEngine as ExecuTorchEngine
     from .engines import HailoEngine as HailoEngine
+    from .engines import Imx500Engine as Imx500Engine
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
@@ -106,8 +108,10 @@ __getattr__, __dir__ = support.late(
         "FrameSpec": "frames",
         "Geometry": "frames",
         "InputReport": "diagnosis",
+        "DepthAiEngine": "engines",
         "ExecuTorchEngine": "engines",
         "HailoEngine": "engines",
+        "Imx500Engine": "engines",
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
         "NcnnEngine": "engines",

@@ -14,8 +14,10 @@ from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
+    from .depthai import DepthAiEngine
     from .executorch import ExecuTorchEngine
     from .hailo import HailoEngine
+    from .imx500 import Imx500Engine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
     from .ncnn import NcnnEngine
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from .tvm import TvmEngine
 
 __all__ = [
+    "DepthAiEngine",
     "Engine",
     "ExecuTorchEngine",
     "HailoEngine",
+    "Imx500Engine",
     "LiteRtEngine",
     "MnnEngine",
     "NcnnEngine",
@@ -53,8 +57,10 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "DepthAiEngine": "depthai",
         "ExecuTorchEngine": "executorch",
         "HailoEngine": "hailo",
+        "Imx500Engine": "imx500",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",

@@ -12,8 +12,10 @@ from .factories import engine_named
 GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
 OWN = {
+    "depthai": "npu_layout.engines.depthai:DepthAiEngine",
     "executorch": "npu_layout.engines.executorch:ExecuTorchEngine",
     "hailo": "npu_layout.engines.hailo:HailoEngine",
+    "imx500": "npu_layout.engines.imx500:Imx500Engine",
     "litert": "npu_layout.engines.litert:LiteRtEngine",
     "mnn": "npu_layout.engines.mnn:MnnEngine",
     "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
@@ -24,12 +26,15 @@ OWN = {
     "tvm": "npu_layout.engines.tvm:TvmEngine",
 }
 SUFFIXES = {
+    ".blob": "depthai",
     ".hef": "hailo",
     ".mnn": "mnn",
     ".onnx": "onnx",
     ".param": "ncnn",
     ".pte": "executorch",
+    ".rpk": "imx500",
     ".rknn": "rknn",
+    ".superblob": "depthai",
     ".tflite": "litert",
     ".xml": "openvino",
 }
@@ -41,9 +46,10 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is executorch, hailo, litert, mnn, ncnn, onnx, openvino, qnn, rknn, tvm
-        or that of another package (an entry point of the group npu_layout.engines), and the path of a model. A path
-        alone, if its suffix is .hef, .mnn, .onnx, .param, .pte, .rknn, .tflite or .xml. Else
+        ``"litert:model.tflite"``: a kind, which is depthai, executorch, hailo, imx500, litert, mnn, ncnn, onnx,
+        openvino, qnn, rknn, tvm or that of another package (an entry point of the group npu_layout.engines), and the
+        path of a model. A path alone, if its suffix is .blob, .hef, .mnn, .onnx, .param, .pte, .rknn, .rpk, .superblob,
+        .tflite or .xml. Else
         ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
