@@ -28,6 +28,7 @@ CACHES = 3  # so many times the bytes of the last cache are read and written bef
 BUFFERS = (4, 17)  # sources of a turn, at least and at most; the first call is not timed
 TURN_BYTES = 16 << 20  # that the calls of such a turn read and write, about
 COLD_TURNS = 2  # of each call, at least
+HOPELESS = 10  # a peer that takes so many times as long as the fastest one is not timed on cold buffers
 
 
 def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, list[float]]:
@@ -120,10 +121,11 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
         calls, paths, mistaken = competitors(case, with_peers)
         wrong.update(mistaken)
         pause = 0.003 if kernels.get_num_threads() > 1 else 0
-        names = list(calls)
-        for name, every in clock(calls, seconds / rounds, pause).items():
+        taken = clock(calls, seconds / rounds, pause)
+        for name, every in taken.items():
             durations["warm"].setdefault(name, []).extend(every)
         del calls
+        names = worth_cold({name: min(every) for name, every in taken.items()})
         touched = case.flat.nbytes + case.target.nbytes
         count = min(max(TURN_BYTES // touched, BUFFERS[0]), BUFFERS[1])
         for state, shared in COLD.items():
@@ -139,6 +141,12 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
         **found.pop("warm"),
         "cold": found,
     }
+
+
+def worth_cold(warm: dict[str, float]) -> list[str]:
+    """Return the names of calls that may be the fastest on cold buffers, by their seconds on warm ones."""
+    fastest = min((seconds for name, seconds in warm.items() if ": " in name), default=0.0)
+    return [name for name, seconds in warm.items() if ": " not in name or seconds <= HOPELESS * fastest]
 
 
 def compared(case: Case, durations: dict[str, list[float]], wrong: Collection[str]) -> dict[str, Any]:

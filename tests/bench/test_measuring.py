@@ -100,3 +100,16 @@ def test_the_machine() -> None:
     about = measuring.machine(3)
     assert about["threads"] == 3 and about["kernels"] == kernels.active() and about["processor"]
     assert about["versions"] == peers.installed()
+
+
+def test_a_hopeless_peer_is_not_timed_on_cold_buffers() -> None:
+    warm = {
+        "memcpy": 1.0,
+        "npu_layout": 90.0,
+        "native (base)": 200.0,
+        "numpy: a": 50.0,
+        "cv2: b": 5.0,
+        "torch: c": 50.1,
+    }
+    assert measuring.worth_cold(warm) == ["memcpy", "npu_layout", "native (base)", "numpy: a", "cv2: b"]
+    assert measuring.worth_cold({"memcpy": 1.0, "npu_layout": 2.0}) == ["memcpy", "npu_layout"]

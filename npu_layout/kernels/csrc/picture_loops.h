@@ -41,11 +41,11 @@ typedef struct {
 } Weights;
 
 /* Rows of packed pixels out of the bytes that a gather picks from a row, without a buffer in between; exactly n bytes are written.
- * rows: two rows of pairs, weighted along the row and then from row to row; if below is 0, the second one is not read. */
+ * rows: two rows of pairs, weighted along the row and then from row to row; if below is 0, the second one is not read. `next`: rows
+ * that are fetched meanwhile, as many bytes as are read of these. */
 typedef struct {
-    void (*rows)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
-                 uint8_t *out);
-    /* `next`: rows that are fetched meanwhile, as many bytes as are read of these. */
+    void (*rows)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, const Weights *weights, int above,
+                 int below, int64_t n, uint8_t *out);
     void (*means)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, int64_t n, uint8_t *out);
     void (*line)(const uint8_t *row, const Gather *gather, const Weights *weights, int64_t n, int16_t *line);
     void (*points)(const uint8_t *row, const Gather *gather, int64_t n, uint8_t *out);
@@ -75,8 +75,8 @@ typedef struct {
                        uint8_t *const rgb[3]);
     PackedLoops packed, packed_wide; /* for WINDOWS_* and for WIDE_*; NULL: there are none */
     /* The same as rows, of n pixels of 3 or 4 channels, each with 8 bytes of the gather and of weights; NULL: there is none. */
-    void (*packed_far)(const uint8_t *const rows[2], const Gather *gather, const Weights *weights, int above, int below, int64_t n,
-                       int channels, uint8_t *out);
+    void (*packed_far)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, const Weights *weights,
+                       int above, int below, int64_t n, int channels, uint8_t *out);
     /* Boxes of pixels: add bytes of a row to sums, which the first row begins; add sums; the means of sums. */
     void (*box_rows)(const uint8_t *row, int64_t n, int first, uint16_t *sums);
     void (*box_words)(const uint16_t *words, int64_t n, uint16_t *sums);

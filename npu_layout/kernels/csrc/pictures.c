@@ -207,8 +207,8 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
-/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. Means
- * fetch them inside their loop: a burst of reads, as before other rows, waits for the slots of the first cache. */
+/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. Loops that
+ * can fetch them while they work do so: a burst of reads, as before other rows, waits for the slots of the first cache. */
 typedef struct {
     const uint8_t *row[2];
     int rows;
@@ -230,6 +230,11 @@ static void fetch(const Fetch *next) {
         for (int64_t i = 0; i < next->bytes; i += 64) __builtin_prefetch(next->row[k] + i, 0, 3);
 }
 
+/* The rows to fetch inside a loop that reads `rows`: these themselves if there are none. */
+static void fetch_along(const Fetch *next, const uint8_t *const rows[2], const uint8_t *fetched[2]) {
+    for (int k = 0; k < 2; ++k) fetched[k] = next->rows ? next->row[next->rows == 2 ? k : 0] : rows[k] ? rows[k] : rows[0];
+}
+
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PicturePlan *plan = w->plan;
     const Fetch next = next_rows(w, y);
@@ -243,7 +248,8 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
     const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind);
-    if (!by_kind || resize->filter != MEAN || next.rows < 2) fetch(&next);
+    const int meanwhile = plan->pairs.kind == LOADS_8 || (by_kind && !by_lines && resize->filter != ONE);
+    if (!meanwhile || plan->near) fetch(&next);
     if (resize->filter == ONE) {
         const uint8_t *from = packed_source(w, pair->row[0], 0);
         if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
@@ -257,9 +263,12 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         return;
     }
     const int two = pair->below != 0;
+    const Fetch none = {.rows = 0};
+    const uint8_t *fetched[2];
     if (plan->pairs.kind == LOADS_8) {
         const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), packed_source(w, pair->row[1], 1)};
-        plan->loops->packed_far(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->spec.x[0].to,
+        fetch_along(plan->near ? &none : &next, rows, fetched);
+        plan->loops->packed_far(rows, fetched, &plan->pairs, &resize->weights, pair->above, pair->below, plan->spec.x[0].to,
                                 plan->spec.components, out);
         return;
     }
@@ -268,8 +277,9 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
         return;
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
-    if (resize->filter == MEAN) loops->means(rows, next.rows == 2 ? next.row : rows, &plan->pairs, plan->n, out);
-    else loops->rows(rows, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
+    fetch_along(plan->near ? &none : &next, rows, fetched);
+    if (resize->filter == MEAN) loops->means(rows, fetched, &plan->pairs, plan->n, out);
+    else loops->rows(rows, fetched, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
 }
 
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,

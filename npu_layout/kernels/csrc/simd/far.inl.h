@@ -35,25 +35,27 @@ INLINE void put_pixels(uint8_t *out, W v, int channels, int64_t n) {
     for (int lane = 0; lane < LANES; ++lane) store16(to + 12 * lane, lane_of(x, lane));
     if (to == room) memcpy(out, room, (size_t)at_most(3 * n, VB / 4 * 3));
 }
-INLINE void far_rows_of(const uint8_t *const given[2], const Gather *g, const Weights *weights, int above, int below, int64_t n,
-                        int channels, uint8_t *out, int two) {
+INLINE void far_rows_of(const uint8_t *const given[2], const uint8_t *const next[2], const Gather *g, const Weights *weights, int above,
+                        int below, int64_t n, int channels, uint8_t *out, int two) {
     const uint8_t *const rows[2] = {given[0], given[1]}, *const orders = g->order;
     const Weights w = *weights;
     const W first = word(above), second = word(below);
     const int32_t *at = g->at;
+    RowFetch ahead = {{next[0], next[1]}, at[0]};
     for (int64_t i = 0; i < n; i += 2 * FAR_PIXELS, at += 2 * FAR_PIXELS) {
+        fetch_up_to(&ahead, at[2 * FAR_PIXELS - 1]);
         const W a = far_blended(rows, at, whole(orders + 8 * i), &w, 8 * i, first, second, two);
         const W b = far_blended(rows, at + FAR_PIXELS, whole(orders + 8 * i + VB), &w, 8 * i + VB, first, second, two);
         put_pixels(out + channels * i, in_order(Y(packus_epi16)(a, b)), channels, n - i);
     }
 }
-static void HERE(packed_far)(const uint8_t *const rows[2], const Gather *g, const Weights *weights, int above, int below, int64_t n,
-                             int channels, uint8_t *out) {
+static void HERE(packed_far)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *g, const Weights *weights,
+                             int above, int below, int64_t n, int channels, uint8_t *out) {
     if (channels == 3) {
-        if (below) far_rows_of(rows, g, weights, above, below, n, 3, out, 1);
-        else far_rows_of(rows, g, weights, above, 0, n, 3, out, 0);
-    } else if (below) far_rows_of(rows, g, weights, above, below, n, 4, out, 1);
-    else far_rows_of(rows, g, weights, above, 0, n, 4, out, 0);
+        if (below) far_rows_of(rows, next, g, weights, above, below, n, 3, out, 1);
+        else far_rows_of(rows, next, g, weights, above, 0, n, 3, out, 0);
+    } else if (below) far_rows_of(rows, next, g, weights, above, below, n, 4, out, 1);
+    else far_rows_of(rows, next, g, weights, above, 0, n, 4, out, 0);
 }
 #define PACKED_FAR HERE(packed_far)
 #else

@@ -6,6 +6,16 @@ INLINE W weighted(V pairs, const Weights *w, int64_t i) {
     return PLUS(Y(maddubs_epi16)((W)pairs, high), Y(srli_epi16)(Y(maddubs_epi16)((W)pairs, low), 4));
 }
 
+/* Two rows that are fetched while others are read: the lines up to those that the next vectors read, once each. */
+typedef struct {
+    const uint8_t *row[2];
+    int64_t at;
+} RowFetch;
+INLINE void fetch_up_to(RowFetch *ahead, int64_t last) {
+    for (; ahead->at <= last + 63; ahead->at += 64)
+        __builtin_prefetch(ahead->row[0] + ahead->at), __builtin_prefetch(ahead->row[1] + ahead->at);
+}
+
 /* VB bytes of a gather, each 16 of them out of `count` windows of 16. */
 INLINE V picked_windows(int count, const uint8_t *row, const int32_t *at, V order) {
     V x = shuffled(windows_at(row, at, count), order);

@@ -8,23 +8,25 @@ IN W PACKED(_blended)(GatherKind kind, const uint8_t *const rows[2], const int32
     if (two) x = PLUS(x, Y(mulhi_epi16)(weighted(PICK(kind, rows[1], at, order), w, i), below));
     return Y(srli_epi16)(PLUS(x, word(2)), 2);
 }
-IN void PACKED(_rows_of)(GatherKind kind, const uint8_t *const given[2], const Gather *g, const Weights *weights, int above,
-                         int below, int64_t n, uint8_t *out, int two) {
+IN void PACKED(_rows_of)(GatherKind kind, const uint8_t *const given[2], const uint8_t *const next[2], const Gather *g,
+                         const Weights *weights, int above, int below, int64_t n, uint8_t *out, int two) {
     const uint8_t *const rows[2] = {given[0], given[1]}, *const orders = g->order;
     const Weights w = *weights; /* stores of bytes might change what pointers point to */
     const W first = word(above), second = word(below);
     const int32_t *at = g->at;
+    RowFetch ahead = {{next[0], next[1]}, at[0]};
     for (int64_t i = 0; i < n; i += VB, at += 2 * PER_VECTOR(kind)) {
+        fetch_up_to(&ahead, at[2 * PER_VECTOR(kind) - 1]);
         const W a = PACKED(_blended)(kind, rows, at, whole(orders + 2 * i), &w, 2 * i, first, second, two);
         const int64_t then = 2 * i + VB;
         const W b = PACKED(_blended)(kind, rows, at + PER_VECTOR(kind), whole(orders + then), &w, then, first, second, two);
         put_some(out + i, in_order(Y(packus_epi16)(a, b)), n - i);
     }
 }
-static TARGET void PACKED(_rows)(const uint8_t *const rows[2], const Gather *g, const Weights *weights, int above, int below,
-                                 int64_t n, uint8_t *out) {
-#define TWO(kind) PACKED(_rows_of)(kind, rows, g, weights, above, below, n, out, 1)
-#define FIRST_ROW(kind) PACKED(_rows_of)(kind, rows, g, weights, above, 0, n, out, 0)
+static TARGET void PACKED(_rows)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *g,
+                                 const Weights *weights, int above, int below, int64_t n, uint8_t *out) {
+#define TWO(kind) PACKED(_rows_of)(kind, rows, next, g, weights, above, below, n, out, 1)
+#define FIRST_ROW(kind) PACKED(_rows_of)(kind, rows, next, g, weights, above, 0, n, out, 0)
     if (below) {
         KINDS(TWO);
     } else {
@@ -37,12 +39,12 @@ static TARGET void PACKED(_rows)(const uint8_t *const rows[2], const Gather *g, 
 IN void PACKED(_means_of)(GatherKind kind, const uint8_t *const given[2], const uint8_t *const next_rows[2], const Gather *g,
                           int64_t n, uint8_t *out) {
     const uint8_t *const a = given[0], *const b = given[1], *const orders = g->order;
-    const uint8_t *const next_a = next_rows[0], *const next_b = next_rows[1];
     const int32_t *at = g->at;
+    RowFetch ahead = {{next_rows[0], next_rows[1]}, at[0]};
     for (int64_t i = 0; i < n; i += VB, at += 2 * PER_VECTOR(kind)) {
         const V order = whole(orders + 2 * i), next = whole(orders + 2 * i + VB);
         const int32_t *const then = at + PER_VECTOR(kind);
-        for (int64_t k = 2 * i; k < 2 * (i + VB); k += 64) __builtin_prefetch(next_a + k), __builtin_prefetch(next_b + k);
+        fetch_up_to(&ahead, at[2 * PER_VECTOR(kind) - 1]);
         const W x = mean_of((W)PICK(kind, a, at, order), (W)PICK(kind, b, at, order));
         const W z = mean_of((W)PICK(kind, a, then, next), (W)PICK(kind, b, then, next));
         put_some(out + i, in_order(Y(packus_epi16)(x, z)), n - i);
