@@ -27,7 +27,7 @@ const Path paths[PATHS] = {
     {"gray", "gray", "planes of uint8, and pixels of 3 or 4"},
     {"gray wide", "gray", "uint16 and float32"},
     {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
-    {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
+    {"argmax across", "reduce", "9 and more channels of float32, neighbours or in blocks of whole vectors"},
     {"top k", "reduce", "up to 16 values, of planes of any dtype; everything else comes to planes first"},
     {"top k across", "reduce", "more values, of neighbouring channels, to which everything else comes first; and neighbouring channels of less than 16 positions"},
     {"softmax", "reduce", "planes; everything else comes to planes first"},

@@ -76,6 +76,9 @@ typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Inde
 /* The first largest of the `channels` floats at each of n positions, with a step of `step` bytes. */
 typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
 
+/* The same of channels in runs of `run` neighbours, `far` bytes from one run to the next: whole vectors. */
+typedef void AcrossRuns(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where);
+
 /* n elements as integers that sort in the same order; there is room for a vector behind the last one. */
 typedef void Keys(const uint8_t *p, int64_t n, int32_t *keys);
 /* The k largest so far of each of n positions, a multiple of 16, in order: their keys and their channels, in rows whose pitch
@@ -196,7 +199,10 @@ typedef struct {
             Largest *largest[DTYPES];
             Widen *widen[3];
         };
-        Across *across;
+        struct {
+            Across *across;
+            AcrossRuns *across_runs;
+        };
         struct {
             Keys *keys[DTYPES];
             TopK *top_k;

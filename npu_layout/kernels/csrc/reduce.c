@@ -20,8 +20,15 @@ static int has_planes(const Reduction *r, const Box *box) {
     return r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
 }
 
+/* Whether channels are in blocks that the loop across them reads. */
+static int in_blocks(const Level *level, const Reduction *r) {
+    const Loop run = r->from.loops[1];
+    return r->from.count == 2 && run.s == 4 && run.n * 4 % level->vector == 0;
+}
+
 int argmax_path(const Level *level, const Reduction *r) {
-    const int across = r->type == F32 && r->channels >= ACROSS && neighbours(r) && !has_planes(r, &r->positions);
+    const int near = neighbours(r) || in_blocks(level, r);
+    const int across = r->type == F32 && r->channels >= ACROSS && near && !has_planes(r, &r->positions);
     return level->fast[PATH_ACROSS].across && across ? PATH_ACROSS : PATH_ARGMAX;
 }
 
@@ -41,8 +48,11 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
         const int64_t n = rows * row, pitch = up_to(n * size, LINE);
         const int dense = (row == 1 || t.row.d == 8) && (rows == 1 || t.rows.d == 8 * row);
         Index *where = dense ? (Index *)(void *)d : b.where;
-        for (int64_t j = 0; across && j < rows; ++j)
-            loops->across(s + j * t.rows.s, t.row.s, row, r->channels, where + j * row);
+        for (int64_t j = 0; across && j < rows; ++j) {
+            const Loop far = r->from.loops[0], run = r->from.loops[1];
+            if (r->from.count == 1) loops->across(s + j * t.rows.s, t.row.s, row, r->channels, where + j * row);
+            else loops->across_runs(s + j * t.rows.s, t.row.s, row, r->channels, run.n, far.s, where + j * row);
+        }
         for (int64_t c = 0; !across && c < r->channels; c += each) {
             const int64_t channels = at_most(r->channels - c, each), step = r->from.loops[0].s;
             if (c) memset(b.at, 0, (size_t)pitch);

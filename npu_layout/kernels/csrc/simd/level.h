@@ -94,7 +94,7 @@ const Level HERE(level) = {
         [PATH_ARGMAX] = {VB, {.largest = {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32),
                                           HERE(largest_f16), HERE(largest_bf16), HERE(largest_f32)},
                               .widen = {HERE(widen_1), HERE(widen_2), HERE(widen_4)}}},
-        [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32}},
+        [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32, .across_runs = ACROSS_RUNS}},
         [PATH_TOP_K] = {VB, {KEYS_OF_ALL, .top_k = HERE(top_k)}},
         [PATH_TOP_K_ACROSS] = {VB, {KEYS_OF_ALL, .top_k_across = HERE(top_k_across)}},
         [PATH_SOFTMAX] = {VB, {.softmax_in_registers = HERE(softmax_in_registers), .maxima = HERE(maxima), .exponentials = HERE(exponentials),

@@ -241,23 +241,50 @@ INLINE void across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, 
     }
 }
 #endif
-/* Each lane has its first largest; among equal lanes, choose the one with the lowest channel. */
+/* Each lane has its first largest, of the channel `at` and its lane; among equal lanes, choose the one with the lowest channel. */
+INLINE Index first_of_lanes(V best, V at) {
+    uint32_t bits = nan_bits((F)best, (F)best);
+    if (!bits) bits = equal_bits((F)best, largest_lane((F)best));
+    int32_t first[WIDTH], least = INT32_MAX;
+    memcpy(first, &at, sizeof first);
+    for (; bits; bits &= bits - 1) {
+        const int lane = __builtin_ctz(bits);
+        least = first[lane] + lane < least ? first[lane] + lane : least;
+    }
+    return least;
+}
 static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
     for (int64_t i = 0; i < n; ++i, p += step) {
         V best = whole(p), at = number(4, 0);
         int64_t c = WIDTH;
         for (; c + WIDTH <= channels; c += WIDTH) take_f32(&best, &at, whole(p + 4 * c), number(4, c));
         if (c < channels) take_f32(&best, &at, whole(p + 4 * (channels - WIDTH)), number(4, channels - WIDTH));
-        uint32_t bits = nan_bits((F)best, (F)best);
-        if (!bits) bits = equal_bits((F)best, largest_lane((F)best));
-        int32_t first[WIDTH];
-        memcpy(first, &at, sizeof first);
-        int32_t least = INT32_MAX;
-        for (; bits; bits &= bits - 1) {
-            const int lane = __builtin_ctz(bits);
-            least = first[lane] + lane < least ? first[lane] + lane : least;
+        where[i] = first_of_lanes(best, at);
+    }
+}
+
+/* What is left of a run, and -inf in the remaining elements. */
+INLINE V rest_of_run(const uint8_t *p, int64_t left) {
+    float v[WIDTH];
+    for (int k = 0; k < WIDTH; ++k) {
+        v[k] = -__builtin_inff();
+        if (k < left) memcpy(v + k, p + 4 * k, 4);
+    }
+    return whole((const uint8_t *)v);
+}
+/* The next position's vectors are fetched: no processor foresees so many runs. */
+static void HERE(across_runs)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where) {
+    for (int64_t i = 0; i < n; ++i, p += step) {
+        V best = (V)every(-__builtin_inff()), at = number(4, 0), mine = at;
+        const uint8_t *q = p;
+        for (int64_t left = channels; left > 0; left -= run, q += far) {
+            const int64_t end = at_most(left, run);
+            __builtin_prefetch(q + 4 * step);
+            int64_t k = 0;
+            for (; k + WIDTH <= end; k += WIDTH, mine = (V)((E4)mine + WIDTH)) take_f32(&best, &at, whole(q + 4 * k), mine);
+            if (k < end) take_f32(&best, &at, rest_of_run(q + 4 * k, end - k), mine);
         }
-        where[i] = least;
+        where[i] = first_of_lanes(best, at);
     }
 }
 static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
@@ -278,8 +305,10 @@ static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t 
     }
 }
 #define ACROSS_F32 HERE(across_f32)
+#define ACROSS_RUNS HERE(across_runs)
 #define ACROSS_STEP VB
 #else
 #define ACROSS_F32 NULL
+#define ACROSS_RUNS NULL
 #define ACROSS_STEP 0
 #endif
