@@ -1,0 +1,76 @@
+"""Which output has which part: axes by extents, parts by channels, and what cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.decode.assigning import Axes, assign, flat_axes, grid_axes
+from npu_layout.decode.head import Part
+
+
+def spec(shape: tuple[int, ...], name: str = "", axes: str | None = None) -> nl.TensorSpec:
+    layout = nl.Layout.of_rank(len(shape)) if axes is None else nl.Layout.plain(axes)
+    return nl.TensorSpec(shape, layout, name=name)
+
+
+def test_lists_are_read_whichever_axis_has_the_cells() -> None:
+    for shape, channel, columns, channels in (
+        ((1, 84, 8400), 1, 2, 84),
+        ((1, 8400, 84), 2, 1, 84),
+        ((8400, 4), 1, 0, 4),
+        ((1, 8400), 0, 1, 1),
+        ((1, 8400, 1), 2, 1, 1),
+    ):
+        found = list(flat_axes(spec(shape), 8400))
+        assert [(a.channel, a.rows, a.columns, a.channels) for a in found] == [(channel, None, columns, channels)], (
+            shape
+        )
+    for shape in ((1, 84, 8401), (1, 2, 3, 8400), (2, 3, 8400)):
+        assert list(flat_axes(spec(shape), 8400)) == []
+
+
+def test_maps_are_read_by_their_grid() -> None:
+    for shape, axes, expected in (
+        ((1, 64, 6, 8), None, Axes(1, 2, 3, None, 64)),
+        ((1, 6, 8, 64), "NHWC", Axes(3, 1, 2, None, 64)),
+        ((64, 6, 8), "CHW", Axes(0, 1, 2, None, 64)),
+        ((1, 3, 6, 8, 85), None, None),
+    ):
+        assert next(grid_axes(spec(shape, axes=axes), (6, 8), 1), None) == expected, shape
+    anchored = list(grid_axes(spec((1, 3, 85, 6, 8)), (6, 8), 3))
+    assert anchored == [Axes(2, 3, 4, 1, 85)]
+    assert list(grid_axes(spec((1, 3, 6, 8, 85)), (6, 8), 3)) == [Axes(4, 2, 3, 1, 85)]
+    turned = list(grid_axes(spec((1, 96, 10)), (6, 8), 2))
+    assert turned == [Axes(2, None, 1, None, 10, True)]
+
+
+PARTS = (Part("box", 4), Part("score", 3), Part("bound", 1, optional=True))
+
+
+def assigned(*outputs: tuple[str, int], names: dict[str, str] | None = None, anchors: int = 1) -> dict[str, list[str]]:
+    specs = [spec((1, n, 6, 8), name) for name, n in outputs]
+    found = [(k, Axes(1, 2, 3, None, n)) for k, (_, n) in enumerate(outputs)]
+    result = assign(PARTS, "level 0", specs, found, anchors, names or {})
+    return {specs[k].name: [part.role for part in parts] for k, parts, _ in result}
+
+
+def test_parts_are_told_by_their_channels() -> None:
+    assert assigned(("a", 4), ("b", 3)) == {"a": ["box"], "b": ["score"]}
+    assert assigned(("a", 1), ("b", 3), ("c", 4)) == {"a": ["bound"], "b": ["score"], "c": ["box"]}
+    assert assigned(("whole", 7)) == {"whole": ["box", "score"]}
+    assert assigned(("whole", 14), anchors=2) == {"whole": ["box", "score"]}
+    assert assigned(("x", 4), ("y", 4), ("s", 3), names={"box": "y"}) == {"y": ["box"], "s": ["score"]}
+
+
+@pytest.mark.parametrize(
+    "outputs, says",
+    [
+        ((("a", 5), ("b", 3)), "level 0: expected box of 4, score of 3 channels, .*; got a of 5 channels, b of 3"),
+        ((), "got none"),
+        ((("a", 4), ("b", 4), ("c", 3)), "extents do not tell the parts apart: box in a .*; or box in b"),
+    ],
+)
+def test_what_cannot_be_told(outputs: tuple[tuple[str, int], ...], says: str) -> None:
+    with pytest.raises(nl.LayoutError, match=says):
+        assigned(*outputs)

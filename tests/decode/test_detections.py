@@ -1,0 +1,70 @@
+"""Detections and their memory: rows, fields, and what is used again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.decode.detections import Detections, Memory, detections, memory_for, memory_of
+from npu_layout.decode.mask_crops import Masks
+
+
+def some(n: int = 5, room: int = 8, points: tuple[int, int] | None = (2, 3)) -> Detections:
+    memory = memory_for(room, points)
+    for i, column in enumerate(memory):
+        if column is not None:
+            column[...] = np.arange(column.size).reshape(column.shape) + 100 * i
+    masks = Masks([np.ones((i, 2), bool) for i in range(1, n + 1)], np.zeros((n, 2), np.int64), (9, 9))
+    return detections(memory, n, masks)
+
+
+def test_memory_has_the_fields_dtypes_and_shapes() -> None:
+    memory = memory_for(7, (17, 3))
+    assert list(Memory._fields) == ["xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints"]
+    shapes = [column.shape for column in memory if column is not None]
+    assert shapes == [(7, 4), (7,), (7,), (7,), (7,), (7,), (7, 17, 3)]
+    kinds = ["float32"] * 2 + ["int64"] * 4 + ["float32"]
+    assert [column.dtype.name for column in memory if column is not None] == kinds
+    assert memory_for(7).keypoints is None and memory_for(0).xyxy.shape == (0, 4)
+    part = memory.first(3)
+    assert all(len(column) == 3 and np.shares_memory(column, whole) for column, whole in zip(part, memory))  # type: ignore[arg-type]
+
+
+def test_rows_of_every_field_go_together() -> None:
+    found = some()
+    assert len(found) == 5 and repr(found) == "<Detections: 5 with keypoints and masks>"
+    for rows, kept in (
+        (slice(1, 3), [1, 2]),
+        ([4, 0], [4, 0]),
+        (found.class_id % 2 == 0, [0, 2, 4]),
+        (np.arange(0), []),
+    ):
+        part = found[rows]
+        assert part.xyxy.tolist() == [found.xyxy[i].tolist() for i in kept]
+        assert part.cell.tolist() == [found.cell[i] for i in kept] and part.keypoints is not None
+        assert part.keypoints.tolist() == [found.keypoints[i].tolist() for i in kept]  # type: ignore[index]
+        assert [len(crop) for crop in part.masks] == [i + 1 for i in kept]
+
+
+def test_fields_are_named_as_in_supervision() -> None:
+    found = some()
+    fields = found.fields()
+    assert list(fields) == ["xyxy", "confidence", "class_id", "mask"] and fields["mask"].shape == (5, 9, 9)
+    plain = Detections(*[column[:2] for column in memory_for(3)[:6]])  # type: ignore[index]
+    assert list(plain.fields()) == ["xyxy", "confidence", "class_id"] and repr(plain) == "<Detections: 2>"
+
+
+def test_memory_is_used_again_if_it_fits() -> None:
+    found = some()
+    memory = memory_of(found, 8, (2, 3))
+    assert np.shares_memory(memory.xyxy, found.xyxy) and len(memory.xyxy) == 8
+    other = memory_of(found, 4, (17, 3))
+    assert other.xyxy is memory.xyxy and other.keypoints is not None and other.keypoints.shape == (8, 17, 3)
+    assert memory_of(found, 4).keypoints is None
+    with pytest.raises(nl.NpuLayoutError, match=r"out: expected .* room for 9 \(limit\), got room for 8"):
+        memory_of(found, 9)
+    with pytest.raises(nl.NpuLayoutError, match="got no memory of a Decoder's"):
+        memory_of(found[:2], 1)
+    with pytest.raises(nl.NpuLayoutError, match="out"):
+        memory_of({}, 1)

@@ -1,0 +1,75 @@
+"""One part of some cells, read from stored outputs of any layout, against the unpacked tensor."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.decode.gathering import gathers
+from npu_layout.decode.places import fit
+from npu_layout.decode.reference import Candidates
+from tests.support import scenes
+
+SIZE, STRIDES, COUNT = (32, 48), (8, 16), 6
+HEAD = decode.yolov8(2, STRIDES, bins=4, coefficients=COUNT)
+
+
+def outputs(choose: random.Random, dtype: str | None) -> tuple[list[scenes.Output], list[nl.TensorSpec]]:
+    rng = np.random.default_rng(choose.randrange(1 << 30))
+    made = []
+    for s, (name, n) in itertools.product(STRIDES, (("box", 16), ("score", 2), ("weights", COUNT))):
+        layout, kind = scenes.pick(choose)
+        shape = (1, n, SIZE[0] // s, SIZE[1] // s)
+        real = rng.normal(0, 2, shape)
+        made.append(scenes.output(rng, shape, real, layout, dtype or kind, 0.05, 3, name=f"{name}{s}"))
+    shape = (1, COUNT, SIZE[0] // 4, SIZE[1] // 4)
+    made.append(scenes.output(rng, shape, rng.normal(0, 1, shape), "NCHW", "int8", 0.1, 0, name="prototypes"))
+    return made, [output.spec for output in made]
+
+
+def candidates(choose: random.Random, level: int) -> Candidates:
+    cells = SIZE[0] // STRIDES[level] * (SIZE[1] // STRIDES[level])
+    n = choose.choice((0, 1, 7))
+    cell = np.array([choose.randrange(cells) for _ in range(n)], np.int64)
+    zeros = np.zeros(n, np.int64)
+    return Candidates(np.ones(n, np.float32), zeros, zeros + level, cell, zeros)
+
+
+@pytest.mark.parametrize("dtype", [None, "int8", "uint8", "float32", "bfloat16", "int16"])
+def test_values_are_those_of_the_unpacked_tensor(dtype: str | None) -> None:
+    choose = random.Random(str(dtype))
+    for _ in range(12):
+        made, specs = outputs(choose, dtype)
+        found = fit(HEAD, specs, SIZE, {})
+        for level, gather in enumerate(gathers(found.levels, "coefficients", specs)):
+            output = made[gather.place.output]
+            some = candidates(choose, level)
+            columns = SIZE[1] // STRIDES[level]
+            expected = output.values.reshape(-1, COUNT, SIZE[0] // STRIDES[level], columns)[0]
+            expected = expected[:, some.cell // columns, some.cell % columns].T
+            got = gather.read(output.spec.flat(output.buffer), some)
+            assert got.shape == (len(some), COUNT) and np.array_equal(got, expected.astype(np.float64))
+            assert gather.counts == (output.spec.dtype in ("int8", "uint8"))
+            if gather.counts:
+                steps = gather.steps(output.spec.flat(output.buffer), some)
+                assert steps.dtype == np.int16 and np.allclose(steps * np.float64(0.05), got, atol=1e-6)
+
+
+def test_what_has_a_scale_for_each_channel_is_unpacked_first() -> None:
+    choose = random.Random(1)
+    _, specs = outputs(choose, "int8")
+    at = next(i for i, spec in enumerate(specs) if spec.name == "weights8")
+    scales = nl.Quantization(np.linspace(0.1, 0.9, COUNT), 0, axis=1)
+    specs[at] = nl.TensorSpec(specs[at].shape, "NCHW", "int8", quantization=scales, name="weights8")
+    buffer = np.random.default_rng(0).integers(-128, 128, specs[at].size).astype(np.int8)
+    found = fit(HEAD, specs, SIZE, {})
+    gather = gathers(found.levels, "coefficients", specs)[0]
+    assert not gather.counts
+    some = candidates(random.Random(4), 0)
+    expected = specs[at].unpack(buffer)[0].reshape(COUNT, -1)[:, some.cell].T
+    assert np.array_equal(gather.read(buffer, some), expected)

@@ -1,0 +1,66 @@
+"""Records: JSON both ways, and errors that name the field."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+import npu_layout as nl
+from npu_layout.decode.records import Record, count_of, items
+
+
+@dataclass(frozen=True)
+class Wheel(Record):
+    spokes: int
+    rim: str = "steel"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"rim": ("steel", "wood")}
+
+    def _check(self) -> None:
+        self._set(spokes=count_of("Wheel: spokes", self.spokes))
+
+
+@dataclass(frozen=True)
+class Cart(Record):
+    wheels: tuple[Wheel, ...] = field(metadata={"record": Wheel, "many": True})
+    spare: Wheel | None = field(default=None, metadata={"record": Wheel})
+    names: tuple[str, ...] = ()
+
+
+def test_json_gives_the_record_back() -> None:
+    for cart in (Cart((Wheel(8),)), Cart((Wheel(8, "wood"), Wheel(6)), Wheel(12), ("a", "b"))):
+        stored = json.loads(json.dumps(cart.to_dict()))
+        again = Cart.from_dict({**stored, "names": tuple(stored.get("names", ()))})
+        assert again == cart and isinstance(again.wheels[0], Wheel)
+    assert Cart((Wheel(8),)).to_dict() == {"wheels": [{"spokes": 8}]}  # what is as by default is left out
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: Wheel(8, "iron"), "Wheel: rim: expected steel or wood, got 'iron'"),
+        (lambda: Wheel(0), "Wheel: spokes"),
+        (lambda: Wheel(2.5), "Wheel: spokes"),  # type: ignore[arg-type]
+        (lambda: Cart((Wheel(8), "wheel")), "Cart: wheels"),  # type: ignore[arg-type]
+        (lambda: Cart((Wheel(8),), "spare"), "Cart: spare"),  # type: ignore[arg-type]
+        (lambda: Cart.from_dict({"wheel": []}), "Cart: expected a dict with any of wheels, spare, names; got wheel"),
+        (lambda: Cart.from_dict([]), "Cart: expected a dict"),
+        (lambda: Cart.from_dict({}), "Cart: wheels missing; got none"),
+        (lambda: Cart.from_dict({"wheels": "abc"}), "a sequence of Wheel: expected a sequence, got 'abc'"),
+        (lambda: Cart.from_dict({"wheels": [{"rim": "wood"}]}), "Wheel: spokes missing; got rim"),
+    ],
+)
+def test_what_is_no_record(make: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says.replace("(", r"\(")):
+        make()
+
+
+def test_items() -> None:
+    assert items("x", iter([1, 2])) == (1, 2) and items("x", (3,), 1) == (3,)
+    for given in (5, "ab", b"ab", {"a": 1}, None):
+        with pytest.raises(nl.NpuLayoutError, match="x: expected a sequence"):
+            items("x", given)
+    with pytest.raises(nl.NpuLayoutError, match=r"x: expected 3 items, got \[1, 2\]"):
+        items("x", [1, 2], 3)

@@ -1,0 +1,67 @@
+"""The decoder in numpy: activations, and boxes and points of each encoding, against the formulas in plain numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.decode import reference
+from npu_layout.decode.places import fit
+
+
+def test_activations() -> None:
+    x = np.random.default_rng(0).normal(0, 3, (4, 5, 6)).astype(np.float32)
+    assert np.array_equal(reference.activated("none", x), x.astype(np.float64))
+    got = reference.activated("sigmoid", x)
+    assert got.dtype == np.float64 and got[1, 2, 3] == pytest.approx(1 / (1 + math.exp(-float(x[1, 2, 3]))))
+    shares = reference.activated("softmax", x, 1)
+    powers = [math.exp(float(v)) for v in x[1, :, 3]]
+    assert shares[1, 2, 3] == pytest.approx(powers[2] / sum(powers)) and np.allclose(shares.sum(1), 1)
+
+
+def test_candidates_take_rows() -> None:
+    columns = [np.arange(4, dtype=kind) * k for k, kind in enumerate((np.float32, *[np.int64] * 4), 1)]
+    some = reference.Candidates(*columns).take(np.array([2, 0]))
+    assert len(some) == 2 and some.score.tolist() == [2, 0] and some.anchor.tolist() == [10, 0]
+
+
+def one_cell(head: decode.Head, channels: dict[str, int], cell: tuple[int, int], size: tuple[int, int]) -> object:
+    """Return boxes and points of the one cell that passes: every channel k has the value k / 8 - 0.5 there."""
+    y, x = cell
+    specs, tensors = [], []
+    for name, n in channels.items():
+        spec = nl.TensorSpec((1, n, size[0] // 8, size[1] // 8), "NCHW", name=name)
+        tensor = np.zeros(spec.shape, np.float32)
+        tensor[0, :, y, x] = np.arange(n) / 8 - 0.5
+        if name == "score":
+            tensor[...] = 0
+            tensor[0, 1, y, x] = 0.75
+        specs.append(spec)
+        tensors.append(tensor)
+    fitted = fit(head, specs, size, {})
+    found = reference.candidates(head, fitted, tensors, 0.5)
+    assert found.cell.tolist() == [y * (size[1] // 8) + x] and found.class_id.tolist() == [1]
+    boxes = reference.boxes(fitted, found, tensors, size)
+    points = reference.keypoints(head, fitted, found, tensors) if head.keypoints else None
+    return boxes[0].tolist(), None if points is None else points[0].tolist()
+
+
+def test_distances_and_points() -> None:
+    head = decode.yolo26(2, (8,))
+    (edges, _) = one_cell(head, {"box": 4, "score": 2}, (1, 3), (32, 64))  # type: ignore[misc]
+    left, top, right, bottom = (k / 8 - 0.5 for k in range(4))
+    assert edges == [8 * (3.5 - left), 8 * (1.5 - top), 8 * (3.5 + right), 8 * (1.5 + bottom)]
+
+
+def test_bins_and_points() -> None:
+    head = decode.yolov8(2, (8,), bins=2, keypoints=2)
+    edges, points = one_cell(head, {"box": 8, "score": 2, "points": 6}, (2, 1), (32, 64))  # type: ignore[misc]
+    share = 1 / (1 + math.exp(-1 / 8))  # of the second of two bins, whose values differ by an eighth
+    assert edges == pytest.approx([8 * (1.5 - share), 8 * (2.5 - share), 8 * (1.5 + share), 8 * (2.5 + share)])
+    for i, point in enumerate(points):
+        x, y, heat = (k / 8 - 0.5 for k in range(3 * i, 3 * i + 3))
+        assert point == pytest.approx([8 * (2 * x + 1), 8 * (2 * y + 2), 1 / (1 + math.exp(-heat))])
