@@ -153,19 +153,21 @@ enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24 };
 static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
     enum { COLUMNS_AT_ONCE = BENCH / 64 };
     uint8_t bench[BENCH + 64 * 64] __attribute__((aligned(64)));
-    const int64_t rows = 64 / size, pitch = COLUMNS_AT_ONCE * size + 64;
-    for (int64_t j = 0; j < b.n; j += rows) {
-        const int64_t bs = b.n - j < rows ? b.n - j : rows;
-        for (int64_t i = 0; i < a.n; i += COLUMNS_AT_ONCE) {
-            const int64_t as = a.n - i < COLUMNS_AT_ONCE ? a.n - i : COLUMNS_AT_ONCE;
-            HERE(transpose)(size, src + i * a.s + j * size, a.s, as, bench, pitch, bs, 0);
-            for (int64_t k = 0; k < bs; ++k) {
-                uint8_t *row = dst + (j + k) * b.d + i * size;
-                if (past) copy_past(bench + k * pitch, row, as * size);
-                else copy_row(bench + k * pitch, row, as * size);
-            }
-        }
-    }
+    const int64_t rows = 64 / size, pitch = COLUMNS_AT_ONCE * size + 64, line = past ? b.n : rows, all = past ? COLUMNS_AT_ONCE : a.n;
+    /* Past the caches whole rows of the source are read at a time. */
+    for (int64_t i0 = 0; i0 < a.n; i0 += all)
+        for (int64_t j0 = 0; j0 < b.n; j0 += line)
+            for (int64_t j = j0; j < at_most(b.n, j0 + line); j += rows)
+                for (int64_t i = i0; i < at_most(a.n, i0 + all); i += COLUMNS_AT_ONCE) {
+                    const int64_t bs = at_most(b.n - j, rows), as = at_most(a.n - i, COLUMNS_AT_ONCE);
+                    HERE(transpose)(size, src + i * a.s + j * size, a.s, as, bench, pitch, bs, 0);
+                    for (int64_t k = 0; k < bs; ++k) {
+                        uint8_t *row = dst + (j + k) * b.d + i * size;
+                        if (past) fetch_to_read(src + (i + COLUMNS_AT_ONCE + k * COLUMNS_AT_ONCE / rows) * a.s + j * size, a.s, COLUMNS_AT_ONCE / rows, 1);
+                        if (past) copy_past(bench + k * pitch, row, as * size);
+                        else copy_row(bench + k * pitch, row, as * size);
+                    }
+                }
 }
 
 static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
