@@ -134,7 +134,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
         past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
     Walk w;
     w.by_destination = across < down ? t->size < 4 || ((reads_lines || m->b <= FEW_ROWS) && !large)
-                                     : !whole && (large || (fills_lines && down % 1024 == 0));
+                                     : !whole && (large || (VB == 32 && m->a >= 32) || (fills_lines && down % 1024 == 0));
     const int64_t step = w.by_destination ? t->rows * t->size : t->columns * t->size;
     w.strip = step < 64 ? 64 / step : w.by_destination && across < down && down % 512 == 0 ? LINES : 1;
     const int lines = whole || (past && across < down && aligned && m->a * t->size >= 2048);
