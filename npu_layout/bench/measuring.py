@@ -151,7 +151,7 @@ def worth_cold(warm: dict[str, float]) -> list[str]:
 
 def compared(case: Case, durations: dict[str, list[float]], wrong: Collection[str]) -> dict[str, Any]:
     """Return the figures of one state of the caches, and which peer was the fastest in it."""
-    times = medians({name: durations[name] for name in durations.keys() - set(wrong)})
+    times = medians({name: every for name, every in durations.items() if name not in wrong})
     memcpy = times["memcpy"][0]
     return {
         "best_peer": min((name for name in times if ": " in name), key=lambda name: times[name][0]),
