@@ -146,28 +146,37 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
 }
 
 /* If so many rows begin in one set of L1 that they evict each other, they are moved through a bench in L1: rows of the result
- * always, unless they are stored past the caches; rows of the source if it is in L2, because data from further away are better
- * read from end to end. */
-enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24 };
+ * as move_transpose says; rows of the source if it is in L2, because data from further away are better read from end to end. */
+enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24, BENCH_COLUMNS = BENCH / 64 };
 
-static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
-    enum { COLUMNS_AT_ONCE = BENCH / 64 };
+/* Rows of the source from i on, and columns from j on, as many as fit on the bench. Past the caches the rows behind them are fetched
+ * meanwhile. */
+INLINE void transpose_by_bench(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b, int64_t i, int64_t j) {
     uint8_t bench[BENCH + 64 * 64] __attribute__((aligned(64)));
-    const int64_t rows = 64 / size, pitch = COLUMNS_AT_ONCE * size + 64, line = past ? b.n : rows, all = past ? COLUMNS_AT_ONCE : a.n;
-    /* Past the caches whole rows of the source are read at a time. */
-    for (int64_t i0 = 0; i0 < a.n; i0 += all)
-        for (int64_t j0 = 0; j0 < b.n; j0 += line)
-            for (int64_t j = j0; j < at_most(b.n, j0 + line); j += rows)
-                for (int64_t i = i0; i < at_most(a.n, i0 + all); i += COLUMNS_AT_ONCE) {
-                    const int64_t bs = at_most(b.n - j, rows), as = at_most(a.n - i, COLUMNS_AT_ONCE);
-                    HERE(transpose)(size, src + i * a.s + j * size, a.s, as, bench, pitch, bs, 0);
-                    for (int64_t k = 0; k < bs; ++k) {
-                        uint8_t *row = dst + (j + k) * b.d + i * size;
-                        if (past) fetch_to_read(src + (i + COLUMNS_AT_ONCE + k * COLUMNS_AT_ONCE / rows) * a.s + j * size, a.s, COLUMNS_AT_ONCE / rows, 1);
-                        if (past) copy_past(bench + k * pitch, row, as * size);
-                        else copy_row(bench + k * pitch, row, as * size);
-                    }
-                }
+    const int64_t rows = 64 / size, pitch = BENCH_COLUMNS * size + 64, each = BENCH_COLUMNS / rows;
+    const int64_t bs = at_most(b.n - j, rows), as = at_most(a.n - i, BENCH_COLUMNS);
+    const uint8_t *from = src + i * a.s + j * size;
+    HERE(transpose)(size, from, a.s, as, bench, pitch, bs, 0);
+    for (int64_t k = 0; k < bs; ++k) {
+        uint8_t *row = dst + (j + k) * b.d + i * size;
+        if (past) {
+            fetch_to_read(from + (BENCH_COLUMNS + k * each) * a.s, a.s, each, 1);
+            copy_past(bench + k * pitch, row, as * size);
+        } else
+            copy_row(bench + k * pitch, row, as * size);
+    }
+}
+
+/* Past the caches all columns of some rows, so that the source is read from end to end. */
+static void HERE(transpose_to_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
+    const int64_t rows = 64 / size;
+    if (past) {
+        for (int64_t i = 0; i < a.n; i += BENCH_COLUMNS)
+            for (int64_t j = 0; j < b.n; j += rows) transpose_by_bench(size, 1, src, a, dst, b, i, j);
+    } else {
+        for (int64_t j = 0; j < b.n; j += rows)
+            for (int64_t i = 0; i < a.n; i += BENCH_COLUMNS) transpose_by_bench(size, 0, src, a, dst, b, i, j);
+    }
 }
 
 static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, Loop a, uint8_t *dst, Loop b) {
@@ -187,8 +196,8 @@ static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, L
 static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int size = m->size, tiles = size < 16 && b.n >= 16;
-    /* Tiles of 32-byte vectors that store whole lines need the bench only past the caches, where single lines of so many rows take
-     * twice as long as runs (measured on Zen 3). */
+    /* Rows of the result always, unless they are stored past the caches; but tiles of 32-byte vectors that store whole lines need
+     * the bench only there, where single lines of so many rows take twice as long as runs (measured on Zen 3). */
     const int squares = VB == 32 && (size == 2 || size == 4);
     const int benched = squares ? m->past : !(VB > 16 && m->past);
     if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= CROWD && benched)
