@@ -124,6 +124,9 @@ class OnnxRuntimeEngine:
             ) from error
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        # Without it, sums of 8-bit products overflow 16 bits on x86 without VNNI, and the reference would be wrong
+        # (onnxruntime, include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h).
+        options.add_session_config_entry("session.x64quantprecision", "1")
         if threads is not None:
             options.intra_op_num_threads = threads
         for name, length in lengths.items():

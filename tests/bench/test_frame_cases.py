@@ -161,4 +161,4 @@ def test_a_row_has_three_states() -> None:
     assert row["key"] == "frame'" and {contenders.OURS, row["best_peer"]} <= row["times"].keys()
     assert set(row["cold"]) == {"source", "both"}
     for state in row["cold"].values():
-        assert set(state["times"]) == set(row["times"])
+        assert {contenders.OURS, "memcpy"} <= set(state["times"]) <= set(row["times"])  # without hopeless peers
