@@ -11,9 +11,9 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..decode import Head, ssd, yolov5, yolov8
 from .cases import Case
-from .instance_cases import MasksCase, PeopleCase
+from .instance_cases import INPUT, MasksCase, PeopleCase
 
-INPUT, CLASSES, LIMIT, IOU = 640, 80, 300, 0.45
+CLASSES, LIMIT, IOU = 80, 300, 0.45
 STRIDES = (8, 16, 32)
 POINTS = 17  # of a person
 PRIORS = 1917  # of an SSD with an input of 300x300, as TensorFlow's zoo has it
@@ -100,24 +100,24 @@ def rows(out: np.ndarray, xyxy: Any, score: Any, class_id: Any, points: Any = No
     return out
 
 
-def _v8(layout: str) -> Iterator[TensorSpec]:
+def _maps(layout: str, *parts: tuple[str, int, Quantization]) -> Iterator[TensorSpec]:
+    """Yield the specs of the parts, name, channels and scale, of each stride."""
     for stride in STRIDES:
         side = INPUT // stride
-        for name, n, q in (("box", 64, _SIDES), ("score", CLASSES, _SCORES)):
+        for name, n, q in parts:
             yield TensorSpec((1, n, side, side), layout, "int8", quantization=q, name=f"{name}{stride}")
+
+
+def _v8(layout: str) -> Iterator[TensorSpec]:
+    return _maps(layout, ("box", 64, _SIDES), ("score", CLASSES, _SCORES))
 
 
 def _v5(layout: str) -> Iterator[TensorSpec]:
-    for stride in STRIDES:
-        side = INPUT // stride
-        yield TensorSpec((1, 3 * (5 + CLASSES), side, side), layout, "int8", quantization=_ALL, name=f"map{stride}")
+    return _maps(layout, ("map", 3 * (5 + CLASSES), _ALL))
 
 
 def _pose(layout: str) -> Iterator[TensorSpec]:
-    for stride in STRIDES:
-        side = INPUT // stride
-        for name, n, q in (("box", 64, _SIDES), ("score", 1, _SCORES), ("points", 3 * POINTS, _PLACES)):
-            yield TensorSpec((1, n, side, side), layout, "int8", quantization=q, name=f"{name}{stride}")
+    return _maps(layout, ("box", 64, _SIDES), ("score", 1, _SCORES), ("points", 3 * POINTS, _PLACES))
 
 
 def _ssd(layout: str) -> Iterator[TensorSpec]:
@@ -154,12 +154,18 @@ def _probabilities(logits: np.ndarray) -> np.ndarray:
     return shares
 
 
+def _bins(rng: np.random.Generator, side: int) -> np.ndarray:
+    """Return the bins of four sides of every cell, which have one maximum each."""
+    means = rng.uniform(0.5, 8, (4, 1, side, side))
+    bins = -((np.arange(16)[None, :, None, None] - means) ** 2)
+    sides: np.ndarray = bins.clip(-15, 0).astype(np.float32).reshape(1, 64, side, side)
+    return sides
+
+
 def _v8_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
     for stride in STRIDES:
         side = INPUT // stride
-        means = rng.uniform(0.5, 8, (4, 1, side, side))
-        bins = -((np.arange(16)[None, :, None, None] - means) ** 2)
-        yield bins.clip(-15, 0).astype(np.float32).reshape(1, 64, side, side)
+        yield _bins(rng, side)
         there, label = _objects(rng, side, share, 1)
         logits = rng.normal(-10.5, 1.2, (CLASSES, side, side))
         hit = there & (np.arange(CLASSES)[:, None, None] == label)
@@ -182,9 +188,7 @@ def _v5_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
 def _pose_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
     for stride in STRIDES:
         side = INPUT // stride
-        means = rng.uniform(0.5, 8, (4, 1, side, side))
-        bins = -((np.arange(16)[None, :, None, None] - means) ** 2)
-        yield bins.clip(-15, 0).astype(np.float32).reshape(1, 64, side, side)
+        yield _bins(rng, side)
         there, _ = _objects(rng, side, share, 1)
         yield _probabilities(np.where(there, rng.normal(1, 1, there.shape), rng.normal(-9, 1.2, there.shape)))[None]
         yield rng.normal(0, 2, (1, 3 * POINTS, side, side)).astype(np.float32)

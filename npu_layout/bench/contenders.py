@@ -12,11 +12,10 @@ from ..buffers import plan
 from ..decode import Decoder, masks, nms, people
 from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
-from .answer_cases import INPUT, IOU, LIMIT, DetectCase, NmsCase, rows
+from .answer_cases import IOU, LIMIT, DetectCase, NmsCase, rows
 from .cases import REDUCTIONS, TOP, Case, Outputs
 from .frame_cases import FrameCase
-from .instance_cases import INPUT as MASKED
-from .instance_cases import MasksCase, PeopleCase
+from .instance_cases import INPUT, MasksCase, PeopleCase
 from .peers import Call
 from .peers.calls import writes
 
@@ -93,7 +92,7 @@ def suppressions(case: NmsCase) -> dict[str, Call]:
 def crops(case: MasksCase) -> dict[str, Call]:
     """Return the call for masks: `masks`, and its crops one after the other."""
     out = case.zeros(case.target.shape, np.uint8)
-    rest = (case.coefficients, case.xyxy, (MASKED, MASKED))
+    rest = (case.coefficients, case.xyxy, (INPUT, INPUT))
 
     def run() -> np.ndarray:
         found = masks(case.spec, case.flat, *rest, zero_point=case.zero_point)

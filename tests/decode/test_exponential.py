@@ -32,11 +32,11 @@ def test_the_ends() -> None:
     got = exponential(x)
     assert got[0] == got[1] == 0 and got[2] > 0 and np.isfinite(got[3]) and got[4] == got[5] == np.inf
     assert np.isnan(got[6]) and got[7] == 1
-    assert x[0] == -np.inf and exponential(np.zeros((0,))).shape == (0,)
+    assert exponential(np.zeros((0,))).shape == (0,)
 
 
 def test_the_constants() -> None:
-    assert Fraction(LN2_HIGH).denominator.bit_length() - 1 + 0 <= 33  # so that k times it is exact
+    assert Fraction(LN2_HIGH).denominator.bit_length() - 1 <= 33  # so that k times it is exact
     assert math.log(2) == LN2_HIGH + LN2_LOW and COEFFICIENTS[-1] == 0.5 and len(COEFFICIENTS) == 12
 
 

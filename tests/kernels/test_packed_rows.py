@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -124,7 +125,6 @@ def test_boxes_of_the_largest_values() -> None:
 
 
 def test_boxes_equal_opencv() -> None:
-    cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(23)
     for i in range(120):
         across, down = (int(n) for n in rng.integers(1, 9, 2)) if i % 2 else (1 + i % 8,) * 2
@@ -182,7 +182,6 @@ def test_many_random_sizes(seed: int) -> None:
 
 def test_equals_opencv_on_x86() -> None:
     """On Arm OpenCV's own resize differs from its reference arithmetic; nearest neighbours are the same everywhere."""
-    cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(17)
     flags = {
         "linear": cv2.INTER_LINEAR,

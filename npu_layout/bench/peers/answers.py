@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..answer_cases import CLASSES, INPUT, IOU, LIMIT, POINTS, STRIDES, DetectCase, NmsCase, priors, rows
+from ..answer_cases import CLASSES, IOU, LIMIT, POINTS, STRIDES, DetectCase, NmsCase, priors, rows
+from ..instance_cases import INPUT
 from .registry import Call, peer
 
 Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
