@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .qnn import QnnEngine
     from .registry import open_engine
     from .rknn import RknnEngine
+    from .rknn_simulator import RknnSimulator
+    from .rknnrt import RknnRuntimeEngine
     from .tvm import TvmEngine
 
 __all__ = [
@@ -40,6 +42,8 @@ __all__ = [
     "OpenVinoEngine",
     "QnnEngine",
     "RknnEngine",
+    "RknnRuntimeEngine",
+    "RknnSimulator",
     "SimulatedNpu",
     "TvmEngine",
     "axes_in_model",
@@ -67,6 +71,8 @@ __getattr__, __dir__ = late(
         "OpenVinoEngine": "openvino",
         "QnnEngine": "qnn",
         "RknnEngine": "rknn",
+        "RknnRuntimeEngine": "rknnrt",
+        "RknnSimulator": "rknn_simulator",
         "TvmEngine": "tvm",
         "open_engine": "registry",
     },

@@ -23,6 +23,8 @@ OWN = {
     "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
     "qnn": "npu_layout.engines.qnn:QnnEngine",
     "rknn": "npu_layout.engines.rknn:RknnEngine",
+    "rknn-simulator": "npu_layout.engines.rknn_simulator:RknnSimulator",
+    "rknnrt": "npu_layout.engines.rknnrt:RknnRuntimeEngine",
     "tvm": "npu_layout.engines.tvm:TvmEngine",
 }
 SUFFIXES = {
