@@ -60,6 +60,8 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         arguments = preprocess.arguments
         made = TensorSpec(target.shape, Layout(order, target.axes), "float32")
         self._float = Preprocessor(made, **arguments)
+        last = TensorSpec((1, *(extents[letter] for letter in "CHW")), Layout("NHWC", "NCHW"), "float32")
+        self._image = Preprocessor(last, **arguments)
         plain = {**arguments, "mean": 0, "std": 1}
         shape = tuple(extents[letter] for letter in "CHW")
         self._pixels = Preprocessor(TensorSpec(shape, Layout("HWC", "CHW"), "uint8"), **plain)
@@ -73,7 +75,7 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
     def samples(self) -> Iterator[Sample]:
         """Yield each frame's network input, float32, and pixels, uint8, made when asked for; NpuLayoutError then."""
         for frame in self.frames:
-            yield Sample(partial(_made, self._float, frame), partial(_made, self._pixels, frame))
+            yield Sample(*(partial(_made, maker, frame) for maker in (self._float, self._image, self._pixels)))
 
     def reader(self) -> CalibrationReader:
         """Return what onnxruntime.quantization.quantize_static reads: a CalibrationDataReader. Raises nothing."""

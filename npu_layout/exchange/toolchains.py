@@ -20,13 +20,20 @@ How = Mapping[str, Any]  # the Preprocessor's arguments; name, shape of the mode
 class Sample:
     """One frame: the network's input, float32, and its pixels (H, W, C) uint8; each is made when it is asked for."""
 
-    def __init__(self, array: Callable[[], np.ndarray], pixels: Callable[[], np.ndarray]) -> None:
-        self._array, self._pixels = array, pixels
+    def __init__(
+        self, array: Callable[[], np.ndarray], image: Callable[[], np.ndarray], pixels: Callable[[], np.ndarray]
+    ) -> None:
+        self._array, self._image, self._pixels = array, image, pixels
 
     @property
     def array(self) -> np.ndarray:
         """The input as the model declares it, mean and std applied."""
         return self._array()
+
+    @property
+    def image(self) -> np.ndarray:
+        """The same with channels last: (1, H, W, C)."""
+        return self._image()
 
     @property
     def pixels(self) -> np.ndarray:
@@ -60,10 +67,18 @@ def _numbered(n: int, suffix: str) -> str:
 
 
 def _arrays(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    return _archives(folder, (sample.array for sample in samples), how)
+
+
+def _channels_last(folder: Path, samples: Iterable[Sample], how: How) -> int:
+    return _archives(folder, (sample.image for sample in samples), how)
+
+
+def _archives(folder: Path, arrays: Iterable[np.ndarray], how: How) -> int:
     count = 0
-    for count, sample in enumerate(samples, 1):
+    for count, array in enumerate(arrays, 1):
         with zipfile.ZipFile(folder / _numbered(count - 1, "npz"), "w") as file:  # savez refuses an input named "file"
-            file.writestr(f"{how['name']}.npy", bytes(npy_bytes(sample.array)))
+            file.writestr(f"{how['name']}.npy", bytes(npy_bytes(array)))
     return count
 
 
@@ -176,7 +191,9 @@ def _openvino(how: How, count: int) -> str:
 
 def _tflite(how: How, count: int) -> str:
     return f"""\
-{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {(1, *how["pixels"])}, channels last, as
+TensorFlow's models and onnx2tf's are: mean and std are applied. A converter that keeps the ONNX model's order reads a
+set for onnxruntime.
 
     import glob, numpy as np
 
@@ -244,7 +261,9 @@ In this folder, by MNN's own build or by its Python package, whose command mnnqu
 TOOLCHAINS: dict[str, Toolchain] = {
     "onnxruntime": Toolchain("NNNNN.npz, the model's float input", _arrays, _onnxruntime, _any),
     "openvino": Toolchain("NNNNN.npz, the model's float input, for NNCF", _arrays, _openvino, _any),
-    "tflite": Toolchain("NNNNN.npz, the model's float input, for a representative dataset", _arrays, _tflite, _any),
+    "tflite": Toolchain(
+        "NNNNN.npz, the float input (1, H, W, C), for a representative dataset", _channels_last, _tflite, _any
+    ),
     "tpu-mlir": Toolchain("NNNNN.npz, the model's float input", _arrays, _tpu_mlir, _any),
     "rknn": Toolchain("NNNNN.npy, pixels before mean and std, and dataset.txt", _planes, _rknn, _any),
     "hailo": Toolchain("calib.npy, pixels (N, H, W, C) before mean and std", _stack, _hailo, _any),

@@ -99,7 +99,7 @@ def test_a_network_quantised_by_onnxruntime_runs_on_the_same_bytes(tmp_path: Pat
         assert 10 * np.log10(signal / noise) > 10  # decibels: it is the same network, rounded
 
 
-@pytest.mark.parametrize("toolchain", ["onnxruntime", "openvino", "tflite", "tpu-mlir"])
+@pytest.mark.parametrize("toolchain", ["onnxruntime", "openvino", "tpu-mlir"])
 def test_arrays(tmp_path: Path, toolchain: str) -> None:
     board = nl.Preprocessor(nl.TensorSpec((1, 3, 16, 24)), **HOW)
     given = frames()
@@ -110,6 +110,21 @@ def test_arrays(tmp_path: Path, toolchain: str) -> None:
         with np.load(tmp_path / "set" / name) as file:
             assert file.files == ["file"]
             assert file["file"].tobytes() == board(frame)[0].tobytes()
+
+
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+def test_tflite(tmp_path: Path, axes: str) -> None:
+    """Channels last, whatever the order of the ONNX model's axes."""
+    shape = (1, 3, 16, 24) if axes == "NCHW" else (1, 16, 24, 3)
+    board = nl.Preprocessor(nl.TensorSpec(shape, nl.Layout(axes, axes)), **HOW)
+    samples = CalibrationSet(frames(), board, "x")
+    assert samples.save(tmp_path / "set", "tflite") == 3
+    for n, inputs in enumerate(samples):
+        with np.load(tmp_path / "set" / f"{n:05d}.npz") as file:
+            wanted = inputs["x"].transpose(0, 2, 3, 1) if axes == "NCHW" else inputs["x"]
+            assert file.files == ["x"] and file["x"].shape == (1, 16, 24, 3) and file["x"].dtype == np.float32
+            assert file["x"].tobytes() == wanted.tobytes()
+    assert "float32 (1, 16, 24, 3), channels last" in (tmp_path / "set" / "how.txt").read_text()
 
 
 @pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
