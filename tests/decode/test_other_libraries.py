@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,8 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from tests.decode.test_suppression import boxes_of
+from tests.support import runtime_models
+from tests.support.paths import ROOT
 
 SIZE, STRIDES, CLASSES = (96, 128), (8, 16, 32), 5
 
@@ -121,3 +127,116 @@ def test_turned_boxes_have_shapelys_areas() -> None:
         turned = shapely.affinity.rotate(shapely.box(*-box[2:4] / 2, *box[2:4] / 2), box[4], (0, 0), use_radians=True)
         moved = shapely.affinity.translate(turned, *box[:2])
         assert moved.symmetric_difference(polygon).area < 1e-2
+
+
+@pytest.mark.parametrize("per_class", [True, False])
+def test_ssd_of_litert(tmp_path: Path, per_class: bool) -> None:
+    """TFLite's post-process operator on boxes, scores and priors, by class and without; then read by its own head."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    rng = np.random.default_rng(3 + per_class)
+    n, limit = 150, 40
+    priors = np.concatenate([rng.uniform(0.1, 0.9, (n, 2)), rng.uniform(0.05, 0.4, (n, 2))], 1)  # x, y, width, height
+    path = runtime_models.tflite_postprocess(
+        tmp_path / "m.tflite",
+        priors[:, [1, 0, 3, 2]],
+        CLASSES,
+        max_detections=limit,
+        max_classes_per_detection=1,
+        nms_score_threshold=0.3,
+        nms_iou_threshold=0.5,
+        use_regular_nms=per_class,
+        detections_per_class=limit,
+    )
+    run = interpreter.Interpreter(model_path=str(path))
+    run.allocate_tensors()
+    head = decode.ssd(priors.astype(np.float32), CLASSES, activation="none", labels="all" if per_class else "best")
+    head = dataclasses.replace(head, suppression=decode.Suppression(per_class=per_class))
+    specs = [nl.TensorSpec((1, n, 4), "NCW", name="boxes"), nl.TensorSpec((1, n, 1 + CLASSES), "NCW", name="scores")]
+    decoder = decode.Decoder(head, specs, SIZE)
+    for _ in range(20):
+        boxes = rng.normal(0, 2, (1, n, 4)).astype(np.float32)
+        scores = rng.permuted(np.linspace(0, 1, n * (1 + CLASSES), dtype=np.float32)).reshape(1, n, -1)
+        for detail, value in zip(run.get_input_details(), (boxes, scores)):
+            run.set_tensor(detail["index"], value)
+        run.invoke()
+        answers = [run.get_tensor(detail["index"]) for detail in run.get_output_details()]
+        count = int(answers[3][0])
+        found = decoder([boxes.ravel(), scores.ravel()], 0.3, 0.5, limit=limit)
+        assert len(found) == count > 10
+        edges = answers[0][0, :count][:, [1, 0, 3, 2]] * np.array([*SIZE[::-1]] * 2, np.float32)
+        np.testing.assert_allclose(found.xyxy, edges, atol=1e-3)
+        assert np.array_equal(found.confidence, answers[2][0, :count])
+        assert np.array_equal(found.class_id, answers[1][0, :count].astype(np.int64))
+        named = [nl.TensorSpec.of_storage(a.shape, "NCW"[: a.ndim], name=f"found:{k}") for k, a in enumerate(answers)]
+        read = decode.Decoder(decode.ssd_postprocessed(CLASSES), named, SIZE)([a.ravel() for a in answers], 0.3)
+        np.testing.assert_allclose(read.xyxy, found.xyxy, atol=1e-3)
+        assert np.array_equal(read.class_id, found.class_id)
+
+
+def test_masks_and_overlaps_of_pycocotools() -> None:
+    """Its run-length codes of full frames have the crops' areas and boxes; its IoU agrees with what `same` matches."""
+    coco = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(4)
+    h, w = SIZE[0] // 4, SIZE[1] // 4
+    prototypes = rng.normal(0, 1, (1, 8, h, w)).astype(np.float32)
+    corner = rng.integers(0, 40, (6, 2))
+    boxes = np.concatenate([corner, corner + rng.integers(8, 50, (6, 2))], 1).astype(np.float32)
+    spec = nl.TensorSpec(prototypes.shape, "NHWC")
+    crops = decode.masks(spec, spec.pack(prototypes), rng.normal(0, 1, (6, 8)).astype(np.float32), boxes, SIZE)
+    for i, (crop, (x0, y0, x1, y1)) in enumerate(zip(crops, boxes)):
+        code = coco.encode(np.asfortranarray(crops.full(i).astype(np.uint8)))
+        assert coco.area(code) == crop.sum() > 0
+        x, y, width, height = coco.toBbox(code)
+        assert x0 <= x and y0 <= y and x + width <= x1 and y + height <= y1
+    for _ in range(50):
+        a = boxes_of(rng, 12, "float")
+        b = (a + rng.normal(0, 3, a.shape)).astype(np.float32)
+        zeros = np.zeros(12, np.int64)
+        pair = [decode.Detections(x, np.full(12, 0.5, np.float32), zeros, zeros, zeros, zeros) for x in (a, b)]
+        wide = [np.column_stack([x[:, :2], np.clip(x[:, 2:] - x[:, :2], 0, None)]).astype(np.float64) for x in (a, b)]
+        overlaps = coco.iou(*wide, [0] * 12)
+        compared = decode.same(*pair, overlap=0.6)
+        assert all(overlaps[i, j] > 0.6 - 1e-6 for i, j in compared.matched)
+        assert all(overlaps[i, j] < 0.6 + 1e-6 for i in compared.extra for j in compared.missing)
+
+
+def test_the_samples_average_precision_is_pycocotools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """scripts/train_detector.py's figure of one class at one IoU, on boxes found, missed, doubled and invented."""
+    pytest.importorskip("pycocotools")
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    for folder in ("scripts", "samples"):
+        monkeypatch.syspath_prepend(ROOT / folder)
+    from train_detector import average_precision
+
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        real = [boxes_of(rng, int(rng.integers(0, 6)), "float") for _ in range(8)]
+        found = []
+        for boxes in real:
+            rows = np.concatenate([boxes, boxes, boxes_of(rng, 2, "float")])
+            rows = rows + rng.normal(0, 2, rows.shape).astype(np.float32)
+            kept = rows[(rng.random(len(rows)) < 0.6) & (rows[:, 2:] > rows[:, :2]).all(1)]
+            found.append(np.column_stack([kept, rng.random(len(kept))]))
+
+        def rows_of(frames: list[np.ndarray]) -> list[dict[str, Any]]:
+            each = [(image, row) for image, rows in enumerate(frames, 1) for row in rows.astype(float).tolist()]
+            sides = [(row[2] - row[0], row[3] - row[1]) for _, row in each]
+            return [
+                {"id": n, "image_id": image, "category_id": 1, "bbox": [*row[:2], *side], "area": side[0] * side[1],
+                 "iscrowd": 0, "score": row[-1]}
+                for n, ((image, row), side) in enumerate(zip(each, sides), 1)
+            ]  # fmt: skip
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = COCO()
+            images = [{"id": image} for image in range(1, 9)]
+            truth.dataset = {"images": images, "categories": [{"id": 1}], "annotations": rows_of(real)}
+            truth.createIndex()
+            judge = COCOeval(truth, truth.loadRes(rows_of(found)), "bbox")
+            judge.evaluate()
+            judge.accumulate()
+        for k, least in ((0, 0.5), (5, 0.75)):
+            theirs = float(judge.eval["precision"][k, :, 0, 0, 2].mean())
+            assert average_precision(found, real, least) == pytest.approx(theirs, abs=1e-9)

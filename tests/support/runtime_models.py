@@ -38,6 +38,45 @@ def tflite(path: Path) -> Path:
     return path
 
 
+def tflite_postprocess(path: Path, anchors: np.ndarray, classes: int, **options: float) -> Path:
+    """TFLite_Detection_PostProcess alone: boxes (1, n, 4) and scores (1, n, 1 + classes) -> its four outputs.
+
+    anchors: (n, 4), centre y, x, height, width.
+    """
+    import ai_edge_litert.schema_py_generated as schema
+    import flatbuffers
+    from flatbuffers import flexbuffers
+
+    words = {"num_classes": classes, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **options}
+    custom = flexbuffers.Builder()
+    with custom.Map():
+        for name, value in words.items():
+            {bool: custom.Bool, int: custom.Int, float: custom.Float}[type(value)](name, value)
+    n = len(anchors)
+    memory = schema.BufferT()
+    memory.data = np.frombuffer(anchors.astype("<f4").tobytes(), np.uint8)
+    graph = schema.SubGraphT()
+    graph.tensors = []
+    shapes = {"boxes": [1, n, 4], "scores": [1, n, 1 + classes], "anchors": [n, 4]}
+    for name, shape in {**shapes, "found:0": [], "found:1": [], "found:2": [], "found:3": []}.items():
+        tensor = schema.TensorT()
+        tensor.name, tensor.shape, tensor.type, tensor.buffer = name, shape, schema.TensorType.FLOAT32, 0
+        tensor.buffer = 1 if name == "anchors" else 0
+        graph.tensors.append(tensor)
+    code, operator, model = schema.OperatorCodeT(), schema.OperatorT(), schema.ModelT()
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.CUSTOM
+    code.customCode, code.version = "TFLite_Detection_PostProcess", 1
+    operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1, 2], [3, 4, 5, 6]
+    operator.customOptions = np.frombuffer(bytes(custom.Finish()), np.uint8)
+    graph.inputs, graph.outputs, graph.operators = [0, 1], [3, 4, 5, 6], [operator]
+    model.version, model.description, model.buffers = 3, "post-process", [schema.BufferT(), memory]
+    model.subgraphs, model.operatorCodes = [graph], [code]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path.write_bytes(bytes(builder.Output()))
+    return path
+
+
 def ncnn(path: Path) -> Path:
     """The larger of each element and 0: in0 -> out0, of any shape; rows of 13 have gaps behind their planes."""
     path.write_text("7767517\n3 3\nInput in0 0 1 in0\nReLU relu 1 1 in0 middle\nPermute same 1 1 middle out0 0=0\n")
