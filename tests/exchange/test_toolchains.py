@@ -19,9 +19,13 @@ from tests.support.paths import SAMPLES
 MODEL, CLIP = SAMPLES / "models" / "pose.onnx", SAMPLES / "data" / "walk.mp4"
 
 
-def chosen(count: int, every: int = 1) -> CalibrationSet:
+def frames_of(count: int) -> list[np.ndarray]:
     capture = cv2.VideoCapture(str(CLIP))
-    frames = [capture.read()[1] for _ in range(count * every)][::every]
+    return [capture.read()[1] for _ in range(count)]
+
+
+def chosen(count: int, every: int = 1) -> CalibrationSet:
+    frames = frames_of(count * every)[::every]
     return CalibrationSet(frames, preprocess(), name=str(source().name))
 
 
@@ -34,8 +38,7 @@ def preprocess() -> nl.Preprocessor:
 
 
 def frame_and_answer() -> tuple[np.ndarray, np.ndarray]:
-    capture = cv2.VideoCapture(str(CLIP))
-    fed, _ = preprocess()([capture.read()[1] for _ in range(9)][8])
+    fed, _ = preprocess()(frames_of(9)[8])
     return fed, next(iter(nl.OnnxRuntimeEngine(MODEL).infer(fed).values()))
 
 
@@ -96,3 +99,36 @@ def test_rknn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert quantised(pixels, mean_values=[[128] * 3], std_values=[[256] * 3]) > 25
     assert quantised(fed) < 10  # pixels taken for what the model reads
+
+
+@pytest.mark.filterwarnings("ignore")  # TensorFlow's own, at import
+def test_tflite(tmp_path: Path) -> None:
+    """TensorFlow's converter reads the set as how.txt says, for a network of channels last."""
+    tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    samples = chosen(6, every=3)
+    samples.save(tmp_path / "set", "tflite")
+    images = [np.load(path)[samples.name] for path in sorted((tmp_path / "set").glob("*.npz"))]
+    rng = np.random.default_rng(1)
+    weights = [rng.normal(0, 0.3, shape).astype(np.float32) for shape in ((3, 3, 3, 8), (3, 3, 8, 4))]
+
+    @tf.function(input_signature=[tf.TensorSpec(images[0].shape, tf.float32)])  # type: ignore[untyped-decorator]
+    def network(x: Any) -> Any:
+        return tf.nn.conv2d(tf.nn.relu(tf.nn.conv2d(x, weights[0], 2, "SAME")), weights[1], 2, "SAME")
+
+    def quantised(feeds: list[np.ndarray]) -> float:
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([network.get_concrete_function()])
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = lambda: ([x] for x in feeds)
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
+        with nl.LiteRtEngine(converter.convert()) as engine:
+            (into,), (out,) = engine.input_specs, engine.output_specs
+            assert into.axes == "NHWC" and into.dtype == "int8"
+            frame = frames_of(9)[8]
+            buffer, _ = nl.Preprocessor(into, color="RGB", mean=128, std=256)(frame)
+            fed = samples.preprocess(frame)[0].transpose(0, 2, 3, 1)
+            return decibels(network(fed).numpy(), out.unpack(engine.infer(buffer)[str(out.name)]))
+
+    assert quantised(images) > 25
+    assert quantised([x * 256 + 128 for x in images]) < 15  # pixels: the range is 256 times too large
