@@ -28,7 +28,6 @@ RUNTIMES = {  # {environment: what is installed there, one after the other; what
         "ncnn pnnx",
         "MNN",
         "ai-edge-litert flatbuffers",
-        "tensorflow-cpu",
         "apache-tvm",
         "torch --extra-index-url https://download.pytorch.org/whl/cpu",
         "executorch torchao",
