@@ -260,6 +260,8 @@ MERGE3(4, 2)
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }                                                                                                            \
+    MERGE_ALL(count, size)
+#define MERGE_ALL(count, size)                                                                                   \
     INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
         return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                \
     }

@@ -41,26 +41,40 @@ INLINE void fetch_to_write(const uint8_t *p, int64_t pitch, int64_t count) {
     for (int64_t i = 0; i < count; ++i, (void)ADVANCED(p, pitch)) __builtin_prefetch(p, 1, 3);
 }
 
-/* One row of tiles, at least one, that begins at row or column `across` of the other axis. Tiles that read the same lines fetch a
- * part of the rows each, because a burst of fetches would have to be waited for. */
-INLINE void lay_row(Tile *tile, const Shape *shape, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Steps *along,
-                    int64_t l0, int64_t l1, int64_t across, Fetch ahead, int past) {
+/* Where a row of tiles reads and writes, with the pitches of both; and how: what is fetched, and whether it is stored past the
+ * caches. */
+typedef struct {
+    const uint8_t *src;
+    int64_t s;
+    uint8_t *dst;
+    int64_t d;
+} Sides;
+typedef struct {
+    Fetch ahead;
+    int past;
+} Manner;
+
+/* One row of tiles from l0 to l1, at least one, that begins at row or column `across` of the other axis. Tiles that read the same
+ * lines fetch a part of the rows each, because a burst of fetches would have to be waited for. */
+INLINE void lay_row(Tile *tile, const Shape *shape, Sides at, const Steps *along, int64_t l0, int64_t l1, int64_t across,
+                    Manner how) {
+    const int64_t s = at.s, d = at.d;
     const int64_t step = along->step, last = along->n - step, from_step = step * along->s, to_step = step * along->d;
     const int64_t line = shape->columns * shape->size, sharing = line < 64 ? 64 / line : 1, part = shape->rows / sharing;
     const int over_columns = along->s == shape->size;
-    const uint8_t *from = src + place(along, l0) * along->s;
-    uint8_t *to = dst + place(along, l0) * along->d;
+    const uint8_t *from = at.src + place(along, l0) * along->s;
+    uint8_t *to = at.dst + place(along, l0) * along->d;
     int64_t first = over_columns ? 0 : across / shape->columns % sharing * part;
     for (int64_t l = l0;;) {
-        if (ahead.read) fetch_to_read(from + ahead.read + first * s, s, part, past);
-        if (!past && ahead.write) fetch_to_write(to + ahead.write, d, shape->columns);
+        if (how.ahead.read) fetch_to_read(from + how.ahead.read + first * s, s, part, how.past);
+        if (!how.past && how.ahead.write) fetch_to_write(to + how.ahead.write, d, shape->columns);
         if (over_columns && sharing > 1) first = first + part < shape->rows ? first + part : 0;
-        tile(from, s, to, d, past);
+        tile(from, s, to, d, how.past);
         const int64_t before = l;
         l += step, from += from_step, to += to_step;
         if (__builtin_expect(before < along->lead, 0)) {
             l = onward(along, before, step);
-            from = src + l * along->s, to = dst + l * along->d;
+            from = at.src + l * along->s, to = at.dst + l * along->d;
         }
         if (l >= l1) break;
         if (__builtin_expect(l > last, 0)) from += (last - l) * along->s, to += (last - l) * along->d;
@@ -202,7 +216,7 @@ INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
 
 /* A strip from k0 to k1 along one axis, and from l0 to l1 along the other; with the edges if it is at the end. */
 INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
-    const Fetch none = {0, 0};
+    const Manner unfetched = {{0, 0}, t->walk.past}, cached = {{0, 0}, 0};
     const Matrix *m = &t->m;
     const int size = t->tile.size, turned = t->walk.turned;
     const Steps outer = turned ? t->along : t->by, row = turned ? t->by : t->along;
@@ -212,36 +226,33 @@ INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64
     for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
         const uint8_t *from = m->src + place(&outer, o) * outer.s;
         uint8_t *to = m->dst + place(&outer, o) * outer.d;
-        lay_row(tile, &t->tile, from, m->sa, to, m->db, &row, r0, r1, o, t->walk.ahead, t->walk.past);
-        if (flatly) lay_row(flat, &t->tile, from, m->sa, to, m->db, &t->over_under, t->over_under.at, m->a, 0, none, 0);
-        if (narrowly && !turned)
-            lay_row(narrow, &t->tile, from, m->sa, to, m->db, &t->over_rest, t->over_rest.at, m->b, 0, none,
-                    t->walk.past);
+        const Sides at = {from, m->sa, to, m->db};
+        lay_row(tile, &t->tile, at, &row, r0, r1, o, (Manner){t->walk.ahead, t->walk.past});
+        if (flatly) lay_row(flat, &t->tile, at, &t->over_under, t->over_under.at, m->a, 0, cached);
+        if (narrowly && !turned) lay_row(narrow, &t->tile, at, &t->over_rest, t->over_rest.at, m->b, 0, unfetched);
     }
     if (narrowly && turned)
         for (int64_t k = t->over_rest.at; k < m->b; k += t->tile.least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, &t->tile, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->by, k0, k1, 0, none,
-                    t->walk.past);
+            lay_row(narrow, &t->tile, (Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->by, k0, k1, 0, unfetched);
         }
 }
 
 /* The edges that no strip reaches. */
 INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
-    const Fetch none = {0, 0};
     const Matrix *m = &t->m;
     const int size = t->tile.size, least = t->tile.least, by_destination = t->walk.by_destination;
     if (t->edges.rest && !by_destination)
         for (int64_t k = t->over_rest.at; k < m->b; k += least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, &t->tile, m->src + q * size, m->sa, m->dst + q * m->db, m->db, &t->over_rows, t->along.at,
-                    t->along.end, 0, none, t->walk.past);
+            lay_row(narrow, &t->tile, (Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->over_rows, t->along.at,
+                    t->along.end, 0, (Manner){{0, 0}, t->walk.past});
         }
     if (t->edges.under && (by_destination || t->edges.rest))
         for (int64_t k = t->over_under.at; k < m->a; k += least) {
             const int64_t p = place(&t->over_under, k);
-            lay_row(flat, &t->tile, m->src + p * m->sa, m->sa, m->dst + p * size, m->db, &t->over_all,
-                    by_destination ? 0 : t->over_rest.at, m->b, 0, none, 0);
+            lay_row(flat, &t->tile, (Sides){m->src + p * m->sa, m->sa, m->dst + p * size, m->db}, &t->over_all,
+                    by_destination ? 0 : t->over_rest.at, m->b, 0, (Manner){{0, 0}, 0});
         }
 }
 
