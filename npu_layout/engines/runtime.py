@@ -21,12 +21,12 @@ E = TypeVar("E", bound="RuntimeEngine")
 Answers = Union[Sequence[np.ndarray], Mapping[str, np.ndarray]]
 
 
-def runtime(module: str, package: str) -> Any:
-    """Import a runtime; NpuLayoutError that says what to install if it is missing."""
+def runtime(module: str, package: str, how: str = "") -> Any:
+    """Import a runtime; NpuLayoutError that says what to install, or `how` if no index has it, if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise NpuLayoutError(f"{module} cannot be imported ({error}); pip install {package}") from error
+        raise NpuLayoutError(f"{module} cannot be imported ({error}); {how or f'pip install {package}'}") from error
 
 
 def model_file(model: Any) -> str:
