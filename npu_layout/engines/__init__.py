@@ -14,9 +14,12 @@ from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
+    from .acl import AclEngine
+    from .axera import AxeraEngine
     from .depthai import DepthAiEngine
     from .executorch import ExecuTorchEngine
     from .hailo import HailoEngine
+    from .hobot import HobotEngine
     from .imx500 import Imx500Engine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
@@ -25,13 +28,17 @@ if TYPE_CHECKING:
     from .qnn import QnnEngine
     from .registry import open_engine
     from .rknn import RknnEngine
+    from .sophgo import SophgoEngine
     from .tvm import TvmEngine
 
 __all__ = [
+    "AclEngine",
+    "AxeraEngine",
     "DepthAiEngine",
     "Engine",
     "ExecuTorchEngine",
     "HailoEngine",
+    "HobotEngine",
     "Imx500Engine",
     "LiteRtEngine",
     "MnnEngine",
@@ -41,6 +48,7 @@ __all__ = [
     "QnnEngine",
     "RknnEngine",
     "SimulatedNpu",
+    "SophgoEngine",
     "TvmEngine",
     "axes_in_model",
     "calibrate",
@@ -57,9 +65,12 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "AclEngine": "acl",
+        "AxeraEngine": "axera",
         "DepthAiEngine": "depthai",
         "ExecuTorchEngine": "executorch",
         "HailoEngine": "hailo",
+        "HobotEngine": "hobot",
         "Imx500Engine": "imx500",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
@@ -67,6 +78,7 @@ __getattr__, __dir__ = late(
         "OpenVinoEngine": "openvino",
         "QnnEngine": "qnn",
         "RknnEngine": "rknn",
+        "SophgoEngine": "sophgo",
         "TvmEngine": "tvm",
         "open_engine": "registry",
     },
