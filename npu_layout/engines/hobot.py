@@ -33,8 +33,8 @@ class HobotEngine(RuntimeEngine):
         {name: letters of its shape}, such as ``{"output": "NHWC"}``, for inputs and outputs; others have those of
         their rank: N, NC, NCW, NCHW.
     input_specs
-        TensorSpecs of inputs that are described otherwise, by their names: that of an NV12 picture, which is no
-        tensor, is uint8 of shape (1, 3 * H / 2, W, 1).
+        TensorSpecs of inputs that are described otherwise, by their names: that of an NV12 picture of X5,
+        which is no tensor, is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual is silent.
 
     Raises
     ------
