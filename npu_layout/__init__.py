@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from .arrays import track_layout
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
+    from .engines import AclEngine as AclEngine
+    from .engines import AxeraEngine as AxeraEngine
     from .engines import DepthAiEngine as DepthAiEngine
     from .engines import ExecuTorchEngine as ExecuTorchEngine
     from .engines import HailoEngine as HailoEngine
+    from .engines import HobotEngine as HobotEngine
     from .engines import Imx500Engine as Imx500Engine
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from .engines import OpenVinoEngine as OpenVinoEngine
     from .engines import QnnEngine as QnnEngine
     from .engines import RknnEngine as RknnEngine
+    from .engines import SophgoEngine as SophgoEngine
     from .engines import TvmEngine as TvmEngine
     from .engines import open_engine
     from .frames import FrameSpec, Geometry, Preprocessor, to_gray
@@ -108,9 +112,12 @@ __getattr__, __dir__ = support.late(
         "FrameSpec": "frames",
         "Geometry": "frames",
         "InputReport": "diagnosis",
+        "AclEngine": "engines",
+        "AxeraEngine": "engines",
         "DepthAiEngine": "engines",
         "ExecuTorchEngine": "engines",
         "HailoEngine": "engines",
+        "HobotEngine": "engines",
         "Imx500Engine": "engines",
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
@@ -118,6 +125,7 @@ __getattr__, __dir__ = support.late(
         "OpenVinoEngine": "engines",
         "QnnEngine": "engines",
         "RknnEngine": "engines",
+        "SophgoEngine": "engines",
         "TvmEngine": "engines",
         "OutputReport": "reports",
         "Preprocessor": "frames",

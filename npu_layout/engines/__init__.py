@@ -14,9 +14,12 @@ from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
+    from .acl import AclEngine
+    from .axera import AxeraEngine
     from .depthai import DepthAiEngine
     from .executorch import ExecuTorchEngine
     from .hailo import HailoEngine
+    from .hobot import HobotEngine
     from .imx500 import Imx500Engine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
@@ -27,13 +30,17 @@ if TYPE_CHECKING:
     from .rknn import RknnEngine
     from .rknn_simulator import RknnSimulator
     from .rknnrt import RknnRuntimeEngine
+    from .sophgo import SophgoEngine
     from .tvm import TvmEngine
 
 __all__ = [
+    "AclEngine",
+    "AxeraEngine",
     "DepthAiEngine",
     "Engine",
     "ExecuTorchEngine",
     "HailoEngine",
+    "HobotEngine",
     "Imx500Engine",
     "LiteRtEngine",
     "MnnEngine",
@@ -45,6 +52,7 @@ __all__ = [
     "RknnRuntimeEngine",
     "RknnSimulator",
     "SimulatedNpu",
+    "SophgoEngine",
     "TvmEngine",
     "axes_in_model",
     "calibrate",
@@ -61,9 +69,12 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "AclEngine": "acl",
+        "AxeraEngine": "axera",
         "DepthAiEngine": "depthai",
         "ExecuTorchEngine": "executorch",
         "HailoEngine": "hailo",
+        "HobotEngine": "hobot",
         "Imx500Engine": "imx500",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
@@ -73,6 +84,7 @@ __getattr__, __dir__ = late(
         "RknnEngine": "rknn",
         "RknnRuntimeEngine": "rknnrt",
         "RknnSimulator": "rknn_simulator",
+        "SophgoEngine": "sophgo",
         "TvmEngine": "tvm",
         "open_engine": "registry",
     },

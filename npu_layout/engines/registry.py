@@ -12,9 +12,12 @@ from .factories import engine_named
 GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
 OWN = {
+    "acl": "npu_layout.engines.acl:AclEngine",
+    "axera": "npu_layout.engines.axera:AxeraEngine",
     "depthai": "npu_layout.engines.depthai:DepthAiEngine",
     "executorch": "npu_layout.engines.executorch:ExecuTorchEngine",
     "hailo": "npu_layout.engines.hailo:HailoEngine",
+    "hobot": "npu_layout.engines.hobot:HobotEngine",
     "imx500": "npu_layout.engines.imx500:Imx500Engine",
     "litert": "npu_layout.engines.litert:LiteRtEngine",
     "mnn": "npu_layout.engines.mnn:MnnEngine",
@@ -25,12 +28,17 @@ OWN = {
     "rknn": "npu_layout.engines.rknn:RknnEngine",
     "rknn-simulator": "npu_layout.engines.rknn_simulator:RknnSimulator",
     "rknnrt": "npu_layout.engines.rknnrt:RknnRuntimeEngine",
+    "sophgo": "npu_layout.engines.sophgo:SophgoEngine",
     "tvm": "npu_layout.engines.tvm:TvmEngine",
 }
 SUFFIXES = {
+    ".axmodel": "axera",
     ".blob": "depthai",
+    ".bmodel": "sophgo",
+    ".hbm": "hobot",
     ".hef": "hailo",
     ".mnn": "mnn",
+    ".om": "acl",
     ".onnx": "onnx",
     ".param": "ncnn",
     ".pte": "executorch",
@@ -48,10 +56,10 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is depthai, executorch, hailo, imx500, litert, mnn, ncnn, onnx,
-        openvino, qnn, rknn, tvm or that of another package (an entry point of the group npu_layout.engines), and the
-        path of a model. A path alone, if its suffix is .blob, .hef, .mnn, .onnx, .param, .pte, .rknn, .rpk, .superblob,
-        .tflite or .xml. Else
+        ``"litert:model.tflite"``: a kind, which is acl, axera, depthai, executorch, hailo, hobot, imx500, litert, mnn,
+        ncnn, onnx, openvino, qnn, rknn, sophgo, tvm or that of another package (an entry point of the group
+        npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel, .blob, .bmodel, .hbm,
+        .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else
         ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.

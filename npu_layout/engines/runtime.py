@@ -6,25 +6,27 @@ import importlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, path_of
+from ..support import isolated, items_of, path_of, text_of
 from .onnxruntime import by_name
+from .protocol import checked_outputs
 
 E = TypeVar("E", bound="RuntimeEngine")
+Answers = Union[Sequence[np.ndarray], Mapping[str, np.ndarray]]
 
 
-def runtime(module: str, package: str) -> Any:
-    """Import a runtime; NpuLayoutError that says what to install if it is missing."""
+def runtime(module: str, package: str, how: str = "") -> Any:
+    """Import a runtime; NpuLayoutError that says what to install, or `how` if no index has it, if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise NpuLayoutError(f"{module} cannot be imported ({error}); pip install {package}") from error
+        raise NpuLayoutError(f"{module} cannot be imported ({error}); {how or f'pip install {package}'}") from error
 
 
 def model_file(model: Any) -> str:
@@ -54,6 +56,36 @@ def names_of(model: str, kind: str, count: int, given: Any) -> list[str]:
     if len(names) != count:
         raise NpuLayoutError(f"{kind}_names: {model} has {count} {kind}s, got {len(names)} names")
     return names
+
+
+def per_tensor(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return an option that is given for some tensors, {name: value}; NpuLayoutError if one of them does not exist."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise NpuLayoutError(f"{what}: expected {{name of a tensor: value}}, got {given!r}")
+    for name in given:
+        if name not in names:
+            raise NpuLayoutError(f"{what}: no tensor {name!r}; the model has {', '.join(map(isolated, names))}")
+    return dict(given)
+
+
+def one_network(model: str, what: str, names: Sequence[str], wanted: str | None) -> str:
+    """Return the network of a file that may have several: the one that is asked for, or the only one."""
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted is None or wanted not in names:
+        got = "it has several" if wanted is None else f"got {text_of(what, wanted)!r}"
+        raise NpuLayoutError(f"{what}: {model}: expected one of {', '.join(map(repr, names)) or 'none'}; {got}")
+    return wanted
+
+
+def distinct(model: str, kind: str, specs: list[TensorSpec]) -> list[TensorSpec]:
+    """Return the specs of inputs or outputs ("input", "output"), if each has a name of its own, and there are some."""
+    names = [spec.name for spec in specs]
+    if not all(names) or len(set(names)) != len(names) or not names:
+        raise NpuLayoutError(f"{model}: expected {kind}s with names of their own, got {names}")
+    return specs
 
 
 def seen(model: str, answers: Sequence[np.ndarray], output_names: Any) -> list[TensorSpec]:
@@ -124,25 +156,25 @@ class RuntimeEngine:
                 raise NpuLayoutError(f"{self.model}: {type(self).__name__} failed: {error}") from error
             return self._given(answers, out)
 
-    def _given(self, answers: list[np.ndarray], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
-        """Return copies of the runtime's buffers, in `out` if that is given."""
-        found = {}
-        for spec, answer in zip(self.output_specs, answers):
-            flat = spec.flat(answer)
-            if out is None:
-                found[spec.name] = flat.copy()
-                continue
-            if spec.name not in out:
-                raise NpuLayoutError(f"out: no array for the output {isolated(spec.name)}")
-            target = spec.flat(out[spec.name])
-            if not np.shares_memory(target, out[spec.name]) or not target.flags.writeable:
-                raise NpuLayoutError(f"out: {isolated(spec.name)}: expected a contiguous array that can be written")
-            np.copyto(target, flat)
-            found[spec.name] = target
-        return found
+    def _given(self, answers: Answers, out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        """Return copies of the runtime's buffers, in `out` if that is given; nothing is written if one is wrong."""
+        specs = {spec.name: spec for spec in self.output_specs}
+        found = checked_outputs(self, answers, specs)
+        if out is None:
+            return {name: flat.copy() for name, flat in found.items()}
+        targets = {}
+        for name, spec in specs.items():
+            if name not in out:
+                raise NpuLayoutError(f"out: no array for the output {isolated(name)}")
+            targets[name] = spec.flat(out[name])
+            if not np.shares_memory(targets[name], out[name]) or not targets[name].flags.writeable:
+                raise NpuLayoutError(f"out: {isolated(name)}: expected a contiguous array that can be written")
+        for name, target in targets.items():
+            np.copyto(target, found[name])
+        return targets
 
-    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Run the runtime on flat inputs; return its outputs, which may be its own memory."""
+    def _run(self, inputs: list[np.ndarray]) -> Answers:
+        """Run the runtime on flat inputs; return its outputs, in order or by name, which may be its own memory."""
         raise NotImplementedError
 
     def _release(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .openvino import from_openvino
     from .qnn import from_qnn
     from .rknn import from_rknn
+    from .sophgo import from_sophgo
     from .tflite import from_tflite
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "from_openvino",
     "from_qnn",
     "from_rknn",
+    "from_sophgo",
     "from_tflite",
 ]
 

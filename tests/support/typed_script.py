@@ -146,6 +146,9 @@ def metadata() -> None:
     assert_type(specs.from_nnarchive({"dtype": "float32", "shape": [1, 3], "layout": "NC"}), nl.TensorSpec)
     assert_type(specs.from_hobot({"validShape": [1, 3], "tensorType": "F32"}, layout="NC", name="y"), nl.TensorSpec)
     assert_type(specs.from_acl({"dims": [1, 3], "format": "ND", "data_type": 0}, shape=None), nl.TensorSpec)
+    sophgo: dict[str, Any] = {"output_names": ["y"], "output_dtypes": [0], "output_scales": [1.0]}
+    sophgo["stages"] = [{"output_shapes": [[1, 3]]}]
+    assert_type(specs.from_sophgo(sophgo, side="output", index=0, stage=0, layout="NC"), nl.TensorSpec)
     assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
 

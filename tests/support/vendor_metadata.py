@@ -65,6 +65,20 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         dict(layout="NHWC"),
     ),
     "acl": (dict(name="heat", dims=[1, 2, 3, 3, 16], format=3, data_type=2, size=288), dict(shape=(1, 20, 3, 3))),
+    "sophgo": (
+        dict(
+            name="net", is_dynamic=False, input_num=1, input_names=["x"], input_dtypes=[3], input_scales=[1.0],
+            output_num=2, output_names=["y", "z"], output_dtypes=[2, "BM_FLOAT32"], output_scales=[0.5, 1.0],
+            output_zero_point=[3, 0], max_output_bytes=[180, 12], stage_num=1,
+            stages=[
+                dict(
+                    input_shapes=[[1, 3, 8, 6]],
+                    output_shapes=[dict(num_dims=4, dims=[1, 5, 6, 6, 0, 0, 0, 0]), dict(num_dims=2, dims=[1, 3])],
+                )
+            ],
+        ),
+        dict(index=0),
+    ),
     "axera": (
         dict(
             pName="x", pShape=[1, 8, 6, 3], nShapeSize=4, eLayout=1, eDataType=1, nSize=144, pStride=None,

@@ -1,0 +1,101 @@
+"""Run an axmodel on an AXERA NPU by pyaxengine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
+from ..layouts import Layout
+from ..support import text_of, whole_number
+from .runtime import RuntimeEngine, distinct, model_file, per_tensor, refused, runtime
+
+
+class AxeraEngine(RuntimeEngine):
+    """Runs an axmodel by pyaxengine's InferenceSession (AXERA-TECH/pyaxengine, axengine/_session.py).
+
+    The session is onnxruntime's in small: it reports of each tensor its name, shape and dtype (axengine/_node.py), not
+    the order of its axes, and returns copies, dense. It runs on the board's own NPU (AxEngineExecutionProvider) and on
+    an M.2 card (AXCLRTExecutionProvider). Never run on a device: it was tried against a stand-in for axengine.
+
+    Parameters
+    ----------
+    model
+        Path of the .axmodel file.
+    provider
+        Name of the provider; None: the first that axengine finds.
+    device
+        Which card, for AXCLRTExecutionProvider; None: the first.
+    layouts
+        {name: letters of its shape}, such as ``{"images": "NHWC"}``, for inputs and outputs; others have those of
+        their rank: N, NC, NCW, NCHW.
+
+    Raises
+    ------
+    NpuLayoutError
+        If axengine is missing, there is no NPU, the session refuses the model, or reports tensors without names.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        provider: str | None = None,
+        device: int | None = None,
+        layouts: Mapping[str, str] | None = None,
+    ) -> None:
+        path = model_file(model)
+        name = f"model {path}"
+        options: dict[str, Any] = {}
+        if provider is not None:
+            options["providers"] = text_of("provider", provider)
+        if device is not None:
+            options["provider_options"] = [{"device_id": whole_number("device", device)}]
+        library = runtime("axengine", "axengine", "install the wheel of github.com/AXERA-TECH/pyaxengine")
+        self._session = None
+        try:
+            self._session = session = library.InferenceSession(path, **options)
+            nodes = (session.get_inputs(), session.get_outputs())
+            letters = per_tensor("layouts", layouts, [str(node.name) for side in nodes for node in side])
+            inputs, outputs = (
+                distinct(name, kind, [_spec(name, node, letters) for node in side])
+                for kind, side in zip(("input", "output"), nodes)
+            )
+            self._dtypes = [np.dtype(node.dtype) for node in nodes[0]]
+        except NpuLayoutError:
+            self._release()
+            raise
+        except Exception as error:  # it raises RuntimeError, ValueError, TypeError and AssertionError
+            self._release()
+            raise refused(name, error) from error
+        super().__init__(name, inputs, outputs)
+
+    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        # The session copies an array's memory as it lies, and takes bfloat16 as the dtype of ml_dtypes.
+        feed = {
+            spec.name: flat.view(dtype).reshape(spec.shape)
+            for spec, flat, dtype in zip(self.input_specs, inputs, self._dtypes)
+        }
+        session: Any = self._session
+        return [_plain(answer) for answer in session.run(None, feed)]
+
+    def _release(self) -> None:
+        self._session = None  # it unloads the model in its __del__
+
+
+def _spec(model: str, node: Any, letters: Mapping[str, str]) -> TensorSpec:
+    if not isinstance(node.name, str):  # 0.1.2 reports a pointer of the outputs of a card
+        raise NpuLayoutError(f"{model}: axengine reports the name {node.name!r}: expected text; take a later axengine")
+    shape = tuple(node.shape)
+    layout = Layout.plain(letters[node.name]) if node.name in letters else Layout.of_rank(len(shape))
+    return TensorSpec(shape, layout, node.dtype, name=node.name)
+
+
+def _plain(array: Any) -> np.ndarray:
+    """Return an array with the bits of bfloat16 as uint16."""
+    found = np.asarray(array)
+    return found.view(np.uint16) if found.dtype.name == "bfloat16" else found
