@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from .engines import OpenVinoEngine as OpenVinoEngine
     from .engines import QnnEngine as QnnEngine
     from .engines import RknnEngine as RknnEngine
+    from .engines import RknnRuntimeEngine as RknnRuntimeEngine
+    from .engines import RknnSimulator as RknnSimulator
     from .engines import SophgoEngine as SophgoEngine
     from .engines import TvmEngine as TvmEngine
     from .engines import open_engine
@@ -125,6 +127,8 @@ __getattr__, __dir__ = support.late(
         "OpenVinoEngine": "engines",
         "QnnEngine": "engines",
         "RknnEngine": "engines",
+        "RknnRuntimeEngine": "engines",
+        "RknnSimulator": "engines",
         "SophgoEngine": "engines",
         "TvmEngine": "engines",
         "OutputReport": "reports",

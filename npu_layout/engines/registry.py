@@ -57,9 +57,9 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     ----------
     name
         ``"litert:model.tflite"``: a kind, which is acl, axera, depthai, executorch, hailo, hobot, imx500, litert, mnn,
-        ncnn, onnx, openvino, qnn, rknn, sophgo, tvm or that of another package (an entry point of the group
-        npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel, .blob, .bmodel, .hbm,
-        .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else
+        ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another package (an entry
+        point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel,
+        .blob, .bmodel, .hbm, .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else
         ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
