@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,17 @@ AXES: dict[str, Axes] = {
     "nearest_floor": kernels.nearest_floor_axis,
 }
 PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
-Reading = tuple[tuple[kernels.Samples, ...], Optional[kernels.Color], tuple[int, ...]]
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
+
+
+class Reading(NamedTuple):
+    """The components that are read, their colors, where R, G and B go, and what they are made of first."""
+
+    components: tuple[kernels.Samples, ...]
+    color: kernels.Color | None = None
+    places: tuple[int, ...] = ()
+    source: kernels.RowSource | None = None
+    whole: bool = False  #: the whole frame only, not a part of it
 
 
 class Wanted(NamedTuple):
@@ -72,8 +81,10 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | Non
     axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
     if axes_of is None or not _within(frame.size_wh, geometry.input_wh):
         return None
-    reading = None if frame.format.is_tiled else _reading(frame, wanted.order)
+    reading = _READINGS[frame.format.kind](frame, wanted.order)
     if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
+        return None
+    if reading.whole and geometry.crop_xyxy != (0, 0, *frame.size_wh):
         return None
     resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
     if resize is None:
@@ -87,7 +98,7 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
     if not _within(frame.size_wh, geometry.input_wh):
         side = max(*frame.size_wh, *geometry.input_wh)
         raise NpuLayoutError(f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {side}")
-    frame, reading = untiled(frame), _reading(frame, order)
+    frame, reading = untiled(frame), _READINGS[frame.format.kind](frame, order)
     resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
     if resize is None:
         raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
@@ -104,14 +115,14 @@ def _resize(
 
     If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
     """
-    components, color, places = reading
+    components, color = reading.components, reading.color
     x0, y0, x1, y1 = geometry.crop_xyxy
     size_wh = x1 - x0, y1 - y0
     sides = [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components] if planes else [size_wh]
-    axes = []
+    axes, converts = [], color is not None or reading.source is not None
     for width, height in sides:
         along, down = axes_of(width, geometry.resized_wh[0], False), axes_of(height, geometry.resized_wh[1], True)
-        if along is None or down is None or (color is not None and along.box and not (along.mean and down.mean)):
+        if along is None or down is None or (converts and along.box and not (along.mean and down.mean)):
             return None
         axes.append((along, down))
     forms = [frame.format.planes[c.plane] for c in components]
@@ -119,7 +130,10 @@ def _resize(
         c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
     )
     depth = 1 if order == "GRAY" else len(order)
-    return kernels.PictureResize(components, color, size_wh, tuple(axes), not planes, places, depth)
+    tiles = tuple(plane.tile for plane in frame.format.planes) if frame.format.is_tiled else ()
+    return kernels.PictureResize(
+        components, color, size_wh, tuple(axes), not planes, reading.places, depth, reading.source, tiles
+    )
 
 
 def _parts(
@@ -129,6 +143,9 @@ def _parts(
     x0, y0, x1, y1 = box
     parts = []
     for form in frame.format.planes[: max(c.plane for c in resize.components) + 1]:
+        if form.tile:
+            parts.append((slice(None), slice(None)))
+            continue
         rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
         parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
     return tuple(parts)
@@ -170,20 +187,44 @@ def _opencv_computes_it() -> bool:
     return bool((cv2.resize(noise, (71, 23)) == out).all())
 
 
-def _reading(frame: Frame, order: str) -> Reading | None:
-    """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
+def _yuv(frame: Frame, order: str) -> Reading:
+    samples, color, tiled = frame.format.samples, kernels.Color(*frame.color), frame.format.is_tiled
+    if order == "GRAY":
+        return Reading(samples[:1], color, (0,), whole=tiled)
+    return Reading(samples, color, tuple(order.index(c) for c in "RGB"), whole=tiled)
+
+
+def _channels(frame: Frame, order: str) -> Reading | None:
     form = frame.format
-    if form.kind == "yuv":
-        if order == "GRAY":
-            return form.samples[:1], kernels.Color(*frame.color), (0,)
-        return form.samples, kernels.Color(*frame.color), tuple(order.index(c) for c in "RGB")
-    if form.kind != "channels" or (order == "GRAY") > (form.order == "GRAY"):
-        return None
     if form.order == "GRAY":
-        return (form.samples * (1 if order == "GRAY" else 3), None, ()) if "A" not in order else None
-    if not set(order) <= set(form.order):
+        return Reading(form.samples * (1 if order == "GRAY" else 3)) if "A" not in order else None
+    if order == "GRAY":
+        blue = form.samples[form.order.index("B")]
+        return Reading((blue,), places=(0,), source=kernels.RowSource("gray"))
+    return Reading(tuple(form.samples[form.order.index(c)] for c in order)) if set(order) <= set(form.order) else None
+
+
+def _words(frame: Frame, order: str) -> Reading | None:
+    if order == "GRAY":
         return None
-    return tuple(form.samples[form.order.index(c)] for c in order), None, ()
+    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), kernels.RowSource("rgb565"))
+
+
+def _mosaic(frame: Frame, order: str) -> Reading | None:
+    if order == "GRAY" or frame.format.high_bytes or min(frame.size_wh) < 3:
+        return None
+    source = kernels.RowSource("mosaic", frame.format.red_xy)
+    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), source, whole=True)
+
+
+#: What kernels read of a kind of formats, by the order of channels that is made; None if they cannot.
+_READINGS: dict[str, Callable[[Frame, str], Reading | None]] = {
+    "yuv": _yuv,
+    "channels": _channels,
+    "packed": _words,
+    "mosaic": _mosaic,
+    "coded": lambda frame, order: None,
+}
 
 
 def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, backend: str | None) -> Any:

@@ -67,6 +67,8 @@ class PixelFormat(NamedTuple):
         OpenCV's constant for it, without COLOR_; {} is where the picture's order is. Empty: OpenCV has none.
     high_bytes
         Bytes of each unit that have the samples' high 8 bits; 0: every byte is a sample, or part of one.
+    red_xy
+        Of a mosaic: the column and row of the first red pixel.
     """
 
     planes: tuple[Plane, ...]
@@ -75,6 +77,7 @@ class PixelFormat(NamedTuple):
     kind: str = "channels"
     conversion: str = ""
     high_bytes: int = 0
+    red_xy: tuple[int, int] = (0, 0)
 
     @property
     def is_tiled(self) -> bool:
@@ -124,10 +127,9 @@ def _interleaved(order: str) -> PixelFormat:
 
 def _mosaic(pattern: str, nbytes: int = 1, every_x: int = 1) -> PixelFormat:
     planes = (Plane("pixels", nbytes, every_x),)
-    high_bytes = every_x if nbytes > 1 else 0
-    return PixelFormat(
-        planes, (Samples(0, 0, 1),), kind="mosaic", conversion=f"Bayer{pattern}2{{}}", high_bytes=high_bytes
-    )
+    high_bytes, (red_y, red_x) = every_x if nbytes > 1 else 0, divmod(pattern.index("R"), 2)
+    conversion = f"Bayer{pattern}2{{}}"
+    return PixelFormat(planes, (Samples(0, 0, 1),), "BGR", "mosaic", conversion, high_bytes, (red_x, red_y))
 
 
 _PATTERNS = ("RGGB", "BGGR", "GRBG", "GBRG")  # the first two pixels of the first row, then of the second

@@ -44,6 +44,7 @@ from .pictures import Axis as Axis
 from .pictures import Color as Color
 from .pictures import Fit as Fit
 from .pictures import PictureResize as PictureResize
+from .pictures import RowSource as RowSource
 from .pictures import Samples as Samples
 from .pictures import area_axis as area_axis
 from .pictures import linear_axis as linear_axis

@@ -76,6 +76,8 @@ class PictureRows:
         color: Color | None,
         channels: tuple[int, ...],
         count: int,
+        source: tuple[int, int, int],
+        tiles: tuple[tuple[int, int], ...],
         /,
     ) -> PictureRows: ...
     def write(self, planes: tuple[Any, ...], out: Any, /) -> None: ...

@@ -13,7 +13,7 @@ from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
 from .detecting import ACTIVATIONS, ENCODINGS, POINTS, SCORES, Detection, FeatureMap, Points, Source
-from .pictures import Axis, Fit, PictureResize
+from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -75,9 +75,10 @@ def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GA
         (_axis(along, len(along.first)), _axis(down, len(down.first)), _means(along, down))
         for along, down in resize.axes
     )
-    return _native.PictureRows(
-        level, wide, resize.components, resize.size_wh, axes, resize.exact, resize.color, resize.channels, resize.depth
-    )
+    color = resize.color if resize.source is None else NO_COLOR
+    given = resize.components, resize.size_wh, axes, resize.exact, color, resize.channels, resize.depth
+    source = (0, 0, 0) if resize.source is None else (1 + SOURCES.index(resize.source.kind), *resize.source.red_xy)
+    return _native.PictureRows(level, wide, *given, source, tuple(tile or (0, 0) for tile in resize.tiles))
 
 
 def fit(

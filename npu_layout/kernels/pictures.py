@@ -35,6 +35,21 @@ class Color(NamedTuple):
     blue_u: int
 
 
+NO_COLOR = Color(0, 1 << 20, 0, 0, 0, 0)  # gray is Y
+SOURCES = ("gray", "rgb565", "mosaic")
+
+
+class RowSource(NamedTuple):
+    """What rows of B, G and R, or of gray, are made of, before they are resized.
+
+    kind: "gray" of packed pixels, by OpenCV's BGR2GRAY; the component is at their blue, 0 or 2. "rgb565": words of 16
+    bits. "mosaic": OpenCV's bilinear interpolation; red is where ``(x % 2, y % 2) == red_xy``.
+    """
+
+    kind: str
+    red_xy: tuple[int, int] = (0, 0)
+
+
 class Axis(NamedTuple):
     """One axis of a resize: the source elements of each result, and their weights."""
 
@@ -63,11 +78,15 @@ class PictureResize(NamedTuple):
     exact: bool = True
     channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
     depth: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
+    source: RowSource | None = None  #: None: the components are samples of the planes; else `color` is None
+    tiles: tuple[
+        tuple[int, int] | None, ...
+    ] = ()  #: of each plane, bytes and rows of its tiles; then rows are of tiles
 
     @property
     def packed(self) -> bool:
         """Whether the canvas has (rows, columns, channels); otherwise it has planes, (channels, rows, columns)."""
-        return self.color is None
+        return self.color is None and self.source is None
 
 
 def linear_axis(size: int, results: int, down: bool = False) -> Axis:

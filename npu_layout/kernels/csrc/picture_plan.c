@@ -155,6 +155,7 @@ static int make_component(PicturePlan *plan, int k, const int32_t *columns, int6
 static Way way_of(const PicturePlan *plan) {
     const PictureSpec *spec = &plan->spec;
     if (spec->packed) return PACKED_PIXELS;
+    if (spec->source != COMPONENTS) return ROWS;
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
     if (spec->components == 1 || !spec->convert_first) return PLANES;
@@ -268,6 +269,8 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
         }
         return 1;
     }
+    if (spec->source != COMPONENTS)
+        return filter == MEAN || make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
     const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
     const int64_t n = whole ? spec->width : columns_of(spec->x, filter, columns);
     if (whole) memcpy(columns, every, (size_t)n * sizeof *columns);
@@ -295,7 +298,13 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
     const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
     const int64_t needed = 2 * spec->x[0].to * pixel;
-    const int64_t row = spec->width * (spec->mean[0] == 2 ? step : 1), most = row > needed ? row : needed;
+    const int64_t row = spec->width * (spec->mean[0] == 2 ? step : 1);
+    int64_t most = row > needed ? row : needed;
+    for (int k = 0; k < spec->components; ++k) {
+        const Tile2 *tile = spec->tile + spec->component[k].plane;
+        plan->tiled |= tile->bytes > 0;
+        if (tile->bytes && plane_bytes(spec, k) + tile->bytes > most) most = plane_bytes(spec, k) + tile->bytes;
+    }
     plan->reach = (most + PADDING + 63) / 64 * 64;
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
     for (int64_t i = 0; columns && i < most; ++i) columns[most + i] = (int32_t)i;

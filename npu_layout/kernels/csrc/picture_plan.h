@@ -31,6 +31,7 @@ struct PicturePlan {
     int has_luma;        /* gray is not Y itself */
     int64_t n, samples;  /* results in a row; samples of chroma that are converted for a row */
     int64_t reach;       /* bytes, at least, of each buffer of a row on the bench */
+    int tiled;           /* any plane is stored in tiles, whose rows are put together on the bench */
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
@@ -43,5 +44,11 @@ struct PicturePlan {
     int owned;
     void *memory[64];
 };
+
+/* Bytes of a row of the plane of a component. */
+static inline int64_t plane_bytes(const PictureSpec *spec, int k) {
+    const PictureComponent *c = spec->component + k;
+    return (spec->width + c->every_x - 1) / c->every_x * c->step;
+}
 
 #endif

@@ -2,6 +2,7 @@
 #include "pictures.h"
 
 #include "picture_plan.h"
+#include "picture_sources.h"
 
 enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
 
@@ -14,10 +15,12 @@ typedef struct {
     int16_t *line[2][3];
     Terms terms;
     int64_t terms_row, row[2][3];
+    uint8_t *untiled[2][3];
+    int64_t untiled_row[2][3];
 } Work;
 
-enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3) };
-int64_t picture_bench(const PicturePlan *plan) { return BUFFERS * plan->reach; }
+enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3), TILED_BUFFERS = 2 * 3 };
+int64_t picture_bench(const PicturePlan *plan) { return (BUFFERS + (plan->tiled ? TILED_BUFFERS : 0)) * plan->reach; }
 
 static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t *bench) {
     Work w = {.plan = plan, .planes = planes, .terms_row = -1};
@@ -30,15 +33,22 @@ static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t
         for (int slot = 0; slot < 2; ++slot) {
             w.bytes[slot][c] = bench, bench += reach;
             w.line[slot][c] = (int16_t *)(void *)bench, bench += 2 * reach;
-            w.row[slot][c] = -1;
+            w.row[slot][c] = w.untiled_row[slot][c] = -1;
         }
     }
+    for (int i = 0; plan->tiled && i < TILED_BUFFERS; ++i, bench += reach) w.untiled[i % 2][i / 2] = bench;
     return w;
 }
 
-static const uint8_t *row_of(const Work *w, int k, int64_t row) {
-    const PicturePlane *plane = w->planes + w->plan->spec.component[k].plane;
-    return plane->first + row * plane->pitch + w->plan->start[k];
+/* A row of a plane from the first sample of a component on, where it is stored, or on the bench. */
+static const uint8_t *row_of(Work *w, int k, int64_t row) {
+    const PictureSpec *spec = &w->plan->spec;
+    const int p = spec->component[k].plane, slot = (int)(row & 1);
+    const PicturePlane *plane = w->planes + p;
+    if (!spec->tile[p].bytes) return plane->first + row * plane->pitch + w->plan->start[k];
+    if (w->untiled_row[slot][p] != row) untile_row(plane, spec->tile + p, row, plane_bytes(spec, k), w->untiled[slot][p]);
+    w->untiled_row[slot][p] = row;
+    return w->untiled[slot][p] + w->plan->start[k];
 }
 static void gather(const Work *w, const Gather *g, const uint8_t *row, uint8_t *out) {
     const PictureLoops *loops = w->plan->loops;
@@ -71,6 +81,10 @@ static void chroma(Work *w, int64_t pixel_row) {
 /* Convert a row of pixels, all of them or those that were gathered. */
 static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
     const PicturePlan *plan = w->plan;
+    if (plan->spec.source != COMPONENTS) {
+        source_row(plan, w->planes, row, rgb);
+        return;
+    }
     chroma(w, row);
     if (plan->shared)
         plan->loops->color_shared(whole_row(w, row, w->samples[0]), &w->terms, &plan->spec.color, n, rgb);
@@ -81,15 +95,15 @@ static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
     }
 }
 
-/* Put R, G and B of a source row into its slot: as bytes for a mean, otherwise as lines. */
+/* Put R, G and B of a source row, or gray, into its slot: as lines, or as bytes for a mean and for single pixels. */
 static int color_slot(Work *w, int64_t row) {
     const PicturePlan *plan = w->plan;
     const int slot = (int)(row & 1);
     if (w->row[slot][0] == row) return slot;
     w->row[slot][0] = row;
     convert(w, row, plan->way == ROWS ? plan->spec.width : 2 * plan->n, w->bytes[slot]);
-    if (plan->resize[0].filter == MEAN) return slot;
-    for (int c = 0; c < 3; ++c) {
+    if (plan->resize[0].filter != LINEAR) return slot;
+    for (int c = 0; c < plan->spec.components; ++c) {
         const uint8_t *pairs = w->bytes[slot][c];
         if (plan->way == ROWS) gather(w, &plan->pairs, pairs, w->second), pairs = w->second;
         plan->loops->line(pairs, &plan->resize[0].weights, plan->n, w->line[slot][c]);
@@ -100,8 +114,11 @@ static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const PicturePlan *plan = w->plan;
     const RowPair *rows = plan->resize[0].rows + y;
     const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
-    for (int c = 0; c < 3; ++c)
-        if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c], w->bytes[b][c], plan->n, out[c]);
+    for (int c = 0; c < plan->spec.components; ++c)
+        if (plan->resize[0].filter == ONE) {
+            gather(w, &plan->pairs, w->bytes[a][c], w->second);
+            memcpy(out[c], w->second, (size_t)plan->n);
+        } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c], w->bytes[b][c], plan->n, out[c]);
         else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
 }
 static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {

@@ -20,11 +20,24 @@ typedef struct {
     int64_t start, step, every_x, every_y;
 } PictureComponent;
 
+/* What the samples of the first plane are: components, or what rows of B, G and R, or of gray, are made of first. GRAY_OF_PIXELS:
+ * pixels of component[0].step bytes, blue at its start, 0 or 2. PIXELS_OF_565: words of 16 bits. MOSAIC: one color for each pixel,
+ * red where x % 2 is red_x and y % 2 is red_y. */
+typedef enum { COMPONENTS, GRAY_OF_PIXELS, PIXELS_OF_565, MOSAIC } PictureSource;
+
+/* Bytes and rows of a tile of a plane; 0: it is stored as rows. */
+typedef struct {
+    int64_t bytes, rows;
+} Tile2;
+
 /* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
  * plane is resized along its own axes, then pixels are converted. `mean`: both axes take means of two elements. */
 typedef struct {
     int components; /* Y, U and V, or Y only; of packed pixels their channels */
     PictureComponent component[4];
+    PictureSource source;
+    int red_x, red_y;
+    Tile2 tile[3];
     int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;
     int64_t width, height;

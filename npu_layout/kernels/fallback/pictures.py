@@ -26,6 +26,7 @@ class PictureRows:
         """
         resize = self._resize
         self._check(planes, out)
+        planes = self._made(planes)
         count, columns = len(resize.axes[0][1].first), len(resize.axes[0][0].first)
         step = max(1, _BAND // columns)
         for start in range(0, count, step):
@@ -56,13 +57,34 @@ class PictureRows:
         for c in resize.components:
             rows, samples = -(-resize.size_wh[1] // c.every_y), -(-resize.size_wh[0] // c.every_x)
             least, plane = c.start + (samples - 1) * c.step + 1, planes[c.plane]
-            if resize.packed:
+            if resize.packed or resize.source:
                 least = samples * c.step
+            tile = resize.tiles[c.plane] if resize.tiles else None
+            if tile:
+                rows, least = -(-rows // tile[1]), -(-samples * c.step // tile[0]) * tile[0] * tile[1]
             if len(plane) < rows or plane[0].size < least:
                 got = f"{len(plane)} rows of {plane[0].size if len(plane) else 0} bytes"
                 raise ValueError(f"plane {c.plane}: expected at least {rows} rows of {least} bytes, got {got}")
         if any(np.may_share_memory(plane, out) for plane in planes):
             raise ValueError("source and destination overlap")
+
+    def _made(self, planes: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return planes as rows of samples, or of gray, or a plane for each of R, G and B."""
+        resize = self._resize
+        if resize.tiles:
+            return tuple(plane if tile is None else _untiled(plane, *tile) for plane, tile in zip(planes, resize.tiles))
+        if resize.source is None:
+            return planes
+        width, height = resize.size_wh
+        rows = planes[0].reshape(len(planes[0]), -1)[:height, : width * resize.components[0].step]
+        if resize.source.kind == "gray":
+            blue, pixels = resize.components[0].start, rows.reshape(height, width, -1).astype(np.uint32)
+            sums = 3735 * pixels[..., blue] + 19235 * pixels[..., 1] + 9798 * pixels[..., 2 - blue]
+            return (((sums + (1 << 14)) >> 15).astype(np.uint8),)
+        if resize.source.kind == "rgb565":
+            words = rows[:, ::2].astype(np.uint16) | rows[:, 1::2].astype(np.uint16) << 8
+            return words >> 8 & 0xF8, words >> 3 & 0xFC, words << 3 & 0xF8
+        return _demosaiced(rows, *resize.source.red_xy)
 
     def _samples(self, planes: tuple[np.ndarray, ...], k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return samples of component `k` at rows and columns of its plane, as int32."""
@@ -79,6 +101,12 @@ class PictureRows:
 
     def _exact(self, planes: tuple[np.ndarray, ...], rows: slice) -> list[np.ndarray]:
         components = self._resize.components
+        if self._resize.source is not None:
+
+            def made(down: np.ndarray, along: np.ndarray) -> np.ndarray:
+                return np.stack([np.asarray(plane[down[:, None], along], np.int32) for plane in planes])
+
+            return list(_resized(made, *self._resize.axes[0], rows))
 
         def pixels(down: np.ndarray, along: np.ndarray) -> np.ndarray:
             found = [self._samples(planes, k, down // c.every_y, along // c.every_x) for k, c in enumerate(components)]
@@ -95,6 +123,28 @@ class PictureRows:
 
             found.append(_resized(samples, along, down, rows))
         return _converted(found, self._resize.color)
+
+
+def _untiled(plane: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Return the rows of a plane of tiles of so many bytes and rows."""
+    tiles = plane.reshape(len(plane), -1, height, width)
+    return tiles.transpose(0, 2, 1, 3).reshape(len(plane) * height, -1)
+
+
+def _demosaiced(mosaic: np.ndarray, red_x: int, red_y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return R, G and B: means of the neighbours that have a color, half up; the edges are what is beside them."""
+    m = np.pad(mosaic.astype(np.int32), 1)
+    left, right, up, down = m[1:-1, :-2], m[1:-1, 2:], m[:-2, 1:-1], m[2:, 1:-1]
+    corners = (m[:-2, :-2] + m[:-2, 2:] + m[2:, :-2] + m[2:, 2:] + 2) >> 2
+    y, x = (np.arange(n) for n in mosaic.shape)
+    red_row, red_column = (y % 2 == red_y)[:, None], (x % 2 == red_x)[None]
+    own, along, across = m[1:-1, 1:-1], (left + right + 1) >> 1, (up + down + 1) >> 1
+    red = np.where(red_row, np.where(red_column, own, along), np.where(red_column, across, corners))
+    blue = np.where(~red_row, np.where(~red_column, own, along), np.where(~red_column, across, corners))
+    green = np.where(red_row == red_column, (left + right + up + down + 2) >> 2, own)
+    inner_y, inner_x = np.clip(y, 1, len(y) - 2), np.clip(x, 1, len(x) - 2)
+    r, g, b = (plane[inner_y[:, None], inner_x] for plane in (red, green, blue))
+    return r, g, b
 
 
 def _converted(yuv: list[np.ndarray], color: Color | None) -> list[np.ndarray]:

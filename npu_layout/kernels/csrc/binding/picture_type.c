@@ -97,6 +97,36 @@ static int color_fits(const Color *c) {
     return good || wrong("color: coefficients out of range");
 }
 
+/* Source: (kind, red_x, red_y); tiles: (bytes, rows) of each plane, or nothing. */
+static int read_source_form(PyObject *source, PyObject *tiles, PictureSpec *spec) {
+    int kind;
+    if (!PyArg_ParseTuple(source, "iii", &kind, &spec->red_x, &spec->red_y)) return 0;
+    if (kind < 0 || kind > (int)MOSAIC || spec->red_x >> 1 || spec->red_y >> 1) return wrong("source: out of range");
+    spec->source = (PictureSource)kind;
+    const Py_ssize_t n = PyTuple_Size(tiles);
+    if (n > 3) return wrong("tiles: expected up to 3 planes");
+    for (Py_ssize_t p = 0; p < n; ++p) {
+        long long bytes, rows;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tiles, p), "LL", &bytes, &rows)) return 0;
+        if (bytes < 0 || bytes > STEP || rows < 0 || rows > STEP || !bytes != !rows) return wrong("tiles: out of range");
+        spec->tile[p] = (Tile2){bytes, rows};
+    }
+    return (!n || (!spec->packed && spec->source == COMPONENTS)) || wrong("tiles: expected planes of Y, U and V");
+}
+
+/* What rows of B, G and R, or of gray, are made of. */
+static int source_fits(const PictureSpec *spec) {
+    const PictureComponent *c = spec->component;
+    if (spec->source == COMPONENTS) return 1;
+    if (spec->packed || !spec->convert_first || spec->mean[0] == 2) return wrong("source: expected a conversion first, and no boxes");
+    const int gray = spec->source == GRAY_OF_PIXELS, step = gray ? (c->step == 4 ? 4 : 3) : spec->source == MOSAIC ? 1 : 2;
+    for (int k = 0; k < spec->components; ++k)
+        if (c[k].plane || c[k].step != step || c[k].every_x != 1 || c[k].every_y != 1 || (c[k].start && !(gray && c[k].start == 2)))
+            return wrong("source: expected components that are pixels of its plane");
+    if (spec->components != (gray ? 1 : 3)) return wrong("source: expected one component of gray, or three");
+    return spec->source != MOSAIC || (spec->width > 2 && spec->height > 2) || wrong("source: expected a mosaic of 3x3 or more");
+}
+
 static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, PictureSpec *spec, Py_buffer *views, int *open) {
     if (!read_components(components, spec) || (!spec->packed && !color_fits(&spec->color))) return 0;
     if (spec->width < 1 || spec->width > SIDE || spec->height < 1 || spec->height > SIDE) return wrong("size: expected 1 to 65536");
@@ -108,6 +138,7 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, P
         if (spec->mean[k] < 0 || spec->mean[k] > 2) return wrong("means: expected 0, 1 or 2");
         if (!read_axis(x, spec->x + k, views, open) || !read_axis(y, spec->y + k, views, open) || !axes_fit(spec, k)) return 0;
     }
+    if (!source_fits(spec)) return 0;
     if (spec->packed) return spec->channels == spec->components || wrong("channels: expected as many as components");
     if (spec->components == 1) return spec->channels == 1 || wrong("channels: expected 1 of gray");
     if (!PyArg_ParseTuple(channels, "iii", spec->channel, spec->channel + 1, spec->channel + 2)) return 0;
@@ -120,15 +151,16 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, P
 }
 
 static PyObject *picture_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *components, *axes, *channels, *color;
+    PyObject *components, *axes, *channels, *color, *source, *tiles;
     const char *name;
     long long width, height;
     int wide, open = 0;
     PictureSpec spec = {0};
     Py_buffer views[12];
     if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "PictureRows takes no keywords");
-    if (!PyArg_ParseTuple(args, "spO!(LL)O!pOO!i", &name, &wide, &PyTuple_Type, &components, &width, &height, &PyTuple_Type,
-                          &axes, &spec.convert_first, &color, &PyTuple_Type, &channels, &spec.channels))
+    if (!PyArg_ParseTuple(args, "spO!(LL)O!pOO!iO!O!", &name, &wide, &PyTuple_Type, &components, &width, &height, &PyTuple_Type,
+                          &axes, &spec.convert_first, &color, &PyTuple_Type, &channels, &spec.channels, &PyTuple_Type, &source,
+                          &PyTuple_Type, &tiles))
         return NULL;
     spec.packed = color == Py_None;
     Color *c = &spec.color;
@@ -136,13 +168,14 @@ static PyObject *picture_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         !PyArg_ParseTuple(color, "iiiiii", &c->offset, &c->luma, &c->red_v, &c->green_u, &c->green_v, &c->blue_u))
         return NULL;
     const Level *level = level_named(name);
-    if (!level) return NULL;
+    if (!level || !read_source_form(source, tiles, &spec)) return NULL;
     spec.width = width, spec.height = height;
     PictureObject *self = NULL;
     if (read_spec(components, axes, channels, &spec, views, &open) && (self = (PictureObject *)PyType_GenericAlloc(type, 0))) {
         self->width = width, self->height = height, self->columns = spec.x[0].to, self->rows = spec.y[0].to;
         self->channels = spec.channels, self->components = spec.components, self->packed = spec.packed;
-        memcpy(self->component, spec.component, sizeof self->component);
+        memcpy(self->component, spec.component, sizeof self->component), memcpy(self->tile, spec.tile, sizeof self->tile);
+        self->source = spec.source;
         for (int k = 0; k < spec.components; ++k)
             if (spec.component[k].plane >= self->planes) self->planes = spec.component[k].plane + 1;
         self->plan = picture_make(level->pictures, wide && has_wide_gathers(), &spec);
@@ -194,9 +227,13 @@ void picture_plane_needs(const PictureObject *self, int plane, int64_t *rows, in
         const PictureComponent *c = self->component + k;
         if (c->plane != plane) continue;
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
-        const int64_t needed = self->packed ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
-        if (down > *rows) *rows = down;
-        if (needed > *bytes) *bytes = needed;
+        const int whole = self->packed || self->source != COMPONENTS;
+        const int64_t needed = whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
+        const Tile2 *tile = self->tile + plane;
+        const int64_t rows_of_tiles = tile->rows ? (down + tile->rows - 1) / tile->rows : down;
+        const int64_t row = tile->rows ? (samples * c->step + tile->bytes - 1) / tile->bytes * tile->bytes * tile->rows : needed;
+        if (rows_of_tiles > *rows) *rows = rows_of_tiles;
+        if (row > *bytes) *bytes = row;
     }
 }
 

@@ -12,7 +12,9 @@ typedef struct {
     PicturePlan *plan;
     int64_t width, height, rows, columns, channels;
     int components, planes, packed;
+    PictureSource source;
     PictureComponent component[4];
+    Tile2 tile[3];
     Benches benches;
 } PictureObject;
 

@@ -28,6 +28,7 @@
 #include "simd/packed.inl.h"
 #include "simd/far.inl.h"
 #include "simd/boxes.inl.h"
+#include "simd/rows_made.inl.h"
 #include "simd/yuv_plain.inl.h"
 
 #ifdef STREAM

@@ -112,4 +112,5 @@ static const PictureLoops HERE(picture_loops) = {
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),
     HERE(flip),
+    HERE(gray_u8), HERE(rows_of_565), HERE(rows_of_mosaic),
 };
