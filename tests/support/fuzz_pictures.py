@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Axis, Box, PictureResize, Samples
+from npu_layout.kernels import Arithmetic, Axis, Box, PictureResize, RowSource, Samples
+from npu_layout.kernels.pictures import SOURCES
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.yuv_pictures import ARRANGEMENTS, BT601, BT709_FULL, IDENTITY, extents
 
@@ -60,6 +61,23 @@ def random_axis(choices: Choices, size: int, results: int, down: bool) -> Axis:
     return Axis(size, rng.integers(low, high, results).astype(np.int32), np.stack([first, second], 1).astype(np.uint16))
 
 
+def made_of(choices: Choices) -> tuple[RowSource | None, tuple[tuple[int, int], ...]]:
+    """Return what rows are made of before they are resized, or tiles that they are put together from, or neither."""
+    kind = choices.below(8)
+    if kind > 4:
+        return None, ()
+    if kind > 2:
+        return None, tuple((choices.of((1, 4, 16, 100)), choices.of((1, 4, 32))) for _ in range(3))
+    return RowSource(SOURCES[kind], (choices.below(2), choices.below(2))), ()
+
+
+def of_tiles(components: Any, plane: int, size_wh: tuple[int, int], wide: int, high: int) -> tuple[int, int]:
+    """Return rows of tiles, and bytes of each, of a plane."""
+    c = next(c for c in components if c.plane == plane)
+    rows, row = -(-size_wh[1] // c.every_y), -(-size_wh[0] // c.every_x) * c.step
+    return -(-rows // high), -(-row // wide) * wide * high
+
+
 def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     """Return a resize, and planes that have not a byte more than it reads."""
     (w, h), (to_w, to_h) = ((choices.side(), choices.side()) for _ in range(2))
@@ -69,12 +87,19 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
         across = choices.of((2, 2, 3, 8, 16))
         w, h = to_w * across, to_h * (across if across == 2 else 1 + choices.below(16))
     h, to_h = (h, to_h) if kind == 3 else (max(1, min(h, _MOST // w)), max(1, min(to_h, _MOST // to_w)))
-    if packed:
+    source, tiles = (None, ()) if packed else made_of(choices)
+    if source is not None:
+        exact, kind, (w, h) = True, 0 if kind == 3 else kind, (max(3, w), max(3, h))
+        step = choices.of((3, 4)) if source.kind == "gray" else 2 if source.kind == "rgb565" else 1
+        gray = source.kind == "gray"
+        components = (Samples(0, choices.of((0, 2)), step),) if gray else (Samples(0, 0, step),) * 3
+    elif packed:
         step, count = 1 + choices.below(4), 1 + choices.below(4)
         components = tuple(Samples(0, choices.below(step), step) for _ in range(count))
         exact = True
     else:
         components = choices.of(list(ARRANGEMENTS.values()))
+        tiles = tiles[: 1 + max(c.plane for c in components)]
     sides = [(w, h)] if exact else [(-(-w // c.every_x), -(-h // c.every_y)) for c in components]
     axes = []
     for size in sides:
@@ -88,9 +113,11 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     order, depth = choices.of(((0, 1, 2), (2, 1, 0))), choices.of((3, 4))
     if packed or len(components) == 1:
         order, depth = () if packed else (0,), len(components)
-    color = None if packed else choices.of((BT601, BT709_FULL, IDENTITY))
-    resize = PictureResize(components, color, (w, h), tuple(axes), exact, order, depth)
-    least = [(h, w * components[0].step)] if packed else extents(components, (w, h))
+    color = None if packed or source else choices.of((BT601, BT709_FULL, IDENTITY))
+    resize = PictureResize(components, color, (w, h), tuple(axes), exact, order, depth, source, tiles)
+    least = [(h, w * components[0].step)] if packed or source else extents(components, (w, h))
+    if tiles:
+        least = [of_tiles(components, p, (w, h), *tile) for p, tile in enumerate(tiles)]
     rng = np.random.default_rng(choices.below(256))
     planes = []
     for rows, row in least:
