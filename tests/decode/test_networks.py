@@ -336,7 +336,7 @@ def test_tflites_post_process() -> None:
     height, width = SIZE
     assert found.xyxy[0].tolist() == [0.25 * width, 0.5 * height, 0.5 * width, height]
     unnamed = [spec.replace(name="abcd"[i]) for i, spec in enumerate(specs)]
-    with pytest.raises(nl.LayoutError, match="extents do not tell the parts apart"):
+    with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
         decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE)
     named = decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE, outputs={"label": ["b"], "score": ["c"]})
     assert np.array_equal(named(buffers).xyxy, found.xyxy)
