@@ -108,3 +108,14 @@ def test_the_share_at_the_top() -> None:
     values[0, 0, 0, :5] = top
     assert pair("int8", values).at_top == pytest.approx(5 / FRAME.size)
     assert pair("float32", 1e30).at_top == 0.0
+
+
+@pytest.mark.parametrize(("beyond", "saturated"), [(0.0, 0.0), (0.75, 0.0), (1.25, 1.0)])
+@pytest.mark.parametrize("low", [True, False])
+def test_what_is_less_than_a_step_beyond_the_range_is_rounding(low: bool, beyond: float, saturated: float) -> None:
+    spec = nl.TensorSpec((1, 3, HIGH, WIDE), "NCHW", "int8", quantization=nl.Quantization(1.0, 0))
+    how = {"color": "BGR", "mean": 0, "std": 1, "resize": "stretch"}
+    one = Pair(spec, {0: FRAME}, 0, np.zeros(spec.shape, np.float32), how)
+    code = -128 - beyond if low else 127 + beyond
+    made = one.made(np.full(spec.shape, code, np.float32), how)
+    assert made.saturated == saturated and (made.values == (-128 if low else 127)).all()
