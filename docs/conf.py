@@ -1,4 +1,4 @@
-"""How scripts/docs makes pages: Markdown, README's parts among it, docstrings, and pictures made by the pages' code."""
+"""How scripts/docs makes pages: Markdown, docstrings, and pictures made by the pages' code."""
 
 from __future__ import annotations
 

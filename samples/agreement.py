@@ -29,7 +29,7 @@ class Agreement(NamedTuple):
 
 
 def compare(frame: int, spec: nl.TensorSpec, got: np.ndarray, real: np.ndarray) -> Agreement:
-    """A stored value may be half a step from the real one; values that the dtype cannot hold are counted apart.
+    """A stored value may be half a step from the real one; values that the dtype cannot store are counted separately.
 
     A step is the scale, or for a float dtype the distance to the next number.
     """
@@ -43,7 +43,7 @@ def compare(frame: int, spec: nl.TensorSpec, got: np.ndarray, real: np.ndarray) 
     else:
         limit = np.finfo(spec.stored)
         low, high = float(limit.min), float(limit.max)
-        a = np.clip(a, low, high)  # what float16 cannot hold comes back infinite
+        a = np.clip(a, low, high)  # what float16 cannot store comes back infinite
         exponent = np.frexp(np.clip(b, low, high))[1]
         step = np.maximum(np.ldexp(float(limit.eps), exponent - 1), float(limit.smallest_subnormal))
         slack = 0.0
@@ -69,7 +69,7 @@ def report(agreements: list[Agreement], path: Path) -> int:
         f"\nAgreement with the float run: {len(agreements) - len(bad)} of {len(agreements)} frames; "
         f"lowest cosine {min(a.cosine for a in agreements):.6f}, "
         f"largest error {max(a.steps for a in agreements):.3f} quantisation steps; "
-        f"not counted: {sum(a.saturated for a in agreements)} values beyond what the dtype holds"
+        f"not counted: {sum(a.saturated for a in agreements)} values beyond the dtype's range"
     )
     if not bad:
         return 0

@@ -8,8 +8,8 @@ frame passes these stages:
     Preprocessor -> accelerator -> stored buffers -> Decoder -> draw
 
 The accelerator is simulated: the network runs in onnxruntime on the CPU, and its 13 outputs come back as an accelerator
-stores them, int8 in NC1HWC2 by default. The decoder reads them as they lie. The float outputs are known too, so every
-frame's detections are compared with those. Exit status: 0 every frame's agree, 1 one's do not, 2 bad input.
+stores them, int8 in NC1HWC2 by default. The decoder reads them as they are stored. The float outputs are known too, so
+every frame's detections are compared with those. Exit status: 0 every frame's agree, 1 one's do not, 2 bad input.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The network sees 368x368 pixels and answers on a grid of 46x46 cells of 8x8 pixels: 18 joints and the background, then
 an (x, y) field for each of 19 limbs (Cao et al., "Realtime Multi-Person 2D Pose Estimation using Part Affinity
-Fields", 2017). All coordinates are pixel centres: cell i lies at pixel 8 * i + 3.5.
+Fields", 2017). All coordinates are pixel centres: cell i is at pixel 8 * i + 3.5.
 """
 
 from __future__ import annotations

@@ -88,9 +88,10 @@ def table(found: dict[str, dict[str, Count]]) -> str:
     lines = [
         "# Instructions per element",
         "",
-        f"Of the baseline's inner loops, vectors of 16 bytes: SSE2 (gcc {compilers[0]}) and NEON (gcc {compilers[1]}).",
-        f"Written by `scripts/instructions.py --write`. Rule: no loop on NEON takes more than {LIMIT} times the vector",
-        "instructions of its SSE2 counterpart without a reason, given below the table. A load that SSE2 has within an",
+        "The table counts the inner loops of the baseline, whose vectors have 16 bytes:",
+        f"SSE2 (gcc {compilers[0]}) and NEON (gcc {compilers[1]}). `scripts/instructions.py --write` wrote it. The",
+        f"rule is that no loop on NEON takes more than {LIMIT} times the vector instructions of its SSE2",
+        "counterpart without a reason, which is given below the table. A load that SSE2 has within an",
         "operation is an instruction of its own on NEON.",
         "",
         "| Loop | SSE2: all | vector | NEON: all | vector | NEON / SSE2 |",

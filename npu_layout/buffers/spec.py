@@ -357,7 +357,7 @@ class TensorSpec:
         layout
             Storage order: a tag or a Layout.
         shape
-            The logical shape, in the order of the axes, which the storage of blocks does not tell.
+            The logical shape, in the order of the axes, which the storage of blocks does not give.
         axes
             The logical order; default: the tag's own (NHWC for NHWC); of tags with blocks, the layout's.
         dtype, quantization, storage_strides, storage_offset, size, name, channels

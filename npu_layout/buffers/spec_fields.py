@@ -27,7 +27,7 @@ def logical_of(
         return order, shape
     if order.is_blocked:
         raise LayoutError(
-            f"stored: layout {order} has blocks, so that {extents} does not tell the logical shape, without padding: "
+            f"stored: layout {order} has blocks, so that {extents} does not give the logical shape, without padding: "
             f"give shape=, in the order {order.axes}"
         )
     if axes is None:

@@ -1,4 +1,4 @@
-"""Tell the parts of a head apart by channels and extents: which output can be read how, and which parts it has."""
+"""Distinguish the parts of a head by channels and extents: which output can be read how, and which parts it has."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def assign(
         covers = hinted if len(hinted) == 1 else covers
     if len(covers) > 1:
         ways = "; or ".join(_words(parts, specs, cover) for cover in covers[:2])
-        raise LayoutError(f"{where}: extents do not tell the parts apart: {ways}; give Decoder outputs={{role: names}}")
+        raise LayoutError(f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}")
     return [(k, tuple(parts[slice(*run)]), fits[k, run]) for k, run in covers[0]]
 
 

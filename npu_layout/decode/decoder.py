@@ -33,11 +33,11 @@ class Decoder:
     head
         What the outputs mean: a row of `npu_layout.decode`, such as ``yolov8(classes=80)``.
     specs
-        TensorSpecs of the outputs, in any order: which output is which part is told by channels and extents.
+        TensorSpecs of the outputs, in any order: channels and extents say which output is which part.
     input_shape
         Height and width of the network's input, in pixels.
     outputs
-        {role: names of outputs, one for each level} for parts that extents do not tell apart, such as a score_sum
+        {role: names of outputs, one for each level} for parts that extents do not distinguish, such as a score_sum
         beside a single class.
 
     Raises

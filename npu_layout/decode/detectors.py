@@ -58,8 +58,8 @@ def ssd_postprocessed(classes: int = 90) -> Head:
     """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
 
     Outputs are boxes (1, n, 4) top, left, bottom, right, the whole input being 1, classes and scores (1, n) and their
-    number (1,); the two of one shape are told apart by the ends of their names, ":1" and ":2", which TFLite gives them,
-    or by ``outputs=``.
+    number (1,). Classes and scores have one shape: the ends of their names, ":1" and ":2" as TFLite gives them,
+    distinguish them, or ``outputs=`` does.
 
     classes: those above it are an error. Raises NpuLayoutError on anything else.
     """

@@ -58,7 +58,7 @@ def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head
     """Return the head of YuNet: centre and logarithm of the size, the root of class times objectness, five landmarks.
 
     Outputs are cls, obj (1, n, 1), bbox (1, n, 4) and kps (1, n, 10) for each stride (opencv/opencv,
-    modules/objdetect/src/face_detect.cpp). cls and obj are told apart by their names.
+    modules/objdetect/src/face_detect.cpp). The names of cls and obj distinguish them.
 
     strides: pixels from one cell to the next. activation: what the decoder applies to scores and objectness, "none" or
     "sigmoid". Raises NpuLayoutError on anything else.

@@ -1,4 +1,4 @@
-"""Guess which head outputs can be, by their extents; what extents cannot tell apart is named."""
+"""Guess which head outputs can be, by their extents; what extents cannot distinguish is named."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .ranges import codes, values_of
 class Guess(NamedTuple):
     """What `guess` found.
 
-    head: the one head that fits, or None. why: what says so, or what cannot be told apart, and what to ask. others: the
-    heads that fit, if there are several; with every activation if that is open.
+    head: the one head that fits, or None. why: what says so, or what cannot be distinguished, and what to ask. others:
+    the heads that fit, if there are several; with every activation if that is open.
     """
 
     head: Head | None
@@ -31,7 +31,7 @@ class Guess(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """A family of heads: how one is made of a number of classes and an activation, and what tells it from others.
+    """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
 
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
     have them this often.
@@ -74,13 +74,14 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     input_shape
         Height and width of the network's input, in pixels.
     classes
-        Their number, if it is known: it tells some heads apart. Rows of detections do not show it: None means 80 there.
+        Their number, if it is known: it distinguishes some heads. Rows of detections do not show it: None means 80
+        there.
 
     Returns
     -------
-    A Guess. Its head is None if outputs fit no head, or several: extents never tell heads with suppression from those
-    without, or whether the sigmoid is in the graph; the range of stored values does sometimes. Where outputs are no
-    detector's, `why` names the call that decodes classes, pixels, text or joints.
+    A Guess. Its head is None if outputs fit no head, or several: extents never show whether a head needs suppression,
+    or whether the sigmoid is in the graph; the range of stored values does sometimes. If outputs are no detector's,
+    `why` names the call that decodes classes, pixels, text or joints.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     if len(heads) == 1:
         return Guess(heads[0], reasons[0])
     asked = ", and ".join(dict.fromkeys(questions))
-    return Guess(None, f"extents and ranges do not tell, ask {asked}", tuple(heads))
+    return Guess(None, f"extents and ranges do not decide, ask {asked}", tuple(heads))
 
 
 def _fitting(

@@ -35,7 +35,7 @@ class Part(Record):
     optional
         Outputs may lack it.
     hint
-        Some letters in the output's name, for parts that extents do not tell apart: "cls" beside "obj".
+        Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj".
     across
         One output has it for the cells of all levels, on one axis, while other parts are maps. Its channels may be two
         axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
@@ -55,7 +55,7 @@ class Part(Record):
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
         text_of("Part: hint", self.hint)
         if flag("Part: across", self.across) and self.role != "keypoints":
-            raise NpuLayoutError(f"Part {self.role!r}: across: only keypoints lie across levels")
+            raise NpuLayoutError(f"Part {self.role!r}: across: only keypoints can be stored across levels")
         self._set(count=count, optional=optional)
 
 

@@ -70,8 +70,8 @@ def yolov8(
     listed = (Part("box", 4), score, *beside)
     forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
     if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose
-        apart = tuple(replace(part, across=True) if part.role == "keypoints" else part for part in maps)
-        forms.append(Form("points apart", apart, Boxes("dfl", bins)))
+        across = tuple(replace(part, across=True) if part.role == "keypoints" else part for part in maps)
+        forms.append(Form("points across levels", across, Boxes("dfl", bins)))
     return Head(
         name,
         classes,
@@ -185,8 +185,8 @@ def yolox(
 ) -> Head:
     """Return the head of YOLOX: centre and logarithm of the size in strides, objectness, scores.
 
-    Outputs are maps of 5 + classes channels for each stride, or apart, or one list (1, cells, 5 + classes) that is not
-    decoded (Megvii-BaseDetection/YOLOX, yolox/models/yolo_head.py, decode_outputs).
+    Outputs are maps of 5 + classes channels for each stride, or a map for each part, or one list (1, cells, 5 +
+    classes) that is not decoded (Megvii-BaseDetection/YOLOX, yolox/models/yolo_head.py, decode_outputs).
 
     classes, strides, activation, labels, name: as for `yolov8`; `activation` is that of objectness and scores. Raises
     NpuLayoutError on anything else.

@@ -84,8 +84,8 @@ class _Given(NamedTuple):
 def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> Fitted:
     """Return the first form of `head` that all outputs fit, with the place of each part.
 
-    names: {role: names of outputs, a level each} for parts that extents do not tell apart. Raises LayoutError that says
-    for each form which part of which level was not found, or may be in several outputs.
+    names: {role: names of outputs, a level each} for parts that extents do not distinguish. Raises LayoutError that
+    says for each form which part of which level was not found, or may be in several outputs.
     """
     for spec in specs:
         if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1:

@@ -196,7 +196,7 @@ def _verdict(ranking: list[Hypothesis], count: int) -> Identification:
         return Identification(
             ranking,
             None,
-            f"{text}, and {second.spec.describe()} to {second.score:.1f} dB: too close to tell. Fix: record an input "
+            f"{text}, and {second.spec.describe()} to {second.score:.1f} dB: too close to decide. Fix: record an input "
             f"whose maps differ more from left to right, from top to bottom and from channel to channel.",
         )
     return Identification(

@@ -64,7 +64,7 @@ class DepthAiEngine(RuntimeEngine):
         is_archive = ".tar" in os.path.basename(path)
         if inputs is None and not is_archive:
             raise NpuLayoutError(
-                f"{name}: input_specs: expected a TensorSpec for each input; a blob does not tell them"
+                f"{name}: input_specs: expected a TensorSpec for each input; a blob does not contain them"
             )
         try:
             archive: Any = dai.NNArchive(path) if is_archive else None

@@ -30,7 +30,7 @@ class Engine(Protocol):
     owns_outputs
         Whether the buffers that infer returns are the engine's own, valid until its next call or `close`; else they
         are the caller's. The library copies what it keeps of an engine that owns them. Objects without this attribute
-        are taken to own them.
+        are treated as if they own them.
     """
 
     owns_outputs: bool

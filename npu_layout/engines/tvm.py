@@ -16,7 +16,7 @@ from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 class TvmEngine(RuntimeEngine):
     """Runs a library that TVM's Relax compiled and exported (``export_library("model.so")``).
 
-    A library has neither names nor shapes: the inputs are told, and the outputs are found by a run on zeros.
+    A library has neither names nor shapes: `input_specs` declares the inputs, and a run on zeros finds the outputs.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def judged(
     if measured.non_finite:
         return described._replace(verdict="differs", snr_db=None, why=_not_finite(ours, theirs)), measured.power
     if reading.fitted is not None and ours.size < _ENOUGH:
-        few = f"{ours.size} values fit too easily to tell, as no scale is known"
+        few = f"{ours.size} values fit too easily to decide, as no scale is known"
         return described._replace(verdict="undecided", why=few, snr_db=None), measured.power
     if measured.snr_db < limit and reading.lacks_scale(tensor.dtype):
         why = "integers on one side, and no scale is known"

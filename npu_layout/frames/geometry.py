@@ -314,7 +314,7 @@ def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[An
 
 
 def _check_corners(name: str, boxes: np.ndarray) -> None:
-    """Raise NpuLayoutError for the first box whose second corner lies before its first: it may be x, y, w, h."""
+    """Raise NpuLayoutError for the first box whose second corner is before its first: it may be x, y, w, h."""
     wrong = (boxes[..., 2:] < boxes[..., :2]).any(-1)
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])

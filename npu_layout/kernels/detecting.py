@@ -124,10 +124,13 @@ def least_code(values: np.ndarray, bound: float) -> int:
 
 
 def least_float(bound: float) -> int:
-    """Return the number that a float32 of at least `bound` sorts as: its sign and magnitude."""
-    with np.errstate(over="ignore"):
+    """Return a number that no float32 of at least `bound` sorts below: sign and magnitude of the bound in float32.
+
+    One float32 less than the bound may have it too, which who scans compares again.
+    """
+    with np.errstate(over="ignore"):  # numpy 2 compares in float32
         single = np.float32(bound)
-    if single > bound:
-        single = np.nextafter(single, np.float32(-np.inf))
+        if single > bound:
+            single = np.nextafter(single, np.float32(-np.inf))
     bits = int(single.view(np.uint32))
     return -(bits & 0x7FFFFFFF) if bits >> 31 else bits

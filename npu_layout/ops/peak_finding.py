@@ -147,7 +147,7 @@ def _in_place(
     reach: int,
     refine: str | None,
 ) -> np.ndarray:
-    """Find peaks in the buffer as it lies, image by image."""
+    """Find peaks in the stored buffer, image by image."""
     source = known.source(region, flat)
     source = source.reshape(*source.shape[:3], 1, source.shape[3]) if source.ndim == 4 else source
     lanes = source.shape[4]

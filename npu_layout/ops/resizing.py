@@ -174,7 +174,7 @@ RESIZE = OperatorKernels(
     "resize",
     Kernel(_images, "cv2, plane by plane", "*HW", _CV2_DTYPES),
     Kernel(_images, "cv2, image by image", "*HW*", _CV2_DTYPES),
-    Kernel(_images, "cv2, rows apart", "*W", _CV2_DTYPES),
+    Kernel(_images, "cv2, row by row", "*W", _CV2_DTYPES),
     Kernel(_any_resize),
 )
 NEAREST = OperatorKernels("resize, nearest", Kernel(_nearest, "numpy.take"))

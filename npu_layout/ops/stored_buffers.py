@@ -1,4 +1,4 @@
-"""Walk stored buffers of any layout as they lie: views of whole blocks, and the same pixels of results."""
+"""Walk stored buffers of any layout in place: views of whole blocks, and the same pixels of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = "a TensorSpec with the axes N, C, H and W, and its buffer"
 _DTYPES = {
     **dict.fromkeys(CORE - {"bool"}),
     "bfloat16": "bfloat16",
-}  # what the kernels are told beside a buffer's dtype
+}  # what the kernels need beside a buffer's dtype
 
 
 class Loop(NamedTuple):
@@ -68,7 +68,7 @@ class Region(NamedTuple):
 class Walk(NamedTuple):
     """How the kernels walk a spec: regions that cover every pixel once, and the digits of the channel.
 
-    dtype: what the kernels are told beside the buffer's own dtype.
+    dtype: what the kernels need beside the buffer's own dtype.
     """
 
     regions: tuple[Region, ...]
@@ -109,7 +109,7 @@ def extents(spec: TensorSpec, what: str) -> tuple[int, int, int, int]:
 def walk(spec: TensorSpec, channels: bool = True) -> Walk | None:
     """Return how to walk a spec; None: its dtype or its scales are not those of the kernels.
 
-    channels: the channel's digits are kept apart from the regions, with their padding; else they are loops of the
+    channels: the channel's digits are separate from the regions, with their padding; else they are loops of the
     regions, and no padding is reached.
     """
     if spec.dtype not in _DTYPES or (spec.quantization is not None and spec.quantization.axis is not None):

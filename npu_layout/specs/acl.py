@@ -40,7 +40,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
         aclmdlGetOutputDataType), size in bytes (aclmdlGetOutputSizeByIndex). Enums are numbers of acl/acl_base.h, or
         names.
     shape
-        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not tell C. Of FRACTAL_NZ: M, K.
+        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C. Of FRACTAL_NZ: M, K.
 
     Returns
     -------

@@ -330,7 +330,7 @@ _INPUTS_IN_THE_DEVICE = (
     Thread(
         "jocover/jetson-ffmpeg/issues/68",
         "Jetson's decoder says full range, the picture is washed out",
-        "values of 16 to 235 are taken for 0 to 255",
+        "values of 16 to 235 are read as 0 to 255",
         "segmentation",
         _short("video_range"),
     ),
@@ -469,7 +469,7 @@ _ACTIVATIONS = (
     Thread(
         "ultralytics/ultralytics/pull/1695",
         "int8 TFLite: all boxes are in the upper left corner, scores are right",
-        "boxes of 0 to 1 are taken for pixels",
+        "boxes of 0 to 1 are read as pixels",
         "yolo8",
         _short("boxes_of_one"),
         "float32",

@@ -68,7 +68,7 @@ def test_parts_are_told_by_their_channels() -> None:
     [
         ((("a", 5), ("b", 3)), "level 0: expected box of 4, score of 3 channels, .*; got a of 5 channels, b of 3"),
         ((), "got none"),
-        ((("a", 4), ("b", 4), ("c", 3)), "extents do not tell the parts apart: box in a .*; or box in b"),
+        ((("a", 4), ("b", 4), ("c", 3)), "extents do not distinguish parts: box in a .*; or box in b"),
     ],
 )
 def test_what_cannot_be_told(outputs: tuple[tuple[str, int], ...], says: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -32,29 +30,6 @@ def test_people_are_found_where_they_were_drawn():
         pixels = 8 * person + 3.5
         nearest = min(np.abs(other[:, :2] - pixels).max() for other in found)
         assert nearest < 2
-
-
-@pytest.mark.parametrize("backend", kernels.backends())
-def test_limbs_of_every_backend_are_equal(backend):
-    rng = np.random.default_rng(1)
-    for n, m in ((0, 3), (1, 1), (5, 8), (20, 20)):
-        fields = rng.normal(0.3, 0.5, (4, 9, 13)).astype(np.float32)
-        first, second = rng.uniform(-2, 14, (n, 3)), rng.uniform(-2, 14, (m, 3))
-        first[:, 2], second[:, 2] = rng.uniform(0.3, 1, n), rng.uniform(0.3, 1, m)
-        first[:1, :2] = second[:1, :2] = 3
-        found = kernels.limbs(fields, 1, first, second, 10, 7, 0.05, backend)
-        expected = kernels.limbs(fields, 1, first, second, 10, 7, 0.05, "numpy")
-        assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
-        for (i, j), score in zip(*found):
-            dx, dy = second[j, :2] - first[i, :2]
-            length = math.hypot(dx, dy)
-            along = []
-            for k in range(10):
-                x = min(max(round(first[i, 0] + dx * k / 9), 0), 12)
-                y = min(max(round(first[i, 1] + dy * k / 9), 0), 8)
-                along.append((fields[1, y, x] * dx + fields[2, y, x] * dy) / length)
-            assert score == pytest.approx(sum(along) / 10 * math.sqrt(first[i, 2] * second[j, 2]), rel=1e-9)
-            assert sum(v > 0.05 for v in along) >= 7
 
 
 def test_maps_that_are_none():

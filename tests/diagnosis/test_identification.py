@@ -95,7 +95,7 @@ def test_what_cannot_be_told() -> None:
     symmetric = np.random.default_rng(0).standard_normal((1, 4, 6, 6))
     symmetric = symmetric + symmetric.transpose(0, 1, 3, 2)
     found = nl.identify(symmetric.astype(np.float32), symmetric)
-    assert found.spec is None and not found and "too close to tell" in found.why and len(found.ranking) > 1
+    assert found.spec is None and not found and "too close to decide" in found.why and len(found.ranking) > 1
     for reference in (np.full((1, 3, 4, 4), 0.5), np.full((1, 3, 4, 4), np.nan)):
         assert nl.identify(bytes(192), reference).spec is None
     unrelated = nl.identify(blobs(SHAPE, 1), blobs(SHAPE, 2))

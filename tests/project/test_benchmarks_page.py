@@ -20,8 +20,22 @@ def test_the_readme_says_what_the_rows_say() -> None:
     rows = json.loads((ROOT / "docs" / "benchmarks.json").read_text(encoding="utf-8"))["conversions"]["rows"]
     ahead = sum(float(row["ours"]) < float(row["peer"]) for row in rows)
     median = sorted(float(row["faster"]) for row in rows)[len(rows) // 2]
-    said = re.search(r"In (\d+) of (\d+) conversions .*?by a median of ([\d.]+) times", readme(), re.S)
+    said = re.search(r"(\d+) of (\d+)\s+rows\s.*?by a median of ([\d.]+) times", readme(), re.S)
     assert said and said.groups() == (str(ahead), str(len(rows)), str(median))
+
+
+def test_the_page_counts_as_the_readme_does() -> None:
+    """Rows ahead by the digits of the table; those said to be ahead and those listed as lost are all rows."""
+    page = (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8")
+    ahead, every = re.search(r"by state: warm (\d+) of (\d+), ", page).groups()  # type: ignore[union-attr]
+    lost, again = re.search(r"in (\d+) of (\d+) rows, on warm buffers:", page).groups()  # type: ignore[union-attr]
+    assert every == again and int(ahead) + int(lost) == int(every)
+    said = re.search(r"(\d+) of (\d+)\s+rows", readme())
+    assert said and said.groups() == (ahead, every)
+    whole = page.partition("\n## Conversions\n")[2].partition("\n\n|")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(whole) == int(every)
+    cells = [row.strip("|").split("|") for row in whole]
+    assert sum(float(cell[2].split()[0]) < float(cell[4].split()[0]) for cell in cells) == int(ahead)
 
 
 def test_the_readme_is_short() -> None:

@@ -31,15 +31,23 @@ WRITTEN = {"index", "start", "layouts", "vendors", "decoding", "streams", "provi
 PROSE = {"architecture", "glossary", *(f"contributing/{path.stem}" for path in DOCS.glob("contributing/*.md"))}
 
 
-def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    found = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(found) > 3
+def test_readme_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in found:
-        exec(compile(block, str(README), "exec"), names)
-    assert "needs 640 (C padded from 17 to 32)" in capsys.readouterr().out
+    assert blocks.run(README) == 3
+
+
+def test_the_readme_has_what_a_visitor_looks_for() -> None:
+    """Five capabilities with a link each, one sentence on speed, and `validate` in ten lines."""
+    text = README.read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## (.+)\n\n((?:(?!## ).*\n)*)", text, re.M))
+    does = re.findall(r"^- (.*(?:\n  \S.*)*)", parts["What it does"], re.M)
+    assert len(does) == 5
+    for capability in does:
+        assert re.search(r"^\*\*It .*\(\[[\w ]+\]\(docs/\w+\.md\)\)\.$", capability, re.S), capability
+        assert not re.search(r"[.?!]\s+[A-Z]", capability), f"more than one sentence: {capability}"
+    assert len(re.findall(r"\.(?:\s|$)", parts["Speed"])) == 1 and "(docs/pictures/speed.svg)" in parts["Speed"]
+    assert len([line for line in blocks.blocks(README)[2].code.splitlines() if line]) == 10
 
 
 def test_there_are_pages_with_code() -> None:

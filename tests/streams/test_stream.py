@@ -6,9 +6,6 @@ import asyncio
 import gc
 import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,27 +16,9 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.streams import EnginePool, Source, Stream, StreamError
-from tests.support.streaming import PREPROCESS, Reader, drawn, frames, read
+from tests.support.streaming import PREPROCESS, Reader, checked, drawn, frames, number
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    before = threading.active_count()
-    yield
-    end = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert threading.active_count() <= before, [thread.name for thread in threading.enumerate()]
-
-
-def number(result: Any) -> int:
-    return int(result.outputs["number"][0])
-
-
-def checked(result: Any) -> int:
-    """The number of a result, which is that of its frame, its input and its output."""
-    assert read(result.frame) == read(result.inputs["image"]) == number(result) == result.number
-    return int(result.number)
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -88,68 +67,6 @@ def test_latest_drops_what_waits() -> None:
     assert counts.captured == 100 == counts.shown + counts.dropped + counts.failed and counts.pending == 0
     assert sum(dropped for _, dropped, _ in seen) == counts.dropped
     assert np.median([total for _, _, total in seen[2:]]) < 0.05
-
-
-def test_memory_is_returned() -> None:
-    kept = []
-    with Stream(frames(20), PREPROCESS, Reader(), debug=True) as stream:
-        for result in stream:
-            if result.number == 5:
-                frame, kept = result.frame, [result, result.copy()]
-            if result.number == 6:
-                assert (frame == 0xA5).all() or read(frame) > 6
-                with pytest.raises(nl.NpuLayoutError, match="memory of frame 5 was returned"):
-                    kept[0].frame  # noqa: B018
-                for name in ("inputs", "outputs"):
-                    with pytest.raises(nl.NpuLayoutError, match="was returned"):
-                        getattr(kept[0], name)
-                with pytest.raises(nl.NpuLayoutError, match="was returned"):
-                    kept[0].copy()
-    assert checked(kept[1]) == 5
-
-
-def test_the_same_memory_is_used_again() -> None:
-    with Stream(frames(200), PREPROCESS, Reader()) as stream:
-        addresses = {
-            (r.frame.ctypes.data, r.inputs["image"].ctypes.data, r.outputs["number"].ctypes.data) for r in stream
-        }
-    assert len(addresses) <= 6
-
-
-@pytest.mark.parametrize("stage", ["capture", "preprocess", "infer", "function"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_fails_has_its_stage(stage: str, workers: int) -> None:
-    def at(where: str, n: int) -> None:
-        if where == stage and n == 7:
-            raise ValueError("broken")
-
-    def source() -> Iterator[Any]:
-        for n in range(20):
-            yield ValueError("broken") if stage == "capture" and n == 7 else drawn(n)
-
-    def preprocess(frame: np.ndarray) -> Any:
-        at("preprocess", read(frame))
-        return PREPROCESS(frame)
-
-    def make(on_error: str) -> Any:
-        pool = EnginePool([Reader(fault=lambda n: at("infer", n)) for _ in range(workers)])
-        return pool, Stream(source(), preprocess, pool, lambda r: at("function", number(r)), on_error=on_error)
-
-    pool, stream = make("stop")
-    with pool, stream:
-        seen = []
-        with pytest.raises(StreamError, match=f"frame 7: {stage}: ValueError: broken") as raised:
-            seen.extend(checked(r) for r in stream)
-        assert seen == list(range(7)) and (raised.value.stage, raised.value.number) == (stage, 7)
-        assert isinstance(raised.value.__cause__, ValueError)
-        counts = stream.counts
-        assert counts.failed == 1 and counts.captured == counts.shown + counts.dropped + counts.failed
-        with pytest.raises(nl.NpuLayoutError, match="it was stopped"):
-            next(iter(stream))
-    pool, stream = make("skip")
-    with pool, stream:
-        assert [checked(r) for r in stream] == [n for n in range(20) if n != 7]
-        assert stream.counts == (20, 19, 0, 1, 0)
 
 
 def test_an_engine_that_lies_is_named() -> None:
@@ -274,36 +191,6 @@ def test_in_an_event_loop() -> None:
 
     seen, ticks = asyncio.run(watch())
     assert seen == list(range(40)) and ticks > 20
-
-
-SCRIPT = """
-import sys
-from npu_layout.streams import Stream
-from tests.support.streaming import PREPROCESS, Reader, frames
-with Stream(frames(10**9), PREPROCESS, Reader(0.005)) as stream:
-    for result in stream:
-        if result.number == 3:
-            print("running", flush=True)
-c = stream.counts
-print(c.captured == c.shown + c.dropped + c.failed, c.pending, flush=True)
-"""
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it(how: int) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stdout.readline() == "running\n"
-    start = time.monotonic()
-    os.kill(process.pid, how)
-    out, err = process.communicate(timeout=20)
-    assert time.monotonic() - start < 3
-    if how == signal.SIGTERM:
-        assert out == "True 0\n" and process.returncode == 0, err
-    else:
-        assert err.rstrip().endswith("KeyboardInterrupt") and process.returncode in (1, -2, 130)
 
 
 def soak(count: int, seed: int) -> None:

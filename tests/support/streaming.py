@@ -81,3 +81,13 @@ def frames(count: int, seconds: float = 0.0) -> Iterator[np.ndarray]:
             time.sleep(seconds)
         memory[:] = drawn(number)
         yield memory
+
+
+def number(result: Any) -> int:
+    return int(result.outputs["number"][0])
+
+
+def checked(result: Any) -> int:
+    """The number of a result, which is that of its frame, its input and its output."""
+    assert read(result.frame) == read(result.inputs["image"]) == number(result) == result.number
+    return int(result.number)

@@ -1,0 +1,150 @@
+"""The heads of face detectors against their formulas, written down as loops over cells in plain numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from tests.support.networks import SIZE, STRIDES, Network, Values, cells, compare, corners, count, grid, sides
+
+
+def retinaface(v: Values) -> Iterator[Any]:
+    for c in cells(anchors=2):
+        size = decode.retinaface().anchors[c.level][c.anchor][0]
+        cx, cy = (c.x + 0.5) * c.stride, (c.y + 0.5) * c.stride
+        t = v["loc"][0, c.whole].astype(float)
+        box = corners(cx + t[0] * 0.1 * size, cy + t[1] * 0.1 * size, *(size * math.exp(n * 0.2) for n in t[2:]))
+        a, b = (float(n) for n in v["conf"][0, c.whole])
+        m = v["landms"][0, c.whole].astype(float)
+        points = [(cx + m[2 * i] * 0.1 * size, cy + m[2 * i + 1] * 0.1 * size) for i in range(5)]
+        yield c, [math.exp(b - max(a, b)) / (math.exp(a - max(a, b)) + math.exp(b - max(a, b)))], box, points
+
+
+def scrfd(v: Values) -> Iterator[Any]:
+    for c in cells(anchors=2):
+        m = v[f"kps_{c.stride}"][c.row].astype(float) * c.stride
+        points = [(c.x * c.stride + m[2 * i], c.y * c.stride + m[2 * i + 1]) for i in range(5)]
+        box = sides(c, v[f"bbox_{c.stride}"][c.row].astype(float), 0.0)
+        yield c, [float(v[f"score_{c.stride}"][c.row, 0])], box, points
+
+
+def yunet(v: Values) -> Iterator[Any]:
+    for c in cells():
+        t, m = (v[f"{name}_{c.stride}"][0, c.row].astype(float) for name in ("bbox", "kps"))
+        box = corners((c.x + t[0]) * c.stride, (c.y + t[1]) * c.stride, *(math.exp(n) * c.stride for n in t[2:]))
+        score = math.sqrt(float(v[f"cls_{c.stride}"][0, c.row, 0]) * float(v[f"obj_{c.stride}"][0, c.row, 0]))
+        yield c, [score], box, [((m[2 * i] + c.x) * c.stride, (m[2 * i + 1] + c.y) * c.stride) for i in range(5)]
+
+
+NETWORKS = {
+    "retinaface": Network(
+        decode.retinaface(activation="softmax"),
+        {"loc": (1, count(anchors=2), 4), "conf": (1, count(anchors=2), 2), "landms": (1, count(anchors=2), 10)},
+        retinaface,
+        extra=1,
+        probabilities=False,
+    ),
+    "scrfd": Network(
+        decode.scrfd(),
+        {
+            f"{name}_{s}": (2 * math.prod(grid(s)), n)
+            for name, n in {"score": 1, "bbox": 4, "kps": 10}.items()
+            for s in STRIDES
+        },
+        scrfd,
+        extra=1,
+    ),
+    "yunet": Network(
+        decode.yunet(),
+        {
+            f"{name}_{s}": (1, math.prod(grid(s)), n)
+            for name, n in {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}.items()
+            for s in STRIDES
+        },
+        yunet,
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", NETWORKS)
+def test_faces(name: str, seed: int) -> None:
+    compare(NETWORKS[name], name, seed)
+
+
+@pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))
+def test_heads_are_data(head: decode.Head) -> None:
+    assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
+
+
+def test_scrfds_maps_are_its_rows() -> None:
+    """The same numbers as rows (n, k), two anchors a cell, and as maps, the channels anchor by anchor."""
+    rng, rows, maps = np.random.default_rng(1), {}, {}
+    for s in STRIDES:
+        high, wide = grid(s)
+        for name, k in {"score": 1, "bbox": 4, "kps": 10}.items():
+            values = rng.random((high * wide * 2, k)).astype(np.float32)
+            rows[f"{name}_{s}"] = values
+            planes = np.empty((1, 2 * k, high, wide), np.float32)
+            for row in range(len(values)):
+                cell, anchor = divmod(row, 2)
+                planes[0, anchor * k : (anchor + 1) * k, cell // wide, cell % wide] = values[row]
+            maps[f"{name}_{s}"] = planes
+    found = []
+    for given in (rows, maps):
+        specs = [nl.TensorSpec(a.shape, nl.Layout.of_rank(a.ndim), name=n) for n, a in given.items()]
+        decoder = decode.Decoder(decode.scrfd(), specs, SIZE)
+        found.append(decoder({n: a.ravel() for n, a in given.items()}, confidence=0.8))
+    one, two = found
+    assert len(one) > 5 and set(one.anchor.tolist()) == {0, 1}
+    for field in ("xyxy", "confidence", "keypoints", "level", "cell", "anchor"):
+        assert np.array_equal(getattr(one, field), getattr(two, field)), field
+
+
+def test_scrfd_without_landmarks() -> None:
+    rng = np.random.default_rng(2)
+    values = {
+        f"{name}_{s}": rng.random((2 * math.prod(grid(s)), k)).astype(np.float32)
+        for name, k in {"score": 1, "bbox": 4}.items()
+        for s in STRIDES
+    }
+    specs = [nl.TensorSpec(a.shape, nl.Layout.of_rank(2), name=n) for n, a in values.items()]
+    found = decode.Decoder(decode.scrfd(keypoints=0), specs, SIZE)({n: a.ravel() for n, a in values.items()}, 0.9)
+    assert len(found) and found.keypoints is None and set(found.class_id.tolist()) == {0}
+
+
+def test_yunets_outputs_are_known_by_their_names() -> None:
+    """cls and obj have one shape: without the hints in their names nobody knows which is which, unless it is said."""
+    network = NETWORKS["yunet"]
+    values = {name: np.random.default_rng(len(name)).random(s).astype(np.float32) for name, s in network.shapes.items()}
+    specs = [nl.TensorSpec(a.shape, nl.Layout.of_rank(3), name=n) for n, a in values.items()]
+    wanted = decode.Decoder(network.head, specs, SIZE)({n: a.ravel() for n, a in values.items()}, 0.5)
+    unnamed = [spec.replace(name=f"t{i}") for i, spec in enumerate(specs)]
+    with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
+        decode.Decoder(network.head, unnamed, SIZE)
+    own = {spec.name: new.name for spec, new in zip(specs, unnamed)}
+    said = {"score": [own[f"cls_{s}"] for s in STRIDES], "objectness": [own[f"obj_{s}"] for s in STRIDES]}
+    got = decode.Decoder(network.head, unnamed, SIZE, outputs=said)([a.ravel() for a in values.values()], 0.5)
+    assert len(wanted) and np.array_equal(got.confidence, wanted.confidence) and np.array_equal(got.xyxy, wanted.xyxy)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: decode.retinaface(anchors=[[(16, 16)]]), "anchors: expected as many for each of 3 strides"),
+        (lambda: decode.retinaface(strides=(0,)), "strides"),
+        (lambda: decode.scrfd(keypoints=-1), "keypoints: expected"),
+        (lambda: decode.scrfd(activation="relu"), "activation: expected one of"),
+        (lambda: decode.yunet(strides=8), "strides"),
+    ],
+)
+def test_bad_arguments(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        make()

@@ -1,0 +1,112 @@
+"""Bytes of an input stored in other ways, against arrays that loops over the bytes make."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.input_bytes import stored
+from npu_layout.diagnosis.input_pairs import Pair
+
+SIDE = 6
+HOW: dict[str, Any] = {"color": "BGR", "mean": 100, "std": 50, "resize": "stretch"}
+PIXELS = {"color": "BGR", "mean": 0, "std": 1, "resize": "stretch"}
+FRAME = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3)).astype(np.uint8)
+INT8 = nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "int8", quantization=nl.Quantization(0.02, -28))
+UINT8 = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8")
+FLOAT = nl.TensorSpec((1, 3, SIDE, SIDE))
+PLANES = FRAME.transpose(2, 0, 1)[None].astype(np.float32)
+
+
+def changes(spec: nl.TensorSpec, how: Any = HOW, frame: np.ndarray = FRAME) -> dict[str, np.ndarray]:
+    """{words: the input so made}; every one has the verdict of its bytes."""
+    pair = Pair(spec, {0: frame}, 0, np.zeros(spec.shape, np.float32), how)
+    found = {}
+    for change in stored(how, pair):
+        assert change.verdict == "input_layout" and change.how is None
+        assert change.words not in found
+        found[change.words] = change.make(pair).values
+    return found
+
+
+def one(found: dict[str, np.ndarray], words: str) -> np.ndarray:
+    (key,) = (key for key in found if key.startswith(words))
+    return found[key]
+
+
+def codes() -> np.ndarray:
+    return np.clip(np.rint((PLANES - 100) / 50 / np.float32(0.02)) - 28, -128, 127).astype(int)
+
+
+def test_the_sign_of_a_quantised_input() -> None:
+    """The highest bit of a byte inverted: of int8 the code less 128, or 128 more."""
+    found = one(changes(INT8), "the input with the highest bit of every byte inverted")
+    for place, code in np.ndenumerate(codes()):
+        other = code - 128 if code >= 0 else code + 128
+        assert found[place] == pytest.approx((other + 28) * 0.02, rel=1e-6)
+
+
+def test_the_sign_of_pixels() -> None:
+    found = one(changes(UINT8, PIXELS), "the input with the highest bit of every byte inverted")
+    assert all(found[place] == (pixel + 128) % 256 for place, pixel in np.ndenumerate(PLANES.astype(int)))
+
+
+def test_clamped_pixels() -> None:
+    found = one(changes(UINT8, PIXELS), "the input clamped at 127")
+    assert all(found[place] == min(pixel, 127) for place, pixel in np.ndenumerate(PLANES))
+    found = one(changes(INT8), "the input clamped at 127")
+    for place, code in np.ndenumerate(codes()):
+        assert found[place] == pytest.approx(min((code + 28) * 0.02, (127 - 100) / 50), rel=1e-5)
+
+
+def test_floats_have_no_sign_to_invert() -> None:
+    assert not [words for words in changes(FLOAT) if "bit" in words or "clamped" in words]
+
+
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+def test_another_order(axes: str) -> None:
+    """The bytes of one order, taken one after the other, are read in the other one."""
+    spec = FLOAT if axes == "NCHW" else nl.TensorSpec((1, SIDE, SIDE, 3), axes="NHWC")
+    found = changes(spec)
+    pixels = PLANES[0].astype(np.float64)
+    real = (pixels - 100) / 50
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        for end, values in (("", real), (", before mean and std", pixels)):
+            got = found[f"the input stored as {wrong} and read as {meant}{end}"]
+            if wrong == "NCHW":
+                line = [values[c, y, x] for c in range(3) for y in range(SIDE) for x in range(SIDE)]
+            else:
+                line = [values[c, y, x] for y in range(SIDE) for x in range(SIDE) for c in range(3)]
+            for c, y, x in product(range(3), range(SIDE), range(SIDE)):
+                value = line[(c * SIDE + y) * SIDE + x if meant == "NCHW" else (y * SIDE + x) * 3 + c]
+                place = (0, c, y, x) if axes == "NCHW" else (0, y, x, c)
+                wanted = (value - 100) / 50 if end else value
+                assert got[place] == pytest.approx(wanted, rel=1e-5, abs=1e-6), (wrong, end, place)
+
+
+def test_rows_with_a_pitch_read_without() -> None:
+    """Rows of 18 bytes in memory of 32: every row but the first begins 14 bytes late, and gaps are read as zeros."""
+    found = changes(FLOAT)
+    words = [key for key in found if "rows had no padding" in key]
+    assert [key[key.index("every ") + 6 : -1] for key in words] == ["32 bytes", "64 bytes", "128 bytes", "256 bytes"]
+    for key in words:
+        pitch = int(key.split("every ")[1].split()[0])
+        memory = bytearray(SIDE * pitch)
+        for y in range(SIDE):
+            memory[y * pitch : y * pitch + 18] = FRAME[y].tobytes()
+        for y, x, c in product(range(SIDE), range(SIDE), range(3)):
+            wanted = (memory[(y * SIDE + x) * 3 + c] - 100) / 50
+            assert found[key][0, c, y, x] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+def test_pitches_that_rows_have_already_are_left_out() -> None:
+    frame = np.zeros((4, 32, 4), np.uint8)  # rows of 128 bytes: what is aligned to less has no gap
+    spec, how = nl.TensorSpec((1, 4, 4, 32)), {"color": "RGBA", "source": "BGRA", "resize": "stretch"}
+    words = [key for key in changes(spec, how, frame) if "rows" in key]
+    assert words == ["the frame read as if its rows had no padding (they begin every 256 bytes)"]
+    turned = np.asfortranarray(np.zeros((SIDE, SIDE, 3), np.uint8))
+    assert not [key for key in changes(FLOAT, HOW, turned) if "rows" in key]  # it has no rows in memory

@@ -1,0 +1,182 @@
+"""What the engines of runtimes have in common, by an engine of a few lines whose runtime is numpy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.engines.runtime import RuntimeEngine, model_file, names_of, refused, runtime, seen, told
+from npu_layout.testing import check_engine
+
+X = nl.TensorSpec((1, 3, 2, 2), "NCHW4c", "int8", name="x")
+Y = nl.TensorSpec((2, 3), "NC", "int16", name="y")
+TOTAL = nl.TensorSpec((1, 3, 2, 2), "NCHW4c", "int16", name="total")
+SUM = nl.TensorSpec((1,), nl.Layout.of_rank(1), "int32", name="sum")
+
+
+class Sums(RuntimeEngine):
+    """sum = that of y, total = x + sum. Its outputs are memory that the next run overwrites."""
+
+    def __init__(self) -> None:
+        super().__init__("sums.model", [X, Y], [TOTAL, SUM])
+        self.total, self.sum = np.zeros(TOTAL.size or 0, np.int16), np.zeros(1, np.int32)
+        self.released = self.runs = self.at_work = self.together = 0
+
+    def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        self.at_work += 1
+        self.together = max(self.together, self.at_work)
+        x, y = inputs
+        assert x.ndim == y.ndim == 1
+        if y[0] == 99:
+            self.at_work -= 1
+            raise KeyError("no kernel")
+        if y[0] == 98:
+            self.at_work -= 1
+            raise nl.NpuLayoutError("y: out of range")
+        time.sleep(0.0005)
+        self.total[:] = x.astype(np.int16) + y.sum()
+        self.sum[:] = y.sum()
+        self.runs += 1
+        self.at_work -= 1
+        return [self.total, self.sum]
+
+    def _release(self) -> None:
+        self.released += 1
+
+
+def inputs(k: int = 1) -> dict[str, Any]:
+    return {"x": np.full(X.size, k, np.int8), "y": np.arange(6, dtype=np.int16).reshape(2, 3)}
+
+
+def test_it_keeps_the_rules_of_engines() -> None:
+    assert len(check_engine(Sums)) == 8  # that of one buffer without a name needs one input
+    assert repr(Sums()) == "<Sums sums.model: x(1, 3, 2, 2), y(2, 3), total(1, 3, 2, 2), sum(1,)>"
+
+
+def test_named_buffers_in_and_copies_out() -> None:
+    """In any order, flat or of the storage shape, as bytes too; what comes out stays what it was."""
+    engine = Sums()
+    first = engine.infer(inputs())
+    assert list(first) == ["total", "sum"] and first["total"].tolist() == [1 + 15] * 16
+    assert first["total"].ndim == first["sum"].ndim == 1
+    shaped = {"y": inputs()["y"].tobytes(), "x": np.full(X.storage_shape, 2, np.int8)}
+    second = engine.infer(shaped)
+    assert second["total"].tolist() == [17] * 16 and first["total"].tolist() == [16] * 16
+    assert first["sum"].tolist() == [15] == second["sum"].tolist()
+    assert not np.shares_memory(second["total"], engine.total) and engine.owns_outputs is False
+
+
+def test_outputs_into_given_memory() -> None:
+    engine = Sums()
+    out = {"total": np.zeros(TOTAL.storage_shape, np.int16), "sum": np.zeros(1, np.int32)}
+    found = engine.infer(inputs(), out=out)
+    assert all(np.shares_memory(found[name], out[name]) for name in out)
+    assert (out["total"] == 16).all() and out["sum"][0] == 15
+    fixed = np.zeros(16, np.int16)
+    fixed.flags.writeable = False
+    for wrong, words in (
+        ({"total": out["total"]}, "out: no array for the output sum"),
+        ({**out, "total": np.zeros(15, np.int16)}, "has 30 bytes"),
+        ({**out, "total": np.zeros(16, np.int8)}, "int16"),
+        ({**out, "total": np.zeros(32, np.int16)[::2]}, "contiguous"),
+        ({**out, "total": fixed}, "out: total: expected a contiguous array that can be written"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            engine.infer(inputs(), out=wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": None}, "sums.model has the inputs x, y; got x"),
+        ({"z": np.zeros(1)}, "sums.model has the inputs x, y; got x, y, z"),
+        ({"x": np.zeros(15, np.int8)}, "sums.model: input x: buffer has 15 bytes"),
+        ({"x": np.zeros(16, np.float32)}, "sums.model: input x: "),
+        ({"y": np.full(6, 99, np.int16)}, "sums.model: Sums failed: 'no kernel'"),
+        ({"y": np.full(6, 98, np.int16)}, "^y: out of range$"),
+    ],
+)
+def test_what_is_refused_or_fails(change: dict[str, Any], words: str) -> None:
+    engine = Sums()
+    given = {name: value for name, value in {**inputs(), **change}.items() if value is not None}
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        engine.infer(given)
+    assert engine.infer(inputs())["total"][0] == 16  # it goes on
+
+
+def test_one_buffer_needs_one_input() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"sums.model has 2 inputs: expected \{name: array\} for x, y"):
+        Sums().infer(np.zeros(16, np.int8))
+
+
+def test_the_end() -> None:
+    with Sums() as engine:
+        engine.infer(inputs())
+    engine.close()
+    assert engine.released == 1
+    with pytest.raises(nl.NpuLayoutError, match=r"sums\.model: the engine is closed"):
+        engine.infer(inputs())
+
+
+def test_threads_run_it_one_at_a_time() -> None:
+    engine, wrong = Sums(), []
+
+    def run(k: int) -> None:
+        for _ in range(20):
+            if set(engine.infer(inputs(k))["total"].tolist()) != {k + 15}:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and engine.together == 1 and engine.runs == 80
+
+
+def test_a_runtime_that_is_missing() -> None:
+    import json
+
+    assert runtime("json", "json-package") is json
+    with pytest.raises(nl.NpuLayoutError, match=r"no_such_runtime cannot be imported \(.*\); pip install some-package"):
+        runtime("no_such_runtime", "some-package")
+
+
+def test_model_files(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(b"")
+    assert model_file(tmp_path / "m.bin") == str(tmp_path / "m.bin")
+    with pytest.raises(nl.NpuLayoutError, match=r"n\.bin: no such file"):
+        model_file(tmp_path / "n.bin")
+    with pytest.raises(nl.NpuLayoutError, match="is a directory"):
+        model_file(tmp_path)
+    with pytest.raises(nl.NpuLayoutError, match="model: expected"):
+        model_file(3)
+    error = refused("m.bin", ValueError("line one\n   line two"))
+    assert str(error) == "m.bin: cannot be loaded: line one line two"
+
+
+def test_inputs_that_a_runtime_does_not_report() -> None:
+    assert told([X, Y]) == [X, Y]
+    for wrong in ([], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3):
+        with pytest.raises(nl.NpuLayoutError, match="input_specs: expected"):
+            told(wrong)
+
+
+def test_names_and_specs_of_outputs() -> None:
+    assert (
+        names_of("m", "output", 2, None) == ["output0", "output1"] == names_of("m", "output", 2, ["output0", "output1"])
+    )
+    with pytest.raises(nl.NpuLayoutError, match="input_names: m has 2 inputs, got 1 names"):
+        names_of("m", "input", 2, ["x"])
+    with pytest.raises(nl.NpuLayoutError, match="output_names: expected"):
+        names_of("m", "output", 1, [3])
+    answers = [np.zeros((1, 3, 4, 5), np.float32), np.zeros(7, np.int64)]
+    first, second = seen("m", answers, ["maps", "ids"])
+    assert (first.name, first.shape, first.dtype, first.layout.tag) == ("maps", (1, 3, 4, 5), "float32", "NCHW")
+    assert (second.name, second.shape, second.dtype, second.nbytes) == ("ids", (7,), "int64", 56)

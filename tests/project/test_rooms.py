@@ -1,0 +1,86 @@
+"""A reader of a room knows its test: the test of npu_layout/WING/ROOM.py is tests/WING/test_ROOM.py."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import npu_layout as nl
+from tests.support.paths import ROOT
+
+HOUSE = Path(nl.__file__).parent
+
+
+class Exempt(NamedTuple):
+    """Rooms, as a pattern of their paths, that are tested elsewhere: the test, and why. {room}: the room's name."""
+
+    rooms: str
+    tests: tuple[str, ...]
+    why: str
+
+
+EXEMPT = (
+    Exempt(
+        r"bench/peers/\w+",
+        ("bench/test_peers.py",),
+        "each peer is a library's call in a few lines: one test compares the results of all of them",
+    ),
+    Exempt(
+        r"engines/(executorch|litert|mnn|ncnn|openvino|qnn|tvm)",
+        ("engines/test_runtimes.py",),
+        "each needs a package that few machines have: one test runs those whose package is installed",
+    ),
+    Exempt(
+        r"kernels/fallback/\w+",
+        ("kernels/test_fallback_{room}.py", "kernels/test_{room}.py"),
+        "one more backend: the kernel's test compares all of them, or a test of its own has what is numpy's",
+    ),
+)
+
+
+def rooms() -> list[str]:
+    """WING/ROOM of every module of a wing, without doors."""
+    paths = (path.relative_to(HOUSE).with_suffix("").as_posix() for path in sorted(HOUSE.rglob("*.py")))
+    return [path for path in paths if "/" in path and not path.endswith("/__init__")]
+
+
+def own(room: str) -> str:
+    wing, _, name = room.rpartition("/")
+    return f"{wing}/test_{name}.py"
+
+
+def exemption(room: str) -> Exempt | None:
+    return next((exempt for exempt in EXEMPT if re.fullmatch(exempt.rooms, room)), None)
+
+
+def test_each_room_has_its_test() -> None:
+    found, missing = rooms(), []
+    for room in found:
+        exempt = exemption(room)
+        tests = [own(room)] if exempt is None else [t.format(room=room.rpartition("/")[2]) for t in exempt.tests]
+        if not any((ROOT / "tests" / test).exists() for test in tests):
+            missing.append(f"npu_layout/{room}.py: tests/{' or tests/'.join(tests)}")
+    assert not missing, "rooms without their test:\n" + "\n".join(missing)
+    assert len(found) > 200
+
+
+def test_exemptions_are_needed() -> None:
+    """Each is of some room, and of none that has a test of its own."""
+    for exempt in EXEMPT:
+        of = [room for room in rooms() if re.fullmatch(exempt.rooms, room)]
+        assert of and exempt.why, exempt.rooms
+        assert not [room for room in of if (ROOT / "tests" / own(room)).exists()], f"{exempt.rooms}: no longer exempt"
+
+
+def test_engines_are_in_the_test_that_stands_for_theirs() -> None:
+    text = (ROOT / "tests" / "engines" / "test_runtimes.py").read_text(encoding="utf-8")
+    for room in rooms():
+        if exemption(room) is EXEMPT[1]:
+            assert f"def test_{room.rpartition('/')[2]}" in text, f"{room} is not run by tests/engines/test_runtimes.py"
+
+
+def test_contributing_names_the_exemptions() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for exempt in EXEMPT:
+        assert all(Path(test.replace("{room}", "ROOM")).name in text for test in exempt.tests), exempt.rooms
