@@ -46,6 +46,7 @@ class Wanted(NamedTuple):
     border: bytes
     interpolation: str
     exact: bool  #: pictures of Y, U and V are converted, then resized
+    alongside: int = 0  #: bytes of the buffers of a batch's other frames
 
 
 class Pass(NamedTuple):
@@ -246,7 +247,7 @@ def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, back
         plan = plan_move(
             _canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch
         )
-        return plan.program(backend)
+        return plan.program(backend, wanted.alongside)
 
     description = kernels.Fit(
         resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, flipped, storage.size, band, pitch or 0

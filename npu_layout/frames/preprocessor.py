@@ -223,6 +223,8 @@ class Preprocessor:
         buffer = self._buffer(out, frames)
         if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, given[0] if roi is None else None):
             return buffer, geometries
+        if self._batch > 1 and self._in_passes(frames, geometries, buffer):
+            return buffer, geometries
         fitted = self._canvas.fitted(frames, geometries)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
@@ -232,12 +234,7 @@ class Preprocessor:
 
         given: the whole frame as it was given; frames of the same form need no checks from then on.
         """
-        key = frame.format, frame.color, geometry
-        known = self._passes.get(key, ...)
-        if known is ...:
-            if len(self._passes) >= _PASSES:
-                self._passes.clear()
-            known = self._passes[key] = pass_of(self._wanted, frame, geometry)
+        known = self._pass(self._wanted, frame, geometry)
         if known is None or not known.run(buffer, frame.planes):
             return False
         if type(given) is np.ndarray and len(self._known) < _PASSES:
@@ -245,6 +242,38 @@ class Preprocessor:
             if run is not None:
                 self._known[given.shape, given.strides, given.dtype] = run, geometry
         return True
+
+    def _pass(self, wanted: Wanted, frame: Frame, geometry: Geometry) -> Pass | None:
+        """Return the pass for frames like this one, made at most once; None if there is none."""
+        key = frame.format, frame.color, geometry
+        known = self._passes.get(key, ...)
+        if known is ...:
+            if len(self._passes) >= _PASSES:
+                self._passes.clear()
+            known = self._passes[key] = pass_of(wanted, frame, geometry)
+        return known
+
+    def _in_passes(self, frames: Sequence[Frame], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:
+        """Write each frame of a batch by a pass of its own; False if one of them has none: then nothing was written."""
+        single = self._wanted_of_one
+        if single is None:
+            return False
+        passes = [self._pass(single, frame, geometry) for frame, geometry in zip(frames, geometries)]
+        if not all(passes):
+            return False
+        parts = buffer.reshape(self._batch, -1)
+        return all(known.run(part, frame.planes) for known, part, frame in zip(passes, parts, frames) if known)
+
+    @cached_property
+    def _wanted_of_one(self) -> Wanted | None:
+        """What is written of one frame of a batch; None if the frames of the buffer are not one after the other."""
+        target = self.target
+        if target.layout.letters[:1] != "N" or not target.storage.is_dense:
+            return None
+        shape = tuple(1 if letter == "N" else extent for letter, extent in zip(target.axes, target.shape))
+        one = target.replace(shape=shape, storage_shape=None, storage_strides=None, storage_offset=0, size=None)
+        same = one.storage_shape[1:] == target.storage_shape[1:]
+        return self._wanted._replace(target=one, alongside=target.nbytes - one.nbytes) if same else None
 
     @cached_property
     def _wanted(self) -> Wanted:

@@ -123,14 +123,17 @@ def program(
     boxes: Sequence[Box],
     arithmetic: Arithmetic,
     backend: str | None = None,
+    alongside: int = 0,
 ) -> FallbackProgram:
     """Return a program whose ``run(source, destination)`` works on two flat arrays of the sizes given, in elements.
 
     It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
     is compiled if the core supports the dtypes, else the fallback. `backend`: one to use in place of the active one.
+    `alongside`: bytes of results of other programs that are read together with this one's, which decide whether the
+    caches can contain it.
     """
     level = _BACKENDS[backend or _ACTIVE]
-    made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level)
+    made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level, alongside)
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
 
 

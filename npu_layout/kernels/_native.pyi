@@ -20,6 +20,7 @@ class Program:
         fills: tuple[Box, ...],
         boxes: tuple[Box, ...],
         arithmetic: Description | None,
+        alongside: int = 0,
         /,
     ) -> Program: ...
     @overload

@@ -54,7 +54,13 @@ FAST_PATHS = _fast_paths()
 
 
 def program(
-    src_size: int, dst_size: int, fills: Sequence[Box], boxes: Sequence[Box], arithmetic: Arithmetic, level: str = LEVEL
+    src_size: int,
+    dst_size: int,
+    fills: Sequence[Box],
+    boxes: Sequence[Box],
+    arithmetic: Arithmetic,
+    level: str = LEVEL,
+    alongside: int = 0,
 ) -> _native.Program | None:
     """Return the compiled program of a conversion, or None if the core has no loops for it."""
     if max((len(box.loops) for box in (*boxes, *fills)), default=0) > _LOOPS:
@@ -66,7 +72,9 @@ def program(
             return None
     src_item, dst_item = arithmetic.itemsizes
     src_bytes, dst_bytes = src_size * src_item, dst_size * dst_item
-    return _native.Program(level, src_bytes, src_item, dst_bytes, dst_item, tuple(fills), tuple(boxes), description)
+    return _native.Program(
+        level, src_bytes, src_item, dst_bytes, dst_item, tuple(fills), tuple(boxes), description, alongside
+    )
 
 
 def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.PictureRows:

@@ -140,9 +140,10 @@ class Plan:
         #: was written.
         self.attempt = _never if isinstance(made, kernels.FallbackProgram) else made.attempt
 
-    def program(self, backend: str | None = None) -> Any:
-        """Return the kernels' program, for one thread; `backend`: other kernels than the active ones."""
-        return kernels.program(self.src.size, self.dst.size, self.fills, self.boxes, self.arithmetic, backend)
+    def program(self, backend: str | None = None, alongside: int = 0) -> Any:
+        """Return the kernels' program, for one thread; backend, alongside: see `kernels.program`."""
+        sizes = self.src.size, self.dst.size
+        return kernels.program(*sizes, self.fills, self.boxes, self.arithmetic, backend, alongside)
 
 
 @lru_cache(maxsize=512)

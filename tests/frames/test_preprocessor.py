@@ -267,3 +267,32 @@ def test_mean_and_std_of_pixels_from_0_to_1() -> None:
     for wrong in ({"mean": 0.5, "std": 1}, {"std": 0.5}, {"mean": [0, 0, 1], "std": 0.5}, {"std": 1 / 255}):
         with pytest.raises(nl.NpuLayoutError, match="mean and std are in pixel units"):
             nl.Preprocessor(spec, **wrong)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NHCW8w", "CHWN", "HWCN"])
+def test_a_batch_has_the_frames_that_single_calls_make(layout: str) -> None:
+    """Where frames are one after the other each has a pass of its own; in CHWN they are interleaved."""
+    rng = np.random.default_rng(len(layout))
+    for dtype, quantization, more in (
+        ("uint8", None, {}),
+        ("int8", nl.Quantization(1.0, -128), {}),
+        ("float32", None, {"mean": (9.0, 8.0, 7.0), "std": 3.0}),
+    ):
+        for source in ("BGR", "NV12"):
+            numbers: dict[str, Any] = {"dtype": dtype, "quantization": quantization, "axes": "NCHW"}
+            batch, one = (nl.TensorSpec((n, 3, 23, 31), layout, **numbers) for n in (3, 1))
+            preprocess, single = (nl.Preprocessor(spec, source=source, **more) for spec in (batch, one))
+            sizes = rng.integers(4, 60, (3, 2)) * 2
+            frames = [
+                rng.integers(0, 256, (h, w, 3) if source == "BGR" else (h * 3 // 2, w), np.uint8) for h, w in sizes
+            ]
+            out = np.full(batch.storage_shape, 77, batch.stored)
+            buffer, geometries = preprocess.batch(frames, out)
+            assert buffer is out
+            made = [single(frame) for frame in frames]
+            assert [geometry for _, geometry in made] == geometries
+            stored = np.stack([one.unpack(single_buffer)[0] for single_buffer, _ in made])
+            assert np.array_equal(batch.unpack(buffer), stored)
+            with pytest.raises(nl.NpuLayoutError):
+                preprocess.batch([*frames[:2], frames[2].astype(np.float32)], out)
+            assert np.array_equal(batch.unpack(out), stored), "a frame was written before all were checked"

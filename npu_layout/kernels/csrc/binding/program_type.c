@@ -132,13 +132,13 @@ static int read_jobs(PyObject *fills, PyObject *boxes, Program *p, int64_t src_i
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *fills, *boxes, *arithmetic;
     const char *name;
-    long long src_bytes, dst_bytes, src_item, dst_item;
+    long long src_bytes, dst_bytes, src_item, dst_item, alongside = 0;
     if (kwargs && PyDict_Size(kwargs)) {
         PyErr_SetString(PyExc_TypeError, "Program takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "sLLLLO!O!O", &name, &src_bytes, &src_item, &dst_bytes, &dst_item, &PyTuple_Type,
-                          &fills, &PyTuple_Type, &boxes, &arithmetic))
+    if (!PyArg_ParseTuple(args, "sLLLLO!O!O|L", &name, &src_bytes, &src_item, &dst_bytes, &dst_item, &PyTuple_Type,
+                          &fills, &PyTuple_Type, &boxes, &arithmetic, &alongside))
         return NULL;
     const Level *level = level_named(name);
     if (!level) return NULL;
@@ -151,7 +151,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Program *p = &self->program;
     p->level = level, p->src_bytes = src_bytes, p->dst_bytes = dst_bytes;
     const int64_t moved = at_most(src_bytes / src_item, dst_bytes / dst_item) * src_item, most = INT64_MAX / 2;
-    p->touched = at_most(moved, most) + at_most(dst_bytes, most);
+    const int64_t others = alongside < 0 ? 0 : at_most(alongside, (int64_t)1 << 40);
+    p->touched = at_most(at_most(moved, most) + at_most(dst_bytes, most), most) + others;
     p->arithmetic.past = past_caches(p->touched, 0);
     if (read_arithmetic(arithmetic, self, src_item, dst_item) && read_jobs(fills, boxes, p, src_item, dst_item))
         return (PyObject *)self;
