@@ -125,30 +125,34 @@ class Source(NamedTuple):
         return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
 
     def _array(self, array: np.ndarray) -> Frame:
-        form = self.format
-        reason = f"got {array.dtype} of shape {array.shape}"
-        if self.spec is None and form.is_tiled:
-            raise self._unfit(f"{reason}; tiles need source=FrameSpec(format, size_wh)")
+        got = f"got {array.dtype} of shape {array.shape}"
         is_row = array.ndim == 2 and len(array) == 1 and array.dtype == np.uint8  # what OpenCV makes of raw bytes
-        if self.spec is not None:
-            if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
-                array = array[0]
-            if form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
-                return self._of(self.spec, self.spec.planes(array))
-        if self.spec is None and (is_row or array.ndim == 1):
-            reason += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
-        image = self._image(array)
+        if self.spec is None:
+            if self.format.is_tiled:
+                raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
+            if is_row or array.ndim == 1:
+                got += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
+            return self._pixels(array, got)
+        if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
+            array = array[0]
+        if self.format.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
+            return self._of(self.spec, self.spec.planes(array))
+        return self._pixels(array, got)
+
+    def _pixels(self, array: np.ndarray, got: str) -> Frame:
+        """Return the frame of an array with an axis for rows and one for columns; `got` begins what messages say."""
+        first, image = self.format.planes[0], self._image(array)
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
         fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
-        if size_wh is None or not fits or image.dtype != np.dtype(form.planes[0].dtype):
-            raise self._unfit(reason + self._hint(image))
-        if self.spec is not None and not self.spec.is_dense and image.strides[0] != self.spec.strides[0]:
-            raise self._unfit(
-                f"{reason} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
-                f"their own, or give the memory with rows of {self.spec.strides[0]} bytes"
-            )
+        if size_wh is None or not fits or image.dtype != np.dtype(first.dtype):
+            raise self._unfit(got + self._hint(image))
         spec = self.spec or _dense(self.name, size_wh)
-        return self._of(spec, [image] if len(form.planes) == 1 else self._split(spec, image))
+        if self.spec is not None and not spec.is_dense and image.strides[0] != spec.strides[0]:
+            raise self._unfit(
+                f"{got} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
+                f"their own, or give the memory with rows of {spec.strides[0]} bytes"
+            )
+        return self._of(spec, [image] if len(self.format.planes) == 1 else self._split(spec, image))
 
     def _image(self, array: np.ndarray) -> np.ndarray:
         """Return an array without an axis of one channel, and OpenCV's two bytes for a pixel as one element."""
