@@ -91,7 +91,7 @@ def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: i
 
 
 class _Level(NamedTuple):
-    """What is assigned: parts, the outputs that may have them, each with its axes, and which role is in which output."""
+    """What is assigned: parts, the outputs that may have them with their axes, and which role is in which output."""
 
     parts: Sequence[Part]
     specs: Sequence[TensorSpec]
