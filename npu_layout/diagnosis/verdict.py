@@ -34,8 +34,9 @@ class Judgement(NamedTuple):
     ----------
     verdict, fix
         As in OutputReport.
-    evidence, advice, notes
-        What was found, what to do, and what else to know: each zero or more sentences.
+    evidence, agreement, advice, notes
+        What was found, how well device and model agree with it, what to do, and what else to know: each zero or more
+        sentences.
     names_cause
         Whether the evidence is about a cause.
     also
@@ -49,11 +50,12 @@ class Judgement(NamedTuple):
     notes: tuple[str, ...] = ()
     names_cause: bool = False
     also: tuple[str, ...] = ()
+    agreement: str = ""
 
     @property
     def why(self) -> str:
         """All sentences."""
-        return " ".join(filter(None, (self.evidence, self.advice, *self.notes)))
+        return " ".join(filter(None, (self.evidence, self.agreement, self.advice, *self.notes)))
 
     def noted(self, sentence: str) -> Judgement:
         """Return it with a further note."""
@@ -248,16 +250,17 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
     small = small and best.score < _SOUND
+    with_that = wording.with_that(best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
-        text = wording.explains(best, declared, proven=False)
-        too_little = wording.too_little(evidence, int(independent(evidence, best)))
-        return Judgement("ambiguous", None, f"{text} {too_little}", names_cause=True)
+        agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
+        return Judgement("ambiguous", None, wording.explains(best, proven=False), agreement=agreement, names_cause=True)
     return Judgement(
         best.cause,
         best.fix,
-        wording.explains(best, declared),
+        wording.explains(best),
         wording.ADVICE[best.cause](best),
         names_cause=True,
+        agreement=with_that,
     )
 
 

@@ -103,10 +103,15 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
 }
 
 
-def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -> str:
-    """Return what is wrong, and how well device and model agree with and without it."""
-    what = f"{WRONG[best.cause]}: {best.text}. With that, {_agree(best.score)}{_before(declared)}."
+def explains(best: Candidate, proven: bool = True) -> str:
+    """Return what is wrong."""
+    what = f"{WRONG[best.cause]}: {best.text}."
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
+
+
+def with_that(best: Candidate, declared: Candidate | None) -> str:
+    """Return how well device and model agree with what `explains` says, and without it."""
+    return f"With that, {_agree(best.score)}{_before(declared)}."
 
 
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
