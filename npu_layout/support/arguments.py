@@ -125,23 +125,46 @@ def array_of(x: Any, what: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def counted(what: str, given: Any) -> int:
-    """Return a count as an int; NpuLayoutError if it is not a whole number from 1 to 2**31 - 1."""
+def integer(given: Any) -> int | None:
+    """Return a Python or numpy integer as an int; None if it is anything else."""
     try:
-        number = 0 if isinstance(given, (bool, np.bool_)) else operator.index(given)
+        return int(operator.index(given))
     except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
+        return None
+
+
+def counted(what: str, given: Any, most: int = 2**31 - 1, expected: str = "a whole number of 1 or more") -> int:
+    """Return a count as an int; NpuLayoutError, which says what is `expected`, if it is no integer from 1 to `most`.
+
+    Bools are refused too.
+    """
+    number = None if isinstance(given, (bool, np.bool_)) else integer(given)
+    if number is None or not 1 <= number <= most:
+        raise NpuLayoutError(f"{what}: expected {expected}, got {given!r}")
     return number
 
 
-def whole_number(what: str, given: Any) -> int:
-    """Return an integer as an int; NpuLayoutError if it is anything else."""
+def whole_number(
+    what: str, given: Any, expected: str = "a whole number", error: type[NpuLayoutError] = NpuLayoutError
+) -> int:
+    """Return an integer as an int; an `error`, which says what is `expected`, if it is anything else."""
+    number = integer(given)
+    if number is None:
+        raise error(f"{what}: expected {expected}, got {shown(given)}")
+    return number
+
+
+def integers(
+    what: str,
+    given: Any,
+    expected: str = "a sequence of integers",
+    error: type[NpuLayoutError] = NpuLayoutError,
+) -> tuple[int, ...]:
+    """Return what an iterable contains as ints; an `error`, which says what is `expected`, if it is anything else."""
     try:
-        return operator.index(given)
+        return tuple(map(int, map(operator.index, given)))  # int: a bool is an index, but no stride
     except TypeError:
-        raise NpuLayoutError(f"{what}: expected a whole number, got {shown(given)}") from None
+        raise error(f"{what}: expected {expected}, got {given!r}") from None
 
 
 def wanted_copy(given: Any) -> bool | None:
