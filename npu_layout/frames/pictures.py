@@ -15,7 +15,7 @@ import numpy as np
 from .. import kernels
 from ..errors import NpuLayoutError
 from ..kernels import Color, Samples
-from ..layouts import repack
+from ..layouts import CHANNEL_ORDERS, repack
 from .color_matrices import color_of
 from .pixel_formats import PixelFormat
 
@@ -138,7 +138,8 @@ def _by_kernels(frame: Frame, box: Box) -> np.ndarray:
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
     axes = kernels.nearest_axis(width, width, False), kernels.nearest_axis(height, height, True)
-    resize = kernels.PictureResize(frame.format.samples, frame.color, (width, height), (axes,), True, (2, 1, 0), 3)
+    bgr = CHANNEL_ORDERS["BGR"].rgb
+    resize = kernels.PictureResize(frame.format.samples, frame.color, (width, height), (axes,), True, bgr, 3)
     parts = []
     for form, plane in zip(frame.format.planes, frame.planes):
         rows = byte_rows(plane)[y0 // form.every_y : -(-y1 // form.every_y)]

@@ -216,10 +216,27 @@ def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
 
     NpuLayoutError if it is anything else.
     """
-    array = real_numbers(given)
-    if array is None or array.size not in (1, channels):
+    numbers = _usual_numbers(given)
+    if numbers is None:
+        array = real_numbers(given)
+        numbers = [math.nan] if array is None else array.astype(np.float64, copy=False).reshape(-1).tolist()
+    if len(numbers) not in (1, channels) or not all(map(math.isfinite, numbers)):
         raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
-    return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
+    return tuple(numbers)
+
+
+def _usual_numbers(given: Any) -> list[float] | None:
+    """Return an array of numbers, or Python's own ones, as floats; None if it is anything else.
+
+    For hot loops: what is usual need not become an array first.
+    """
+    if type(given) is np.ndarray and given.dtype.kind in "iuf":
+        numbers: list[float] = given.astype(np.float64, copy=False).reshape(-1).tolist()
+        return numbers
+    several = given if type(given) in (list, tuple) else (given,)
+    if all(type(n) is float or (type(n) is int and abs(n) < 2**53) for n in several):
+        return [float(n) for n in several]
+    return None
 
 
 def finite(x: np.ndarray) -> np.ndarray:
