@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,31 +10,13 @@ import numpy as np
 
 import npu_layout as nl
 
-from . import faults, feeding, models, pictures, second_input
+from . import faults, feeding, models, pictures
 from .faults import Fault, NotApplicable, Port
 from .feeding import feed
 from .models import Model
+from .scenes import Arrays, Case, Scene, device_outputs
 
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
-Arrays = dict[str, np.ndarray]
-
-
-class Case(NamedTuple):
-    """``str`` and `parse` are inverse: fault/model/dtype/noise/seed."""
-
-    fault: str
-    model: str
-    dtype: str
-    noise: str
-    seed: int
-
-    def __str__(self) -> str:
-        return "/".join(map(str, self))
-
-    @classmethod
-    def parse(cls, text: str) -> Case:
-        fault, model, dtype, noise, seed = text.split("/")
-        return cls(fault, model, dtype, noise, int(seed))
 
 
 class Truth(NamedTuple):
@@ -87,86 +68,7 @@ def score(
     return 10 * float(np.log10(max(power, 1e-20) / left)) if np.isfinite(left) else -200.0
 
 
-class _Scene:
-    """Frames of one stream: what was declared, what was fed, and what each network says about it."""
-
-    def __init__(self, case: Case, fault: Fault) -> None:
-        self.case, self.fault, self.model = case, fault, models.load(case.model)
-        self.rng = np.random.default_rng([zlib.crc32(str(case).encode()), case.seed])
-        self.count = self._count()
-        self.declared = {**self.model.preprocess, **(fault.declared or {})}
-        self.done = fault.done(self.declared) if fault.done else self.declared
-        height, width = self.model.shape[2:]
-        odd = fault.odd_frames or (self.rng.random() < 0.3)
-        size_wh = ((width, height), (240, 160), (150, 240))[int(self.rng.integers(1, 3)) if odd else 0]
-        kind = str(self.rng.choice(pictures.KINDS))
-        self.lead = 3
-        length = self.count + 2 * self.lead
-        self.images = pictures.stream(self.rng, kind, length, size_wh)
-        if fault.identical:
-            self.images = [self.images[0]] * length
-        if fault.brightness != 1:
-            self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
-        self.seconds = self.second_stream()
-        self.records_frame = fault.odd_frames or self.rng.random() < 0.25
-        self._kept: dict[Any, Arrays] = {}
-
-    def second_stream(self) -> list[np.ndarray]:
-        """Return the pictures of a model's second input; the same as of the first one if it has none."""
-        pair = np.random.default_rng([zlib.crc32(str(self.case).encode()), self.case.seed, 2])
-        return second_input.stream(pair, self.images) if self.model.pair else self.images
-
-    def _count(self) -> int:
-        low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
-        if self.model.name == "pose":
-            high = min(high, 8)  # its frames take 16 times longer than all others
-        if self.model.name == "classifier" and low > 1:
-            low, high = max(low, 16), max(high, 24)
-        return int(self.rng.integers(low, high + 1))
-
-    def image(self, t: int) -> np.ndarray:
-        return self.images[t + self.lead]
-
-    def says(self, path: str, done: dict[str, Any], t: int, cut: bool = False) -> Arrays:
-        """What a network says about frame t when it is preprocessed so, and `cut` to the declared range."""
-        key = path, str(sorted(done.items())), t, cut
-        if key not in self._kept:
-            fed = feeding.fed(self.model, self.image(t), self.seconds[t + self.lead], done)
-            if cut:  # as a quantised network does with its input
-                fed = {name: feeding.saturated(x, self.declared) for name, x in fed.items()}
-            self._kept[key] = models.engine(path).infer(fed if self.model.pair else fed["image"])
-        return self._kept[key]
-
-
-def _device(scene: _Scene, t: int) -> Arrays:
-    """What the device computes about frame t, before it is stored."""
-    fault, model, source = scene.fault, scene.model, scene.case.noise
-    path = model.other if fault.device == "other" else model.quantised if source == "qdq" else model.path
-    outputs = scene.says(path, scene.done, t)
-    db = 3.0 if fault.device == "noisy" else None if source == "qdq" else float(source)
-    if db is None:
-        return dict(outputs)
-    noisy = {}
-    for name, y in outputs.items():
-        rng = np.random.default_rng([zlib.crc32(f"{scene.case}{name}".encode()), t + scene.lead])
-        noise = rng.standard_normal(y.shape) * _deviation(scene, name) * 10 ** (-db / 20)
-        noisy[name] = (y + noise).astype(np.float32)
-    return noisy
-
-
-def _deviation(scene: _Scene, name: str) -> np.ndarray:
-    """Deviation of each channel (1, channels, ...) over the recording, of the float network fed as it was in truth; a
-    channel that hardly varies gets a little of the others' noise."""
-    key = ("deviation", name)
-    if key not in scene._kept:
-        values = models.by_channel([scene.says(scene.model.path, scene.done, t)[name] for t in range(scene.count)])
-        std = values.std(1)
-        std = np.maximum(std, 0.01 * np.sqrt((std**2).mean()))
-        scene._kept[key] = {"": std.reshape(-1, *[1] * (len(scene.model.outputs[name]) - 2))}
-    return scene._kept[key][""]
-
-
-def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:
+def _specs(scene: Scene, port: Port, planted: bool) -> faults.Specs:
     fault, dtype = scene.fault, scene.case.dtype
     if planted and fault.readings is not None:
         return fault.readings(scene.rng, port, dtype)
@@ -176,7 +78,7 @@ def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:
     return spec, spec
 
 
-def _applicable(scene: _Scene, planted: str) -> list[int] | None:
+def _applicable(scene: Scene, planted: str) -> list[int] | None:
     """Checks that the fault can be planted; the order of channels where it moves them."""
     fault, model = scene.fault, scene.model
     if fault.models is None and models.KINDS[model.name].special:
@@ -253,10 +155,10 @@ def build(case: Case, fault: Fault | None = None) -> Planted:
     fault = faults.BY_NAME[case.fault] if fault is None else fault
     if case.dtype not in fault.dtypes:
         raise NotApplicable(f"not for {case.dtype}")
-    scene = _Scene(case, fault)
+    scene = Scene(case, fault)
     model, count = scene.model, scene.count
     places = _places(scene)
-    device = _unrelated(scene) if fault.device == "unrelated" else [_device(scene, t) for t in places.times]
+    device = _unrelated(scene) if fault.device == "unrelated" else [device_outputs(scene, t) for t in places.times]
     truths: dict[str, Truth] = {}
     specs: dict[str, nl.TensorSpec] = {}
     for name in model.outputs:
@@ -275,7 +177,7 @@ def build(case: Case, fault: Fault | None = None) -> Planted:
     return Planted(case, fault, model, recording, images, scene.done, fed, places.names, truths, rival)
 
 
-def _places(scene: _Scene) -> _Places:
+def _places(scene: Scene) -> _Places:
     """Choose where the fault is planted; NotApplicable if it cannot be."""
     fault, outputs, rng = scene.fault, list(scene.model.outputs), scene.rng
     chosen = outputs[int(rng.integers(len(outputs)))]
@@ -284,7 +186,7 @@ def _places(scene: _Scene) -> _Places:
     return _Places(fault, chosen, order, names, fault.times(rng, scene.count) if fault.times else range(scene.count))
 
 
-def _output(scene: _Scene, places: _Places, name: str, device: Sequence[Arrays]) -> _Output:
+def _output(scene: Scene, places: _Places, name: str, device: Sequence[Arrays]) -> _Output:
     """Store what the device computed for an output, with the fault if it has it."""
     fault, holds, has_it = scene.fault, places.names.get(name, name), places.has_it(name)
     low, high = (ends * fault.clipped for ends in scene.model.ranges[holds])
@@ -303,17 +205,17 @@ def _output(scene: _Scene, places: _Places, name: str, device: Sequence[Arrays])
     return _Output(name, places.fault_of(name), holds, planted, true, declared, order, buffers)
 
 
-def _unrelated(scene: _Scene) -> list[Arrays]:
+def _unrelated(scene: Scene) -> list[Arrays]:
     """What the device says about another stream."""
     case, count = scene.case, scene.count
-    other = _Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
+    other = Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
     other.count = count
     other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
     other.seconds = other.second_stream()
-    return [_device(other, t) for t in range(count)]
+    return [device_outputs(other, t) for t in range(count)]
 
 
-def _inputs(scene: _Scene, t: int) -> Arrays:
+def _inputs(scene: Scene, t: int) -> Arrays:
     """The recorded inputs of a frame."""
     if scene.model.pair:
         return feeding.fed(scene.model, scene.image(t), scene.seconds[t + scene.lead], scene.declared)
@@ -321,7 +223,7 @@ def _inputs(scene: _Scene, t: int) -> Arrays:
 
 
 def _changed(
-    scene: _Scene, values: list[np.ndarray], ends: tuple[np.ndarray, np.ndarray]
+    scene: Scene, values: list[np.ndarray], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """The device's values after a change that the truth knows, and each channel's ends."""
     try:
@@ -334,7 +236,7 @@ def _changed(
     return values, (flat.min(1), flat.max(1))
 
 
-def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
+def _stored(scene: Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
     if fault.device == "dead":
         values = np.zeros_like(values)
     if fault.device == "random":
@@ -344,7 +246,7 @@ def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray
         return spec.pack(values)
 
 
-def _recorded_input(scene: _Scene, t: int) -> np.ndarray:
+def _recorded_input(scene: Scene, t: int) -> np.ndarray:
     model, declared = scene.model, scene.declared
     if model.fed is not None and not model.folded:
         return nl.Preprocessor(model.fed, **declared)(scene.image(t))[0]
@@ -372,7 +274,7 @@ class _Declared(NamedTuple):
     changed: int
 
 
-def _truth(scene: _Scene, output: _Output, times: Sequence[int]) -> Truth:
+def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
     true, order, buffers = output.true, output.order, output.buffers
     values = [true.unpack(b) for b in buffers]
     with np.errstate(all="ignore"):
@@ -387,7 +289,7 @@ def _truth(scene: _Scene, output: _Output, times: Sequence[int]) -> Truth:
 
 
 def _as_it_was(
-    scene: _Scene, output: _Output, values: Sequence[np.ndarray], times: Sequence[int]
+    scene: Scene, output: _Output, values: Sequence[np.ndarray], times: Sequence[int]
 ) -> tuple[float, np.ndarray]:
     """How much of the reference the values explain when fed as in truth; and what is left, of each channel."""
     order = output.order
@@ -403,7 +305,7 @@ def _as_it_was(
     return true_db, noise if order is None else noise[list(order)]
 
 
-def _as_declared(scene: _Scene, output: _Output, values: Sequence[np.ndarray]) -> _Declared:
+def _as_declared(scene: Scene, output: _Output, values: Sequence[np.ndarray]) -> _Declared:
     declared = output.declared
     read = [declared.unpack(b.view(declared.stored)) for b in output.buffers]
     reference = [scene.says(scene.model.path, scene.declared, t)[output.name] for t in range(scene.count)]
@@ -413,7 +315,7 @@ def _as_declared(scene: _Scene, output: _Output, values: Sequence[np.ndarray]) -
     return _Declared(score(read, reference, _step(declared), loudest=True), _plain(read, reference), changed)
 
 
-def _accepted(scene: _Scene, output: _Output, true_db: float, declared: _Declared) -> frozenset[str]:
+def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared) -> frozenset[str]:
     """Which verdicts are right besides the cause of a planted fault."""
     fault, true = output.fault, output.true
     accept = fault.accept
@@ -438,7 +340,7 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     return faults.REFUSALS | ({"match"} if fits else set())
 
 
-def _rival(scene: _Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
+def _rival(scene: Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
     """The best other explanation of one output, of the same class: another arithmetic, or another shift."""
     fault, model, truth = scene.fault, scene.model, truths[name]
     back = truth.in_model_order()
