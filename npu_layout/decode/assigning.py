@@ -90,7 +90,7 @@ def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: i
     return None
 
 
-class _Level(NamedTuple):
+class _Assignment(NamedTuple):
     """What is assigned: parts, the outputs that may have them with their axes, and which role is in which output."""
 
     parts: Sequence[Part]
@@ -149,20 +149,20 @@ def assign(
 
     wanted: {role: name of its output}. LayoutError if no assignment fits, or several do.
     """
-    level = _Level(parts, specs, found, anchors, wanted)
-    fits = dict(level.fits())
+    asked = _Assignment(parts, specs, found, anchors, wanted)
+    fits = dict(asked.fits())
     covers = list(_covers(parts, 0, fits, frozenset()))
     most = max(map(len, covers), default=0)
     covers = [cover for cover in covers if len(cover) == most]
     if not covers:
-        raise LayoutError(f"{where}: {level.expected_and_got()}")
+        raise LayoutError(f"{where}: {asked.expected_and_got()}")
     if len(covers) > 1:
-        hinted = [cover for cover in covers if level.is_hinted(cover)]
+        hinted = [cover for cover in covers if asked.is_hinted(cover)]
         covers = hinted if len(hinted) == 1 else covers
     if len(covers) > 1:
-        ways = "; or ".join(map(level.words, covers[:2]))
+        ways = "; or ".join(map(asked.words, covers[:2]))
         raise LayoutError(f"{where}: extents do not tell the parts apart: {ways}; give Decoder outputs={{role: names}}")
-    return [(k, level.parts_of(run), fits[k, run]) for k, run in covers[0]]
+    return [(k, asked.parts_of(run), fits[k, run]) for k, run in covers[0]]
 
 
 def _covers(

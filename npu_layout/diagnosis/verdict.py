@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import TELLING, Comparison, Part
+from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
@@ -67,7 +67,7 @@ class Judgement(NamedTuple):
 
 
 def diagnose(
-    evidence: Evidence, situation: Situation, met: bool, comparison: Comparison | None
+    evidence: Evidence, situation: Situation, met: bool, comparison: OutputComparison | None
 ) -> tuple[list[Candidate], Judgement]:
     """Return all candidates, best first, and the judgement of an output.
 
@@ -94,7 +94,9 @@ def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> 
     )
 
 
-def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: Comparison | None) -> Judgement:
+def judge(
+    evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: OutputComparison | None
+) -> Judgement:
     """Return the judgement of an output, given all its candidates, best first."""
     unexplained = [] if comparison is None else comparison.parts.unexplained()
     judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), met)
@@ -121,7 +123,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, compariso
 
 
 def _by_parts(
-    judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
+    judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart], channel_axis: int | None
 ) -> Judgement:
     """Return the judgement of an output without a cause, checked for labels, channels, rows and frames."""
     saturated = comparison.saturated / comparison.values
@@ -145,7 +147,7 @@ def _by_parts(
     return judgement
 
 
-def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[Part]) -> list[Candidate]:
+def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[OutputPart]) -> list[Candidate]:
     """Return the candidates without scales that gain only in channels of which they explain nothing either."""
     lost = [p.at for p in unexplained if p.axis is not None and p.axis == evidence.channel_axis]
     if not lost:

@@ -37,7 +37,7 @@ _DTYPES = {
 }
 
 
-class Form(NamedTuple):
+class StoredAs(NamedTuple):
     """How one dump of a tensor is stored: the tag of its layout, and its dtype."""
 
     tag: str
@@ -55,9 +55,9 @@ class Side(NamedTuple):
     flat: np.ndarray
 
     @property
-    def form(self) -> Form:
+    def stored_as(self) -> StoredAs:
         """The layout and the dtype, without the elements."""
-        return Form(self.layout.tag, self.dtype)
+        return StoredAs(self.layout.tag, self.dtype)
 
 
 class Reading(NamedTuple):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import MOST_DB, Comparison, channel_axis
+from ..comparison import MOST_DB, OutputComparison, channel_axis
 from .layer_dumps import Stored
-from .layer_orders import MARGIN, Form, Reading, best_reading
+from .layer_orders import MARGIN, Reading, StoredAs, best_reading
 from .layer_records import ComparedLayer
 from .onnx_graph import GraphTensor
 
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
 
     layer: ComparedLayer
     power: float
-    forms: tuple[Form, Form] | None
+    stored: tuple[StoredAs, StoredAs] | None
 
 
 def judged(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored, limit: float, floor: float) -> Judged:
@@ -34,15 +34,15 @@ def judged(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored, limi
     if reading is None:
         return Judged(_of_another_size(layer, tensor, a, b), 0.0, None)
     ours, theirs = _without_masks(*reading.values())
-    measured, forms = _measured(ours, theirs, floor), (reading.a.form, reading.b.form)
+    measured, stored = _measured(ours, theirs, floor), (reading.a.stored_as, reading.b.stored_as)
     described = layer._replace(
         snr_db=measured.snr_db,
         shape=reading.shape,
-        layout_a=str(forms[0]),
-        layout_b=str(forms[1]),
+        layout_a=str(stored[0]),
+        layout_b=str(stored[1]),
         why=_as_read(reading),
     )
-    return Judged(_with_verdict(described, tensor, reading, (ours, theirs), measured, limit), measured.power, forms)
+    return Judged(_with_verdict(described, tensor, reading, (ours, theirs), measured, limit), measured.power, stored)
 
 
 def _with_verdict(
@@ -112,7 +112,7 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     if error <= floor**2 and good.all():
         return _Measured(MOST_DB, power, 0, "")
     step = _STEPS * (max(plain[0].max(), 0.0) - min(plain[0].min(), 0.0)) / 255
-    figures = Comparison(channel_axis(plain[0]), step or None)
+    figures = OutputComparison(channel_axis(plain[0]), step or None)
     figures.add(0, b, a)
     whole = figures.whole
     if whole is None or figures.non_finite or error <= floor**2:
@@ -121,7 +121,7 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     return _Measured(whole.snr_db, power, 0, unrelated)
 
 
-def _unrelated(a: np.ndarray, b: np.ndarray, figures: Comparison, step: float) -> str:
+def _unrelated(a: np.ndarray, b: np.ndarray, figures: OutputComparison, step: float) -> str:
     """Return which part of b has nothing to do with a's, in words; empty if none, or if it may be noise."""
     error, variance = float(np.mean((a - b) ** 2)), float(a.var())
     shared = float(np.mean((a - a.mean()) * b))

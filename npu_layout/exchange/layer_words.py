@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .layer_orders import Form
+from .layer_orders import StoredAs
 from .layer_records import ComparedLayer
 from .onnx_graph import GRAPH_INPUT
 
-Forms = Mapping[str, tuple[Form, Form]]  # of each tensor that was compared, how both dumps store it
+AllStored = Mapping[str, tuple[StoredAs, StoredAs]]  # of each tensor that was compared, how both dumps store it
 _COUNTED = ("int64", "uint64", "bool")  # dtypes of sizes, indices and masks, whose error is no loss
 _SUDDEN = 6.0  # dB that a layer loses at once
 _EXACT = 60.0  # dB: more is no loss, as between two runs in float32
 
 
-def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float, forms: Forms) -> str:
+def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float, stored: AllStored) -> str:
     """Return the result in a few sentences."""
     compared = [layer for layer in layers if layer.verdict in ("same", "differs")]
     counted = f"{len(compared)} of {len(layers)} tensors of the model are in both dumps"
     agreeing = [layer for layer in compared if layer.verdict == "same"]
-    moved = [layer for layer in agreeing if _is_moved(forms[layer.name])]
+    moved = [layer for layer in agreeing if _is_moved(stored[layer.name])]
     if moved:
         counted += f", {len(moved)} of them in another layout"
     undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
     if undecided:
         counted += f". Not compared: {some(undecided)}"
-    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing, forms)[:3]]
+    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing, stored)[:3]]
     odd += ["If the dump does not store it so, its axes are really exchanged."] if odd else []
     if not roots:
-        return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared, forms), *odd])
+        return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared, stored), *odd])
     first = roots[0]
     said = [f"The first layer that differs is {first.name!r}{_operator(first)}: {_figures(first, limit)}."]
     if first.skipped:
@@ -39,22 +39,22 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     return " ".join([*said, f"{counted}.", *odd])
 
 
-def _is_moved(forms: tuple[Form, Form]) -> bool:
+def _is_moved(stored: tuple[StoredAs, StoredAs]) -> bool:
     """Return whether two dumps store a tensor in different layouts."""
-    return forms[0].tag != forms[1].tag
+    return stored[0].tag != stored[1].tag
 
 
-def _odd(agreeing: Sequence[ComparedLayer], forms: Forms) -> list[ComparedLayer]:
+def _odd(agreeing: Sequence[ComparedLayer], stored: AllStored) -> list[ComparedLayer]:
     """Return the layers that agree in another order than most tensors of so many axes do.
 
     They may be stored so, or really be exchanged: one tensor does not show which. If most are stored in another
     layout, blocks and channels last are usual, and an exchange of the other axes is not.
     """
     found = []
-    for one in (one for one in agreeing if _is_moved(forms[one.name])):
+    for one in (one for one in agreeing if _is_moved(stored[one.name])):
         alike = [c for c in agreeing if c.shape and one.shape and len(c.shape) == len(one.shape)]
-        plain = [c for c in alike if not _is_moved(forms[c.name])]
-        if 2 * len(plain) > len(alike) or len({_without_channels(form.tag) for form in forms[one.name]}) > 1:
+        plain = [c for c in alike if not _is_moved(stored[c.name])]
+        if 2 * len(plain) > len(alike) or len({_without_channels(form.tag) for form in stored[one.name]}) > 1:
             found.append(one)
     return found
 
@@ -82,9 +82,9 @@ def _figures(layer: ComparedLayer, limit: float) -> str:
     return f"{said}, with {layer.inputs_db:.1f} dB at its inputs"
 
 
-def _largest_loss(layers: Sequence[ComparedLayer], forms: Forms) -> list[str]:
+def _largest_loss(layers: Sequence[ComparedLayer], stored: AllStored) -> list[str]:
     """Return where the error grows most, as a sentence or none."""
-    real = [one for one in layers if one.name in forms and forms[one.name][0].dtype not in _COUNTED]
+    real = [one for one in layers if one.name in stored and stored[one.name][0].dtype not in _COUNTED]
     known = [(one.inputs_db, one.snr_db, one) for one in real if one.inputs_db is not None and one.snr_db is not None]
     before, after, worst = max(known, key=lambda known: min(known[0], _EXACT) - known[1], default=(0.0, 0.0, None))
     if worst is None or min(before, _EXACT) - after < _SUDDEN:

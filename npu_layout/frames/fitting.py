@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
-from .pictures import Frame, byte_rows, untiled
+from .pictures import FramePlanes, byte_rows, untiled
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
@@ -64,7 +64,7 @@ class Pass(NamedTuple):
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
-def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | None = None) -> Pass | None:
+def pass_of(wanted: Wanted, frame: FramePlanes, geometry: Geometry, backend: str | None = None) -> Pass | None:
     """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     planes = frame.format.kind == "yuv" and not wanted.exact
@@ -82,7 +82,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | Non
     return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
 
 
-def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
+def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
     if not _within(frame.size_wh, geometry.input_wh):
         side = max(*frame.size_wh, *geometry.input_wh)
@@ -98,7 +98,7 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
 
 
 def _resize(
-    reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
+    reading: Reading, frame: FramePlanes, geometry: Geometry, axes_of: Axes, order: str, planes: bool
 ) -> kernels.PictureResize | None:
     """Return the resize of the part that is used; None if the kernels have none.
 
@@ -123,7 +123,7 @@ def _resize(
 
 
 def _parts(
-    resize: kernels.PictureResize, frame: Frame, box: tuple[int, int, int, int]
+    resize: kernels.PictureResize, frame: FramePlanes, box: tuple[int, int, int, int]
 ) -> tuple[tuple[slice, slice], ...]:
     """Return rows and bytes of each plane that is read: those of a part of the frame."""
     x0, y0, x1, y1 = box
@@ -170,7 +170,7 @@ def _opencv_computes_it() -> bool:
     return bool((cv2.resize(noise, (71, 23)) == out).all())
 
 
-def _reading(frame: Frame, order: str) -> Reading | None:
+def _reading(frame: FramePlanes, order: str) -> Reading | None:
     """Return the components that are read, their colors, and where R, G and B go; None if kernels cannot read them."""
     form = frame.format
     if form.kind == "yuv":

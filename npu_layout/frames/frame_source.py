@@ -15,20 +15,20 @@ from .camera_stacks import buffers_of, is_described
 from .color_matrices import color_of
 from .frame_spec import FrameSpec
 from .jpeg import jpeg_end, jpeg_size
-from .pictures import Frame
+from .pictures import FramePlanes
 from .pixel_formats import PixelFormat, pixel_format
 
 Shape = tuple[int, ...]
 
 
-class Source(NamedTuple):
+class FrameSource(NamedTuple):
     """What a Preprocessor's frames are: a format of frames of any size, or the spec of frames of one size."""
 
     name: str
     spec: FrameSpec | None = None
 
     @classmethod
-    def of(cls, given: Any) -> Source:
+    def of(cls, given: Any) -> FrameSource:
         """Return the source of a format's name, a FrameSpec or its dict; NpuLayoutError if it is none."""
         if isinstance(given, Mapping):
             with naming("source"):
@@ -57,7 +57,7 @@ class Source(NamedTuple):
         """Return what the frames are, as messages name it."""
         return f"source {self.name if self.spec is None else self.spec.describe()}"
 
-    def read(self, which: str, frame: Any) -> Frame:
+    def read(self, which: str, frame: Any) -> FramePlanes:
         """Return the planes of a frame, views of its memory; NpuLayoutError that calls it `which` if it does not fit.
 
         frame: an array in OpenCV's shape, a tuple or list of planes, memory that the spec describes, or a frame that
@@ -67,13 +67,13 @@ class Source(NamedTuple):
             found = usual_frame(self.name, frame.shape, frame.dtype)
             if found is not None:
                 form, size_wh = found
-                return Frame(form, size_wh, (frame,))
+                return FramePlanes(form, size_wh, (frame,))
         try:
             return self._read(frame)
         except NpuLayoutError as error:
             raise type(error)(f"{which}: {error}") from None
 
-    def _read(self, frame: Any) -> Frame:
+    def _read(self, frame: Any) -> FramePlanes:
         if self.format.kind == "coded":
             return self._coded(frame)
         if is_described(frame):
@@ -90,9 +90,9 @@ class Source(NamedTuple):
         more = "; bytes need source=FrameSpec(format, size_wh)" if _is_memory(frame) else ""
         raise self._unfit(f"got {type(frame).__name__}{more}")
 
-    def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> Frame:
+    def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> FramePlanes:
         colors = self.spec or spec
-        return Frame(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
+        return FramePlanes(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
 
     def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
         return NpuLayoutError(f"expected {self._expected(size_wh)} for {self.describe()}, {reason}")
@@ -124,7 +124,7 @@ class Source(NamedTuple):
             return None
         return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
 
-    def _array(self, array: np.ndarray) -> Frame:
+    def _array(self, array: np.ndarray) -> FramePlanes:
         got = f"got {array.dtype} of shape {array.shape}"
         is_row = array.ndim == 2 and len(array) == 1 and array.dtype == np.uint8  # what OpenCV makes of raw bytes
         if self.spec is None:
@@ -139,7 +139,7 @@ class Source(NamedTuple):
             return self._of(self.spec, self.spec.planes(array))
         return self._pixels(array, got)
 
-    def _pixels(self, array: np.ndarray, got: str) -> Frame:
+    def _pixels(self, array: np.ndarray, got: str) -> FramePlanes:
         """Return the frame of an array with an axis for rows and one for columns; `got` begins what messages say."""
         first, image = self.format.planes[0], self._image(array)
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
@@ -219,7 +219,7 @@ class Source(NamedTuple):
             )
         return FrameSpec(spec.format, spec.size_wh).planes(image)
 
-    def _separate(self, parts: Sequence[Any]) -> Frame:
+    def _separate(self, parts: Sequence[Any]) -> FramePlanes:
         form = self.format
         if not all(isinstance(part, np.ndarray) and part.ndim > 1 for part in parts):
             if self.spec is None:
@@ -272,14 +272,14 @@ class Source(NamedTuple):
                 )
         return ""
 
-    def _self_described(self, frame: Any) -> Frame:
+    def _self_described(self, frame: Any) -> FramePlanes:
         own = FrameSpec.of(frame)
         size_wh = own.size_wh if self.spec is None else self.spec.size_wh
         if (own.format, own.size_wh) != (self.name, size_wh):
             raise self._unfit(f"got {own.describe()}, as {type(frame).__name__} describes itself")
         return self._of(own, own.planes(frame))
 
-    def _coded(self, frame: Any) -> Frame:
+    def _coded(self, frame: Any) -> FramePlanes:
         buffers = buffers_of(frame)
         if not _is_memory(buffers):
             raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}")
@@ -294,7 +294,7 @@ class Source(NamedTuple):
         size_wh = jpeg_size(content)
         if self.spec is not None and size_wh != self.spec.size_wh:
             raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
-        return Frame(self.format, size_wh, (data[:end],))
+        return FramePlanes(self.format, size_wh, (data[:end],))
 
 
 @lru_cache(maxsize=256)

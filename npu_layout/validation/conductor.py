@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison
+from ..comparison import OutputComparison
 from ..decode import Head
 from ..diagnosis import (
     LEAST,
@@ -294,7 +294,7 @@ def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> E
     return Exhibit(kept[at].number, buffer, evidence.references[at], device, model, error, shown)
 
 
-def _position_error(comparison: Comparison | None) -> np.ndarray:
+def _position_error(comparison: OutputComparison | None) -> np.ndarray:
     if comparison is None or comparison.position_error is None:
         return np.zeros((1, 1))
     return comparison.position_error

@@ -22,7 +22,7 @@ _TRIED = {"color": "colours", "scale": "mean and std", "layout": "layouts", "fit
 Answers = dict[str, list[Remade]]
 
 
-class _Image(NamedTuple):
+class _ImageInput(NamedTuple):
     """An input that is an image: its spec, the least and the largest number in it, and whether no other one is one."""
 
     name: str
@@ -57,10 +57,10 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
     return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
 
 
-def _images(recording: Recording, kept: Sequence[Kept]) -> list[_Image]:
+def _images(recording: Recording, kept: Sequence[Kept]) -> list[_ImageInput]:
     names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
     return [
-        _Image(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept]), len(names) == 1)
+        _ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept]), len(names) == 1)
         for name in names
     ]
 
@@ -68,7 +68,7 @@ def _images(recording: Recording, kept: Sequence[Kept]) -> list[_Image]:
 def _remake(
     engine: OnnxRuntimeEngine,
     recording: Recording,
-    image: _Image,
+    image: _ImageInput,
     row: int,
     k: Kept,
     made: Mapping[str, dict[Any, Remade]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npu_layout.exchange import layer_words
-from npu_layout.exchange.layer_orders import Form
+from npu_layout.exchange.layer_orders import StoredAs
 from npu_layout.exchange.layer_records import ComparedLayer
 from npu_layout.exchange.layer_words import some
 
@@ -13,12 +13,12 @@ PLAIN, LAST, TURNED = "NCHW of float32", "NHWC of float32", "NCWH of float32"
 
 
 def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float) -> str:
-    forms = {}
+    stored = {}
     for one in layers:
         if one.layout_a:
-            a, b = (Form(*text.split(" of ")) for text in (one.layout_a, one.layout_b))
-            forms[one.name] = a, b
-    return layer_words.worded(layers, roots, limit, forms)
+            a, b = (StoredAs(*text.split(" of ")) for text in (one.layout_a, one.layout_b))
+            stored[one.name] = a, b
+    return layer_words.worded(layers, roots, limit, stored)
 
 
 def layer(name: str, snr: float | None, before: float | None = 40.0, b: str = PLAIN, **more: object) -> ComparedLayer:
