@@ -12,7 +12,7 @@ from ..arrays import AxisOrder
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
-from ..support import per_channel, shown
+from ..support import per_channel, plain_array, shown
 from . import bands, stored_buffers
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
@@ -73,9 +73,17 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     """
     inputs = checked_inputs(NORMALIZE, x)
     channels = inputs.x.shape[1]
-    stated = per_channel("normalize: mean", mean, channels), per_channel("normalize: std", std, channels)
+    stated = _numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels)
     affine = _normalization(*stated, channels)
     return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
+
+
+def _numbers(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    try:
+        return per_channel(what, given, channels)
+    except NpuLayoutError:
+        plain_array(what, given)  # says why it is no array
+        raise
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
-from ..support import one_of, whole_number
+from ..support import integer, one_of
 from . import bands, stored_buffers
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
@@ -79,10 +79,13 @@ def peaks(
     if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
         one_of("peaks: refine", refine, _REFINEMENTS)
     try:
-        limit = float(threshold)
+        limit, reach = float(threshold), integer(radius)
     except (TypeError, ValueError, OverflowError):
-        raise NpuLayoutError(f"peaks: threshold: expected a number, got {threshold!r}") from None
-    reach = whole_number("peaks: radius", radius)
+        reach = None
+    if reach is None:
+        raise NpuLayoutError(
+            f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
+        )
     if math.isnan(limit):
         raise NpuLayoutError("peaks: threshold: expected a number, got nan: nothing is above that")
     if reach < 1:
