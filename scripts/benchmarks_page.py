@@ -21,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from npu_layout.bench.peers import library_of  # noqa: E402
 from npu_layout.bench.tables import cold, unequal  # noqa: E402
 
 DATA, TEMPLATE = ROOT / "docs" / "benchmarks.json", ROOT / "scripts" / "benchmarks_page.md"
@@ -152,7 +153,7 @@ def take_over(data: dict[str, Any], run: dict[str, Any]) -> None:
                 "spread_percent": round(50 * times[OURS]["spread"]),
                 "levels": [f"{times[name]['ratio']:.2f}" for name in levels if name in times],
                 "peer": f"{times[best]['ratio']:.2f}",
-                "peer_name": best.split(":")[0] + unequal(row),
+                "peer_name": library_of(best) + unequal(row),
                 "faster": f"{times[best]['us'] / times[OURS]['us']:.1f}",
                 **{state: cold(figures) for state, figures in row["cold"].items()},
             }

@@ -17,7 +17,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from verdicts import faults, models, pictures
 
+from npu_layout.buffers import TensorSpec
 from npu_layout.comparison import channel_axis
 from npu_layout.diagnosis import Remade, Situation, diagnose, variants
 from npu_layout.diagnosis.evidence import Evidence
@@ -91,18 +92,8 @@ def _by_value(rng: Rng, y: np.ndarray) -> np.ndarray:
 NOISES: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {"white": _white, "smooth": _smooth, "by value": _by_value}
 
 
-def draw(seed: int) -> tuple[str, str]:
-    """One draw: the verdict, and what it was of."""
-    rng = np.random.default_rng(seed)
-    name, shade = MODELS[seed % len(MODELS)], ("", "dim")[int(rng.random() < 0.4)]
-    home = zoo(name, shade)
-    output = str(rng.choice(list(home.model.outputs)))
-    count = min(int(rng.choice([1, 2, 3, 5, 8, 16])), FRAMES)
-    start = int(rng.integers(0, FRAMES - count + 1))
-    rows = range(start, start + count)
-    references = [home.references[row] for row in rows]
-    kind = str(rng.choice(["quantised", *NOISES]))
-    decibels = float(rng.uniform(5, 40))
+def _spec(rng: Rng, home: Zoo, output: str) -> tuple[TensorSpec, str]:
+    """Some dtype, layout and quantisation for an output, and their words."""
     port = faults.Port(output, home.model.outputs[output], *home.model.ranges[output])
     dtype = str(rng.choice(["int8", "uint8", "int16", "float16", "float32"]))
     clipped = float(rng.choice([1.0, 1.0, 0.7]))
@@ -110,7 +101,15 @@ def draw(seed: int) -> tuple[str, str]:
     each = dtype in faults.QUANTISED and port.shape[1] < 130 and rng.random() < 0.25
     layout = str(rng.choice(faults.LAYOUTS[len(port.shape)]))
     spec = faults.place(port, layout, dtype, quantization=port.quantization(dtype, each=bool(each)))
-    values = np.stack([home.references[row][output] for row in range(FRAMES)])
+    return spec, f"{dtype} {layout} {clipped}"
+
+
+def _buffers(
+    rng: Rng, home: Zoo, output: str, rows: Sequence[int], spec: TensorSpec, noise: tuple[str, float]
+) -> list[np.ndarray]:
+    """What a device without a fault stores for these frames, with noise of a kind and its decibels."""
+    kind, decibels = noise
+    values = np.stack([reference[output] for reference in home.references])
     deviation = values.reshape(FRAMES, values.shape[1], values.shape[2], -1).std((0, 1, 3) if values.ndim > 3 else None)
     deviation = np.reshape(deviation, (1, -1, *[1] * (values.ndim - 3))) if np.ndim(deviation) else deviation
     buffers = []
@@ -120,18 +119,37 @@ def draw(seed: int) -> tuple[str, str]:
             y = y + NOISES[kind](rng, y) * deviation * 10 ** (-decibels / 20)
         with np.errstate(over="ignore"):
             buffers.append(spec.pack(np.asarray(y, np.float32)).reshape(-1))
+    return buffers
+
+
+def _remade(home: Zoo, output: str, rows: range) -> Iterator[Remade]:
+    """The answers to inputs made in other ways, those that at least half of the frames have."""
+    for one in home.remade[output]:
+        answers = {row - rows.start: answer for row, answer in one.answers.items() if row in rows}
+        if 2 * len(answers) >= len(rows):
+            yield one._replace(answers=answers)
+
+
+def draw(seed: int) -> tuple[str, str]:
+    """One draw: the verdict, and what it was of."""
+    rng = np.random.default_rng(seed)
+    name, shade = MODELS[seed % len(MODELS)], ("", "dim")[int(rng.random() < 0.4)]
+    home = zoo(name, shade)
+    output = str(rng.choice(list(home.model.outputs)))
+    count = min(int(rng.choice([1, 2, 3, 5, 8, 16])), FRAMES)
+    start = int(rng.integers(0, FRAMES - count + 1))
+    rows = range(start, start + count)
+    kind, decibels = str(rng.choice(["quantised", *NOISES])), float(rng.uniform(5, 40))
+    spec, stored = _spec(rng, home, output)
+    buffers = _buffers(rng, home, output, rows, spec, (kind, decibels))
+    references = [home.references[row] for row in rows]
     kept = [reference[output] for reference in references]
     alike = [t for r in references for o, t in r.items() if o != output and t.shape == kept[0].shape]
-    remade = []
-    for one in home.remade[output]:
-        answers = {row - start: answer for row, answer in one.answers.items() if row in rows}
-        if 2 * len(answers) >= count:
-            remade.append(one._replace(answers=answers))
     evidence = Evidence(spec, buffers, kept, alike, channel_axis(kept[0]))
     everything = {o: [r[o] for r in references] for o in references[0]}
-    situation = Situation(output, list(rows), everything, {output: spec}, remade)
+    situation = Situation(output, list(rows), everything, {output: spec}, list(_remade(home, output, rows)))
     judgement = diagnose(evidence, situation, True, None)[1]
-    about = f"{name}/{output} {shade} {count} frames, {kind} {decibels:.0f} dB, {dtype} {layout} {clipped}, seed {seed}"
+    about = f"{name}/{output} {shade} {count} frames, {kind} {decibels:.0f} dB, {stored}, seed {seed}"
     return judgement.verdict, f"{about}: {judgement.why}"
 
 

@@ -134,96 +134,111 @@ def skeleton(pose: Pose, behind: bool) -> np.ndarray:
     return joints
 
 
-def _limb(
-    frame: np.ndarray, owner: np.ndarray, who: int, a: np.ndarray, b: np.ndarray, colour: tuple, thick: float
-) -> None:
-    ends = [tuple(round(v * 16) for v in p) for p in (a, b)]
-    for target, paint in ((frame, colour), (owner, who)):
-        cv2.line(target, *ends, paint, max(1, round(thick)), cv2.LINE_AA if target is frame else cv2.LINE_8, 4)
+class _Figure:
+    """One person that is painted over what is there, and over the numbers of those who own the pixels."""
 
+    def __init__(self, frame: np.ndarray, owner: np.ndarray, who: int, pose: Pose, look: Look) -> None:
+        self.frame, self.owner, self.who, self.pose, self.look = frame, owner, who, pose, look
+        self.joints = skeleton(pose, look.behind)
+        self.arm, self.leg = 0.042 * pose.height * look.bulk, 0.058 * pose.height * look.bulk
+        self.torso = self.joints[[2, 5, 11, 8]]
+        self.head = (self.joints[16] + self.joints[17]) / 2
 
-def _figure(
-    frame: np.ndarray, owner: np.ndarray, who: int, pose: Pose, look: Look, rng: np.random.Generator
-) -> np.ndarray:
-    """Paint one person over what is there; returns the joints (18, 3): x, y, can be seen (of this person alone)."""
-    h = pose.height
-    j = skeleton(pose, look.behind)
-    arm, leg = 0.042 * h * look.bulk, 0.058 * h * look.bulk
+    def paint(self) -> np.ndarray:
+        """Paint the person; return the joints (18, 3): x, y, can be seen (of this person alone)."""
+        self._legs()
+        if self.look.behind:
+            self._arms()
+        self._trunk()
+        if not self.look.behind:
+            self._front()
+            self._arms()
+        elif self.look.pack:
+            self._pack()
+        return np.column_stack([self.joints, self._seen()])
 
-    def part(a: int, b: int, colour: tuple, thick: float) -> None:
-        _limb(frame, owner, who, j[a], j[b], colour, thick)
+    def _line(self, a: np.ndarray, b: np.ndarray, colour: tuple, thick: float) -> None:
+        ends = [tuple(round(v * 16) for v in p) for p in (a, b)]
+        for target, paint in ((self.frame, colour), (self.owner, self.who)):
+            cv2.line(target, *ends, paint, max(1, round(thick)), self._smooth(target), 4)
 
-    def arms() -> None:
+    def _limb(self, a: int, b: int, colour: tuple, thick: float) -> None:
+        self._line(self.joints[a], self.joints[b], colour, thick)
+
+    def _smooth(self, target: np.ndarray) -> int:
+        """How the edges of lines are drawn: numbers of people must not be mixed."""
+        return cv2.LINE_AA if target is self.frame else cv2.LINE_8
+
+    @property
+    def _oval(self) -> tuple[tuple[int, ...], tuple[int, int], float]:
+        """Centre, axes and angle of the head's ellipse, in sixteenths of a pixel."""
+        radius = 0.058 * self.pose.height
+        axes = int(radius * 16), int(radius * 1.25 * 16)
+        return tuple(int(v * 16) for v in self.head), axes, float(np.degrees(self.pose.lean))
+
+    @property
+    def _dark(self) -> tuple[int, ...]:
+        return tuple(int(v * 0.35) for v in self.look.shirt)
+
+    def _arms(self) -> None:
+        j, look = self.joints, self.look
         for shoulder, elbow, wrist in (_RIGHT[:3], _LEFT[:3]):
             sleeve = j[elbow] * look.sleeves + j[shoulder] * (1 - look.sleeves)
-            part(shoulder, elbow, look.skin, arm)
-            _limb(frame, owner, who, j[shoulder], sleeve, look.shirt, arm * 1.25)
-            part(elbow, wrist, look.shirt if look.sleeves == 1 and look.bulk > 1 else look.skin, arm * 0.9)
-            _limb(frame, owner, who, j[wrist], j[wrist] + (j[wrist] - j[elbow]) * 0.12, look.skin, arm * 1.2)
+            self._limb(shoulder, elbow, look.skin, self.arm)
+            self._line(j[shoulder], sleeve, look.shirt, self.arm * 1.25)
+            long = look.sleeves == 1 and look.bulk > 1
+            self._limb(elbow, wrist, look.shirt if long else look.skin, self.arm * 0.9)
+            self._line(j[wrist], j[wrist] + (j[wrist] - j[elbow]) * 0.12, look.skin, self.arm * 1.2)
 
-    for hip, knee, ankle in (_RIGHT[3:], _LEFT[3:]):
-        part(hip, knee, look.trousers, leg)
-        part(knee, ankle, look.trousers, leg * 0.85)
-        foot = j[ankle] + np.array([0, 0.015 * h])
-        _limb(frame, owner, who, foot, foot + np.array([0.01 * h, 0.01 * h]), look.shoes, leg)
-    if look.behind:
-        arms()
-    torso = np.array([j[2], j[5], j[11], j[8]])
-    for target, paint in ((frame, look.shirt), (owner, who)):
-        cv2.fillConvexPoly(
-            target, np.rint(torso).astype(np.int32), paint, cv2.LINE_AA if target is frame else cv2.LINE_8
-        )
-    for a, b in ((2, 5), (5, 11), (8, 2), (8, 11)):
-        part(a, b, look.shirt if (a, b) != (8, 11) else look.trousers, leg * 0.9)
-    head = (j[16] + j[17]) / 2
-    _limb(frame, owner, who, j[1], head, look.skin, 0.045 * h)
-    radius = 0.058 * h
-    for target in (frame, owner):
-        centre, axes = tuple(int(v * 16) for v in head), (int(radius * 16), int(radius * 1.25 * 16))
-        first = look.hair if look.behind else look.skin
-        cv2.ellipse(
-            target, centre, axes, np.degrees(pose.lean), 0, 360, first if target is frame else who, -1, cv2.LINE_8, 4
-        )
-    dark = tuple(int(v * 0.35) for v in look.shirt)
-    if look.behind:
-        if look.pack:
-            middle = torso.mean(axis=0)
-            pack = (middle + (torso - middle) * np.array([0.6, 0.75])).astype(np.int32)
-            cv2.fillConvexPoly(frame, pack, dark, cv2.LINE_AA)
-    else:
-        # Hair above the forehead, eyes, mouth, and a line of buttons tell the front.
-        centre = tuple(int(v * 16) for v in head)
-        cv2.ellipse(
-            frame,
-            centre,
-            (int(radius * 16), int(radius * 1.25 * 16)),
-            np.degrees(pose.lean),
-            195,
-            345,
-            look.hair,
-            -1,
-            cv2.LINE_AA,
-            4,
-        )
+    def _legs(self) -> None:
+        h, look = self.pose.height, self.look
+        for hip, knee, ankle in (_RIGHT[3:], _LEFT[3:]):
+            self._limb(hip, knee, look.trousers, self.leg)
+            self._limb(knee, ankle, look.trousers, self.leg * 0.85)
+            foot = self.joints[ankle] + np.array([0, 0.015 * h])
+            self._line(foot, foot + np.array([0.01 * h, 0.01 * h]), look.shoes, self.leg)
+
+    def _trunk(self) -> None:
+        """Paint the body, the neck and the head as they are from both sides."""
+        look = self.look
+        for target, paint in ((self.frame, look.shirt), (self.owner, self.who)):
+            cv2.fillConvexPoly(target, np.rint(self.torso).astype(np.int32), paint, self._smooth(target))
+        for a, b in ((2, 5), (5, 11), (8, 2), (8, 11)):
+            self._limb(a, b, look.shirt if (a, b) != (8, 11) else look.trousers, self.leg * 0.9)
+        self._line(self.joints[1], self.head, look.skin, 0.045 * self.pose.height)
+        for target, paint in ((self.frame, look.hair if look.behind else look.skin), (self.owner, self.who)):
+            cv2.ellipse(target, *self._oval, 0, 360, paint, -1, cv2.LINE_8, 4)
+
+    def _pack(self) -> None:
+        middle = self.torso.mean(axis=0)
+        pack = (middle + (self.torso - middle) * np.array([0.6, 0.75])).astype(np.int32)
+        cv2.fillConvexPoly(self.frame, pack, self._dark, cv2.LINE_AA)
+
+    def _front(self) -> None:
+        """Paint what tells the front: hair above the forehead, eyes, nose, mouth, and a line of buttons."""
+        h, j = self.pose.height, self.joints
+        cv2.ellipse(self.frame, *self._oval, 195, 345, self.look.hair, -1, cv2.LINE_AA, 4)
         for eye in (14, 15):
             at = tuple(int(v * 16) for v in j[eye])
-            cv2.circle(frame, at, int(0.012 * h * 16), (245, 245, 245), -1, cv2.LINE_AA, 4)
-            cv2.circle(frame, at, int(0.007 * h * 16), (20, 20, 20), -1, cv2.LINE_AA, 4)
-        mouth, smile, nose = j[0] + (j[1] - head) * 0.3, np.array([0.014 * h, 0]), np.array([0, 0.006 * h])
-        shade = tuple(int(v * 0.7) for v in look.skin)
+            cv2.circle(self.frame, at, int(0.012 * h * 16), (245, 245, 245), -1, cv2.LINE_AA, 4)
+            cv2.circle(self.frame, at, int(0.007 * h * 16), (20, 20, 20), -1, cv2.LINE_AA, 4)
+        mouth, smile, nose = j[0] + (j[1] - self.head) * 0.3, np.array([0.014 * h, 0]), np.array([0, 0.006 * h])
+        shade = tuple(int(v * 0.7) for v in self.look.skin)
         belt = (j[8] + j[11]) / 2
-        _limb(frame, owner, who, mouth - smile, mouth + smile, (60, 40, 150), 0.008 * h)
-        _limb(frame, owner, who, j[0] - nose, j[0] + nose, shade, 0.012 * h)
-        _limb(frame, owner, who, j[1] * 0.9 + belt * 0.1, j[1] * 0.1 + belt * 0.9, dark, 0.012 * h)
-        arms()
-    seen = np.ones(18)
-    if look.behind:
-        seen[list(_FACE)] = 0
-        body = np.float32(torso)
-        for hidden in (3, 4, 6, 7):  # an arm before the chest
-            if cv2.pointPolygonTest(body, tuple(float(v) for v in j[hidden]), False) > 0:
-                seen[hidden] = 0
-    return np.column_stack([j, seen])
+        self._line(mouth - smile, mouth + smile, (60, 40, 150), 0.008 * h)
+        self._line(j[0] - nose, j[0] + nose, shade, 0.012 * h)
+        self._line(j[1] * 0.9 + belt * 0.1, j[1] * 0.1 + belt * 0.9, self._dark, 0.012 * h)
+
+    def _seen(self) -> np.ndarray:
+        """1 for each joint that can be seen, else 0."""
+        seen = np.ones(18)
+        if self.look.behind:
+            seen[list(_FACE)] = 0
+            body = np.float32(self.torso)
+            for hidden in (3, 4, 6, 7):  # an arm before the chest
+                if cv2.pointPolygonTest(body, tuple(float(v) for v in self.joints[hidden]), False) > 0:
+                    seen[hidden] = 0
+        return seen
 
 
 def background(rng: np.random.Generator, width: int, height: int) -> np.ndarray:
@@ -243,11 +258,11 @@ def background(rng: np.random.Generator, width: int, height: int) -> np.ndarray:
     return frame
 
 
-def paint(frame: np.ndarray, figures: list[tuple[Pose, Look]], rng: np.random.Generator) -> Scene:
+def paint(frame: np.ndarray, figures: list[tuple[Pose, Look]]) -> Scene:
     """Paint figures over `frame`, the first at the back; a joint that a later figure covers cannot be seen."""
     height, width = frame.shape[:2]
     owner = np.zeros((height, width), np.uint8)
-    joints = np.stack([_figure(frame, owner, i + 1, pose, look, rng) for i, (pose, look) in enumerate(figures)])
+    joints = np.stack([_Figure(frame, owner, i + 1, pose, look).paint() for i, (pose, look) in enumerate(figures)])
     for i, person in enumerate(joints):
         for joint in person:
             x, y = round(joint[0]), round(joint[1])
@@ -279,7 +294,7 @@ def render(rng: np.random.Generator, *, behind: float = 0.25, size: int = SIZE) 
         y = rng.uniform(0.53 * height, max(0.54 * height, size - 0.5 * height))
         figures.append((random_pose(rng, x, y, height), random_look(rng, bool(rng.random() < behind))))
     figures.sort(key=lambda f: f[0].height)
-    scene = paint(frame, figures, rng)
+    scene = paint(frame, figures)
     return scene._replace(frame=disturb(scene.frame, rng))
 
 
@@ -309,6 +324,6 @@ def walk(seed: int, width: int, height: int, frames: int, rate: float):  # type:
                 0.4 * np.sin(0.5 * t + k),
             )
             figures.append((pose, look))
-        scene = paint(wall.copy(), figures, rng)
+        scene = paint(wall.copy(), figures)
         noise = 2 * rng.standard_normal(scene.frame.shape, np.float32)
         yield scene._replace(frame=np.clip(scene.frame + noise, 0, 255).astype(np.uint8))

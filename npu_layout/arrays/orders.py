@@ -8,7 +8,6 @@ array.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
@@ -30,7 +29,7 @@ from ..layouts import (
     plan_move,
     span_of,
 )
-from ..support import array_of
+from ..support import array_of, integers
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # above, axes are only letters, and an axis of extent 1 gets one place
@@ -75,10 +74,7 @@ def check_rank(what: str, shape: Shape, order: AxisOrder) -> None:
 
 
 def _extents(shape: Any, order: AxisOrder) -> Shape:
-    try:
-        checked = tuple(int(operator.index(n)) for n in shape)
-    except TypeError:
-        raise LayoutError(f"shape of layout {order.layout}: expected a sequence of integers, got {shape!r}") from None
+    checked = integers(f"shape of layout {order.layout}", shape, error=LayoutError)
     if any(n < 0 for n in checked):
         raise LayoutError(f"shape of layout {order.layout}: every extent must be 0 or more, got {checked}")
     check_rank("shape", checked, order)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layouts import Shape
-from ..support import array_of
+from ..support import array_of, integers
 
 
 def why_copy(x: np.ndarray, shape: Any) -> str:
@@ -79,10 +78,8 @@ def _gap(x: np.ndarray, outer: int, inner: int) -> str:
 
 
 def _target(x: np.ndarray, shape: Any) -> Shape:
-    try:
-        extents = [operator.index(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
-    except TypeError:
-        raise LayoutError(f"shape: expected an int or ints, got {shape!r}") from None
+    one = not isinstance(shape, (tuple, list))
+    extents = [*integers("shape", (shape,) if one else shape, "an int or ints", LayoutError)]
     known = math.prod(n for n in extents if n != -1)
     if extents.count(-1) == 1 and known > 0 and x.size % known == 0:
         extents[extents.index(-1)] = x.size // known

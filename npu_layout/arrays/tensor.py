@@ -15,6 +15,20 @@ from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
 
+_REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
+_KEEPING = frozenset(
+    f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
+    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud
+    nan_to_num round sort where""".split()
+)
+_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several add an axis
+# The position of the argument order; subok comes next.
+_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}
+# ndarray's methods that this class replaces: those that return this format, and those that return a plain array.
+KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
+PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
+searchsorted squeeze swapaxes take trace transpose"""
+
 
 def _plain(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, Tensor) else x
@@ -29,6 +43,42 @@ def _carried(result: Any, given: Iterable[Any]) -> Any:
     return result
 
 
+def _method(name: str, keeps: bool) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(np.asarray(self), name)(*args, **kwargs)
+        return _carried(result, (self,)) if keeps and not _is_argument(result, args, kwargs) else result
+
+    method.__name__ = name
+    method.__doc__ = f"ndarray.{name}: {'in this format if it has as many axes' if keeps else 'a plain array'}."
+    return method
+
+
+def _attribute(name: str, keeps: bool) -> property:
+    def get(self: Tensor) -> Any:
+        return _carried(getattr(np.asarray(self), name), (self,) if keeps else ())
+
+    def put(self: Tensor, value: Any) -> None:
+        setattr(np.asarray(self), name, value)
+
+    return property(get, put)
+
+
+def _with_methods(cls: type[T]) -> type[T]:
+    """Give the class those methods and attributes of ndarray that keep the format, or return plain arrays."""
+    made = (
+        (KEEPING_METHODS, True, _method),
+        (PLAIN_METHODS, False, _method),
+        ("real imag", True, _attribute),
+        ("T mT", False, _attribute),
+    )
+    for names, keeps, make in made:
+        for name in names.split():
+            if hasattr(np.ndarray, name):
+                setattr(cls, name, make(name, keeps))
+    return cls
+
+
+@_with_methods
 class Tensor(np.ndarray):
     """An ndarray that carries its memory format as ``.layout``, also if its strides fit several formats.
 
@@ -264,49 +314,3 @@ def _without(x: Any, found: dict[int, Tensor]) -> Any:
     if type(x) is dict:
         return {key: _without(part, found) for key, part in x.items()}
     return x
-
-
-_REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
-_KEEPING = frozenset(
-    f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
-    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud
-    nan_to_num round sort where""".split()
-)
-_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several add an axis
-# The position of the argument order; subok comes next.
-_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}
-# ndarray's methods that this class replaces: those that return this format, and those that return a plain array.
-KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
-PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
-searchsorted squeeze swapaxes take trace transpose"""
-
-
-def _method(name: str, keeps: bool) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = getattr(np.asarray(self), name)(*args, **kwargs)
-        return _carried(result, (self,)) if keeps and not _is_argument(result, args, kwargs) else result
-
-    method.__name__ = name
-    method.__doc__ = f"ndarray.{name}: {'in this format if it has as many axes' if keeps else 'a plain array'}."
-    return method
-
-
-def _attribute(name: str, keeps: bool) -> property:
-    def get(self: Tensor) -> Any:
-        return _carried(getattr(np.asarray(self), name), (self,) if keeps else ())
-
-    def put(self: Tensor, value: Any) -> None:
-        setattr(np.asarray(self), name, value)
-
-    return property(get, put)
-
-
-for _names, _keeps, _make in (
-    (KEEPING_METHODS, True, _method),
-    (PLAIN_METHODS, False, _method),
-    ("real imag", True, _attribute),
-    ("T mT", False, _attribute),
-):
-    for _name in _names.split():
-        if hasattr(np.ndarray, _name):
-            setattr(Tensor, _name, _make(_name, _keeps))

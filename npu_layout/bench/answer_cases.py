@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,7 @@ def _ssd(layout: str) -> Iterator[TensorSpec]:
         yield TensorSpec((1, PRIORS, n), layout, "int8", quantization=q, name=name)
 
 
+@cache
 def priors() -> np.ndarray:
     """Return centre x, y, width and height of an SSD's priors, float64 (1917, 4), the whole input being 1.
 

@@ -195,7 +195,7 @@ def check(case: Case, calls: dict[str, Call]) -> dict[str, str]:
     moved.
     """
     wrong: dict[str, str] = {}
-    expected = case.cropped(np.asarray(calls["numpy: " + peers.PEERS[case.kind][0][1]]()))
+    expected = case.cropped(np.asarray(calls[peers.peer_name("numpy", peers.PEERS[case.kind][0][1])]()))
     ours = kernels.backends()[:-1] if case.kind in ("sigmoid", "softmax") else kernels.backends()
     names = [name for name in calls if name == OURS or name in ours]
     first = np.array(calls[OURS]()).reshape(-1)
@@ -248,7 +248,7 @@ def competitors(case: Case, with_peers: bool) -> tuple[dict[str, Call], list[str
                 print(f"{library} cannot do {case.title}: {error}")
                 continue
             if call is not None:
-                calls[f"{library}: {spelling}"] = call
+                calls[peers.peer_name(library, spelling)] = call
     wrong = check(case, calls)
     result = np.asarray(calls[OURS]()) if OURS in calls else np.zeros(0)
     return {"memcpy": memcpy(case, result), **calls}, paths, wrong
@@ -273,7 +273,7 @@ def rotating(case: Case, names: Collection[str], count: int, shared: bool) -> di
         each.outputs, outputs.at = outputs, 0
         calls["memcpy"].append(memcpy(each, np.asarray(calls[OURS][i]()) if calls.get(OURS) else np.zeros(0)))
     for library, spelling, make in peers.PEERS[case.kind]:
-        name = f"{library}: {spelling}"
+        name = peers.peer_name(library, spelling)
         if name in calls:
             collect(lambda case, make=make, name=name: {name: make(case)})  # type: ignore[misc]
     case.outputs = None

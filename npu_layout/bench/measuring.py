@@ -17,7 +17,7 @@ from ..kernels.caches import caches
 from . import peers
 from .cases import Case
 from .contenders import competitors, rotating
-from .peers import Call
+from .peers import Call, library_of
 
 WARM_UP = 5  # calls of each before the first that is timed
 MANY_TURNS = 20  # if so many calls take longer than there is time, a turn is one call that is not timed and one that is
@@ -145,8 +145,8 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
 
 def worth_cold(warm: dict[str, float]) -> list[str]:
     """Return the names of calls that may be the fastest on cold buffers, by their seconds on warm ones."""
-    fastest = min((seconds for name, seconds in warm.items() if ": " in name), default=0.0)
-    return [name for name, seconds in warm.items() if ": " not in name or seconds <= HOPELESS * fastest]
+    fastest = min((seconds for name, seconds in warm.items() if library_of(name)), default=0.0)
+    return [name for name, seconds in warm.items() if not library_of(name) or seconds <= HOPELESS * fastest]
 
 
 def compared(case: Case, durations: dict[str, list[float]], wrong: Collection[str]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def compared(case: Case, durations: dict[str, list[float]], wrong: Collection[st
     times = medians({name: every for name, every in durations.items() if name not in wrong})
     memcpy = times["memcpy"][0]
     return {
-        "best_peer": min((name for name in times if ": " in name), key=lambda name: times[name][0]),
+        "best_peer": min((name for name in times if library_of(name)), key=lambda name: times[name][0]),
         "times": {
             name: {"us": t * 1e6, "spread": q / t, "ratio": t / memcpy, "gb_s": case.nbytes / t / 1e9}
             for name, (t, q) in times.items()

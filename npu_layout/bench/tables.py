@@ -10,6 +10,7 @@ import numpy as np
 from .. import kernels
 from .contenders import OURS
 from .measuring import COLD
+from .peers import library_of
 
 
 def columns(row: dict[str, Any]) -> list[str]:
@@ -28,7 +29,7 @@ def columns(row: dict[str, Any]) -> list[str]:
         f"{times['memcpy']['us']:.0f} us, {times['memcpy']['gb_s']:.0f} GB/s",
         f"{mine['ratio']:.2f} ±{50 * mine['spread']:.0f} %",
         others,
-        f"{times[best]['ratio']:.2f} {best.split(':')[0]}{unequal(row)}",
+        f"{times[best]['ratio']:.2f} {library_of(best)}{unequal(row)}",
         f"{times[best]['us'] / mine['us']:.1f}x",
         *(cold(row["cold"][state]) for state in COLD),
     ]
@@ -36,7 +37,7 @@ def columns(row: dict[str, Any]) -> list[str]:
 
 def unequal(row: dict[str, Any]) -> str:
     """Name the peers that are not compared since their result is another."""
-    names = sorted({name.split(":")[0] for name in row["wrong"] if ": " in name})
+    names = sorted({library_of(name) for name in row["wrong"]} - {""})
     return f" (not equal: {', '.join(names)})" if names else ""
 
 
@@ -45,7 +46,7 @@ def cold(figures: dict[str, Any]) -> str:
     times, best = figures["times"], figures["best_peer"]
     mine, peer = times[OURS], times[best]
     return (
-        f"{times['memcpy']['us']:.0f} us: {mine['ratio']:.2f}, {peer['ratio']:.2f} {best.split(':')[0]}, "
+        f"{times['memcpy']['us']:.0f} us: {mine['ratio']:.2f}, {peer['ratio']:.2f} {library_of(best)}, "
         f"{peer['us'] / mine['us']:.1f}x"
     )
 
@@ -82,7 +83,7 @@ def plot(rows: Sequence[dict[str, Any]], about: dict[str, Any], path: str) -> No
     for offset, (name, colour) in zip((-0.27, 0, 0.27), series):
         picked = [row["best_peer"] if name == "best peer" else name for row in rows]
         if name == "numpy":
-            picked = [next(k for k in row["times"] if k.startswith("numpy: ")) for row in rows]
+            picked = [next(k for k in row["times"] if library_of(k) == "numpy") for row in rows]
         values = [row["times"].get(k, {"ratio": 0})["ratio"] for row, k in zip(rows, picked)]
         label = {"numpy": "numpy's usual spelling"}.get(name, name)
         axes.barh(np.arange(len(rows)) + offset, values, 0.27, color=colour, label=label)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, affine_copy
-from ..support import flag, plain_array, shown
+from ..support import flag, plain_array, shown, whole_number
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
@@ -66,10 +65,9 @@ class Quantization:
 
     def __init__(self, scale: Any, zero_point: Any = 0, axis: int | None = None) -> None:
         set_ = object.__setattr__
-        try:
-            set_(self, "axis", None if axis is None else operator.index(axis))
-        except TypeError:
-            raise LayoutError(f"quantization axis: expected an axis index or None, got {axis!r}") from None
+        if axis is not None:
+            axis = whole_number("quantization axis", axis, "an axis index or None", LayoutError)
+        set_(self, "axis", axis)
         scales = _values("scale", scale, axis)
         zero_points = _values("zero_point", zero_point, axis)
         with np.errstate(over="ignore", under="ignore"):

@@ -4,8 +4,18 @@ Imports layouts and support.
 """
 
 from .channels import channel_axis, listed
-from .figures import MOST_DB, Comparison, Figures, decibels
+from .figures import MOST_DB, Figures, OutputComparison, decibels
 from .labels import Confused
-from .parts import TELLING, Part
+from .parts import TELLING, OutputPart
 
-__all__ = ["MOST_DB", "TELLING", "Comparison", "Confused", "Figures", "Part", "channel_axis", "decibels", "listed"]
+__all__ = [
+    "MOST_DB",
+    "TELLING",
+    "Confused",
+    "Figures",
+    "OutputComparison",
+    "OutputPart",
+    "channel_axis",
+    "decibels",
+    "listed",
+]

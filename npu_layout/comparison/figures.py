@@ -47,7 +47,7 @@ def decibels(power: float, error: float) -> float:
     return float(min(max(10 * math.log10(power / error), -MOST_DB), MOST_DB))
 
 
-class Comparison:
+class OutputComparison:
     """Sums over the frames that are added.
 
     Parameters

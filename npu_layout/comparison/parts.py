@@ -27,7 +27,7 @@ _FAR = 32.0  # times: channels of so different ranges do not share a scale of 8 
 TELLING = 0.1  # a range worth reporting beside larger ones: what networks return is of the order of one
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     """Index `at` of `among` along `axis` of the model's output, or of the frames (None).
 
     `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if they
@@ -42,11 +42,11 @@ class Part(NamedTuple):
     steps: float = 0.0
 
 
-def _part(sums: Sums, axis: int | None, i: int) -> Part:
+def _part(sums: Sums, axis: int | None, i: int) -> OutputPart:
     """Return the part at an index."""
     constant = sums.device_low[i] == sums.device_high[i]
     why = f"the device's values there are always {sums.device_low[i]:g}" if constant else ""
-    return Part(axis, i, len(sums.values), float(sums.high[i] - sums.low[i]), why)
+    return OutputPart(axis, i, len(sums.values), float(sums.high[i] - sums.low[i]), why)
 
 
 def _least(sums: Sums, steps: Any) -> np.ndarray:
@@ -90,7 +90,7 @@ class Parts:
     Parameters
     ----------
     channel_axis, steps
-        Of the output in the model's order, as Comparison has them; steps 0 for floats.
+        Of the output in the model's order, as OutputComparison has them; steps 0 for floats.
     """
 
     def __init__(self, channel_axis: int | None, steps: Any) -> None:
@@ -133,9 +133,9 @@ class Parts:
         count = len(Sums._fields)
         return Sums(*columns[which * count : (which + 1) * count])
 
-    def unexplained(self) -> list[Part]:
+    def unexplained(self) -> list[OutputPart]:
         """Return the parts that nothing explains: channels, then other axes, then frames by their number."""
-        found: list[Part] = []
+        found: list[OutputPart] = []
         for axis in sorted(self._axes, key=lambda a: (a != self._channel_axis, a)):
             sums = self._axes[axis]
             steps = self._steps if axis == self._channel_axis else self._step
@@ -150,13 +150,13 @@ class Parts:
             found.append(part._replace(why=f"it repeats frame {self._frames[k - 1][0]}") if again else part)
         return found
 
-    def lost(self) -> list[Part]:
+    def lost(self) -> list[OutputPart]:
         """Return the parts whose values vary by less than half a step, which the device cannot show.
 
         Along other axes than the channels', only if the values are less than a step, too. Channels that share one scale
         with far larger ones, by less than a step, if they are at least half of all.
         """
-        found: list[Part] = []
+        found: list[OutputPart] = []
         for axis, sums in self._axes.items():
             channels = axis == self._channel_axis
             steps = self._steps if channels else np.where(sums.peak < self._step, self._step, 0.0)
@@ -176,7 +176,7 @@ class Parts:
         """Whether at least half of the channels are small, and another one is far larger than all of them."""
         return bool(2 * small.sum() >= len(span) and span.max() > _FAR * span[small].max())
 
-    def worst_frames(self) -> list[Part]:
+    def worst_frames(self) -> list[OutputPart]:
         """Return the frames whose error is far larger than the usual one."""
         itself = self._frame_sums(0)
         worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))

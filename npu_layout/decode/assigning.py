@@ -11,7 +11,8 @@ from ..errors import LayoutError
 from .head import Part
 
 Size = tuple[int, int]
-_Run = tuple[int, int]
+_Run = tuple[int, int]  # of parts: the first, and the one after the last
+_Cover = list[tuple[int, _Run]]  # every part in an output of its own, or with its neighbours
 
 
 class Axes(NamedTuple):
@@ -89,6 +90,53 @@ def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: i
     return None
 
 
+class _Assignment(NamedTuple):
+    """What is assigned: parts, the outputs that may have them with their axes, and which role is in which output."""
+
+    parts: Sequence[Part]
+    specs: Sequence[TensorSpec]
+    found: Sequence[tuple[int, Axes]]
+    anchors: int
+    wanted: Mapping[str, str]
+
+    def parts_of(self, run: _Run) -> tuple[Part, ...]:
+        """Return the parts of a run, the first of them to before the last."""
+        return tuple(self.parts[slice(*run)])
+
+    def name(self, k: int) -> str:
+        """Return what messages call an output."""
+        return self.specs[k].name or f"output {k}"
+
+    def fits(self) -> Iterator[tuple[tuple[int, _Run], Axes]]:
+        """Yield each output with each run of parts that it can have: one part, or several that are all required."""
+        ends = itertools.combinations(range(len(self.parts) + 1), 2)
+        runs = [(i, j) for i, j in ends if j - i == 1 or not any(part.optional for part in self.parts[i:j])]
+        for k, axes in self.found:
+            yield from (((k, run), axes) for run in runs if self._can_have(k, axes, self.parts_of(run)))
+
+    def _can_have(self, k: int, axes: Axes, parts: Sequence[Part]) -> bool:
+        """Return whether an output has as many channels as these parts, and no part is wanted in another output."""
+        each = 1 if axes.anchor is not None or axes.turned else self.anchors
+        if axes.channels != each * sum(part.count for part in parts):
+            return False
+        name = self.specs[k].name
+        return all(self.wanted.get(part.role, name) == name for part in parts)
+
+    def is_hinted(self, cover: _Cover) -> bool:
+        """Return whether the name of each output has the letters that its parts hint at."""
+        return all(part.hint in self.specs[k].name for k, run in cover for part in self.parts_of(run))
+
+    def words(self, cover: _Cover) -> str:
+        """Return in words which part each output begins with."""
+        return " and ".join(f"{self.parts[start].role} in {self.name(k)}" for k, (start, _) in cover)
+
+    def expected_and_got(self) -> str:
+        """Return in words the channels that the parts need, and those that the outputs have."""
+        names = ", ".join(f"{p.role} of {p.count * self.anchors}" for p in self.parts if not p.optional)
+        got = ", ".join(f"{self.name(k)} of {axes.channels} channels" for k, axes in self.found) or "none"
+        return f"expected {names} channels, in outputs of their own or one after the other; got {got}"
+
+
 def assign(
     parts: Sequence[Part],
     where: str,
@@ -101,45 +149,25 @@ def assign(
 
     wanted: {role: name of its output}. LayoutError if no assignment fits, or several do.
     """
-    ends = itertools.combinations(range(len(parts) + 1), 2)
-    runs = [(i, j) for i, j in ends if j - i == 1 or not any(part.optional for part in parts[i:j])]
-    fits = {
-        (k, run): axes
-        for k, axes in found
-        for run in runs
-        if axes.channels
-        == sum(p.count for p in parts[slice(*run)]) * (1 if axes.anchor is not None or axes.turned else anchors)
-        and all(wanted.get(p.role, specs[k].name) == specs[k].name for p in parts[slice(*run)])
-    }
+    asked = _Assignment(parts, specs, found, anchors, wanted)
+    fits = dict(asked.fits())
     covers = list(_covers(parts, 0, fits, frozenset()))
-    most = max((len(cover) for cover in covers), default=0)
+    most = max(map(len, covers), default=0)
     covers = [cover for cover in covers if len(cover) == most]
     if not covers:
-        got = ", ".join(f"{specs[k].name or f'output {k}'} of {axes.channels} channels" for k, axes in found) or "none"
-        names = ", ".join(f"{p.role} of {p.count * anchors}" for p in parts if not p.optional)
-        raise LayoutError(
-            f"{where}: expected {names} channels, in outputs of their own or one after the other; got {got}"
-        )
+        raise LayoutError(f"{where}: {asked.expected_and_got()}")
     if len(covers) > 1:
-        hinted = [cover for cover in covers if all(_is_hinted(parts, specs[k].name, run) for k, run in cover)]
+        hinted = [cover for cover in covers if asked.is_hinted(cover)]
         covers = hinted if len(hinted) == 1 else covers
     if len(covers) > 1:
-        ways = "; or ".join(_words(parts, specs, cover) for cover in covers[:2])
+        ways = "; or ".join(map(asked.words, covers[:2]))
         raise LayoutError(f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}")
-    return [(k, tuple(parts[slice(*run)]), fits[k, run]) for k, run in covers[0]]
-
-
-def _is_hinted(parts: Sequence[Part], name: str, run: _Run) -> bool:
-    return all(part.hint in name for part in parts[slice(*run)])
-
-
-def _words(parts: Sequence[Part], specs: Sequence[TensorSpec], cover: Sequence[tuple[int, _Run]]) -> str:
-    return " and ".join(f"{parts[start].role} in {specs[k].name or f'output {k}'}" for k, (start, _) in cover)
+    return [(k, asked.parts_of(run), fits[k, run]) for k, run in covers[0]]
 
 
 def _covers(
     parts: Sequence[Part], at: int, fits: Mapping[tuple[int, _Run], Axes], used: frozenset[int]
-) -> Iterator[list[tuple[int, _Run]]]:
+) -> Iterator[_Cover]:
     """Yield the ways to find the parts from `at` on in outputs that are not used yet."""
     if at == len(parts):
         yield []

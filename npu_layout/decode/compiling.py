@@ -97,7 +97,7 @@ def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
 
 def _source(
     head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec], order: tuple[int, ...]
-) -> kernels.Source:
+) -> kernels.AnchorPart:
     spec, part = specs[place.output], place.part
     dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
     stored = kernels.codes(dtype)
@@ -105,7 +105,7 @@ def _source(
     if stored is not None:
         real = _real(spec, stored, dtype)
         values = activated(part.activation, real[None])[0]
-    return kernels.Source(place.output, _map(head, level, place, a, spec, dtype, order), part.activation, values)
+    return kernels.AnchorPart(place.output, _map(head, level, place, a, spec, dtype, order), part.activation, values)
 
 
 def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:

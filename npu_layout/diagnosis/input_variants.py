@@ -11,13 +11,13 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import MODES, Preprocessor, as_channels, usual
-from ..layouts import Layout
+from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..recordings import FRAME, normalisation
 from .usual_mistakes import mistakes
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std are applied afterwards
 PADS = (0, 114)  # pixel values of the usual borders
-FLIPPED = {"RGB": "BGR", "BGR": "RGB"}
+FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEAR = 1e-3  # values so far outside a range still belong to it
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
 

@@ -14,7 +14,6 @@ from .input_variants import FLIPPED, How
 from .verdict import Judgement
 
 _ORDERED = ("color", "mean", "std")
-_SEPARATOR = " With that, "
 
 Judgements = dict[str, Judgement]
 Inputs = dict[str, InputReport]
@@ -43,9 +42,7 @@ def runtime_exchanges(
     what = f"The buffer of input {made.name!r} contains {spec.channels}, and the runtime exchanges red and blue in its "
     what += f"graph: the model reads {color}, as declared."
     advice = f"Fix: declare the input as TensorSpec(..., channels={spec.channels!r}), as in the fix."
-    changed = {
-        name: j._replace(fix=fix, evidence=_with_evidence(what, j.evidence), advice=advice) for name, j in found.items()
-    }
+    changed = {name: j._replace(fix=fix, evidence=what, advice=advice) for name, j in found.items()}
     return {**judgements, **changed}, {**inputs, made.name: replace(made, fix=fix, why=f"{what} {advice}")}
 
 
@@ -76,12 +73,6 @@ def _conversion(made: InputReport, declared: How, by_outputs: How) -> How | None
 
 def _reversed(values: Any) -> Any:
     return values if np.ndim(values) == 0 else list(values)[::-1]
-
-
-def _with_evidence(what: str, evidence: str) -> str:
-    """Return `what`, and how well device and model agree with it."""
-    _, separator, figures = evidence.partition(_SEPARATOR)
-    return f"{what}{separator}{figures}"
 
 
 def _advice(made: InputReport | None, color: str) -> str:

@@ -48,25 +48,10 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     found: list[Pair] = []
     tried = len(evidence.trials)
     for number in _hypotheses(evidence):
-        computes = evidence.trials[number]
-        rows = sorted(computes.answers)[:_FRAMES]
-        under = Evidence(
-            evidence.spec,
-            [evidence.buffers[k] for k in rows],
-            [computes.answers[k] for k in rows],
-            (),
-            evidence.named_axis,
-        )
-        ranked = under.rank(_ways_to_read(under))
+        under = _under(evidence, evidence.trials[number])
+        pairs = [Pair(reads, evidence.trials[number], under, number) for reads in under.rank(_ways_to_read(under))]
+        found += [pair for pair in pairs if _is_sound(pair, best)]
         tried += len(under.trials)
-        for reads in ranked:
-            # A curve with a scale of its own fits much.
-            fitted = (reads.cause, computes.cause) == ("quantization", "activation")
-            least = _WHOLE if fitted else _SOUND
-            sound = reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN
-            # A line through floats, which no spec describes, fits much, too.
-            if reads.cause in READS and reads.fix is not None and sound and under.bent(reads) <= BENT:
-                found.append(Pair(reads, computes, under, number))
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
         return None
@@ -75,6 +60,22 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
         return None
     return first
+
+
+def _under(evidence: Evidence, computes: Trial) -> Evidence:
+    """Return the evidence of a few frames, if what a trial says was computed."""
+    rows = sorted(computes.answers)[:_FRAMES]
+    buffers, references = [evidence.buffers[k] for k in rows], [computes.answers[k] for k in rows]
+    return Evidence(evidence.spec, buffers, references, (), evidence.named_axis)
+
+
+def _is_sound(pair: Pair, best: float) -> bool:
+    """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
+    reads, kinds = pair.reads, (pair.reads.cause, pair.computes.cause)
+    if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
+        return False
+    least = _WHOLE if kinds == ("quantization", "activation") else _SOUND  # a curve with a scale of its own fits much
+    return reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN and pair.evidence.bent(reads) <= BENT
 
 
 def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import TELLING, Comparison, Part
+from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
@@ -34,8 +34,9 @@ class Judgement(NamedTuple):
     ----------
     verdict, fix
         As in OutputReport.
-    evidence, advice, notes
-        What was found, what to do, and what else to know: each zero or more sentences.
+    evidence, agreement, advice, notes
+        What was found, how well device and model agree with it, what to do, and what else to know: each zero or more
+        sentences.
     names_cause
         Whether the evidence is about a cause.
     also
@@ -49,11 +50,12 @@ class Judgement(NamedTuple):
     notes: tuple[str, ...] = ()
     names_cause: bool = False
     also: tuple[str, ...] = ()
+    agreement: str = ""
 
     @property
     def why(self) -> str:
         """All sentences."""
-        return " ".join(filter(None, (self.evidence, self.advice, *self.notes)))
+        return " ".join(filter(None, (self.evidence, self.agreement, self.advice, *self.notes)))
 
     def noted(self, sentence: str) -> Judgement:
         """Return it with a further note."""
@@ -65,7 +67,7 @@ class Judgement(NamedTuple):
 
 
 def diagnose(
-    evidence: Evidence, situation: Situation, met: bool, comparison: Comparison | None
+    evidence: Evidence, situation: Situation, met: bool, comparison: OutputComparison | None
 ) -> tuple[list[Candidate], Judgement]:
     """Return all candidates, best first, and the judgement of an output.
 
@@ -92,7 +94,9 @@ def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> 
     )
 
 
-def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: Comparison | None) -> Judgement:
+def judge(
+    evidence: Evidence, ranking: Sequence[Candidate], met: bool, comparison: OutputComparison | None
+) -> Judgement:
     """Return the judgement of an output, given all its candidates, best first."""
     unexplained = [] if comparison is None else comparison.parts.unexplained()
     judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), met)
@@ -119,7 +123,7 @@ def judge(evidence: Evidence, ranking: Sequence[Candidate], met: bool, compariso
 
 
 def _by_parts(
-    judgement: Judgement, comparison: Comparison, unexplained: Sequence[Part], channel_axis: int | None
+    judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart], channel_axis: int | None
 ) -> Judgement:
     """Return the judgement of an output without a cause, checked for labels, channels, rows and frames."""
     saturated = comparison.saturated / comparison.values
@@ -143,7 +147,7 @@ def _by_parts(
     return judgement
 
 
-def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[Part]) -> list[Candidate]:
+def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Sequence[OutputPart]) -> list[Candidate]:
     """Return the candidates without scales that gain only in channels of which they explain nothing either."""
     lost = [p.at for p in unexplained if p.axis is not None and p.axis == evidence.channel_axis]
     if not lost:
@@ -248,16 +252,17 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
     small = small and best.score < _SOUND
+    with_that = wording.with_that(best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
-        text = wording.explains(best, declared, proven=False)
-        too_little = wording.too_little(evidence, int(independent(evidence, best)))
-        return Judgement("ambiguous", None, f"{text} {too_little}", names_cause=True)
+        agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
+        return Judgement("ambiguous", None, wording.explains(best, proven=False), agreement=agreement, names_cause=True)
     return Judgement(
         best.cause,
         best.fix,
-        wording.explains(best, declared),
+        wording.explains(best),
         wording.ADVICE[best.cause](best),
         names_cause=True,
+        agreement=with_that,
     )
 
 

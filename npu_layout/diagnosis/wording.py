@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..comparison import Confused, Figures, Part, listed
+from ..comparison import Confused, Figures, OutputPart, listed
 from ..support import quoted
 from .evidence import Candidate, Evidence, Trial
 from .thresholds import LEAST
@@ -103,10 +103,15 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
 }
 
 
-def explains(best: Candidate, declared: Candidate | None, proven: bool = True) -> str:
-    """Return what is wrong, and how well device and model agree with and without it."""
-    what = f"{WRONG[best.cause]}: {best.text}. With that, {_agree(best.score)}{_before(declared)}."
+def explains(best: Candidate, proven: bool = True) -> str:
+    """Return what is wrong."""
+    what = f"{WRONG[best.cause]}: {best.text}."
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
+
+
+def with_that(best: Candidate, declared: Candidate | None) -> str:
+    """Return how well device and model agree with what `explains` says, and without it."""
+    return f"With that, {_agree(best.score)}{_before(declared)}."
 
 
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
@@ -223,7 +228,7 @@ def frozen(whole: Figures) -> str:
     return f"The device returned {what} every frame, while the model's values change."
 
 
-def unexplained(parts: Sequence[Part], channel_axis: int | None) -> str:
+def unexplained(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     """Return a sentence for each axis that has parts which nothing explains."""
     sentences = []
     for axis in dict.fromkeys(p.axis for p in parts):
@@ -235,7 +240,7 @@ def unexplained(parts: Sequence[Part], channel_axis: int | None) -> str:
     return " ".join(sentences)
 
 
-def worst(frames: Sequence[Part]) -> str:
+def worst(frames: Sequence[OutputPart]) -> str:
     """Return which frames have far larger errors than the others."""
     return f"{_which(frames, None)} {'have' if len(frames) > 1 else 'has'} far larger errors than the others."
 
@@ -251,7 +256,7 @@ def saturated(share: float) -> str:
     return f"{100 * share:.1f} % of the model's values are clamped, because the dtype cannot store them."
 
 
-def lost(parts: Sequence[Part], channel_axis: int | None) -> str:
+def lost(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     """Return which parts vary by less than the device can show, and what to do."""
     span = max(p.span for p in parts)
     are, them = ("are", "them a scale of their own") if len(parts) > 1 else ("is", "it a scale of its own")
@@ -261,17 +266,17 @@ def lost(parts: Sequence[Part], channel_axis: int | None) -> str:
     )
 
 
-def dead(parts: Sequence[Part], channel_axis: int | None) -> str:
+def dead(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     """Return which parts the device cannot show, beside another fault."""
     vary = "vary" if len(parts) > 1 else "varies"
     return f"{_which(parts, channel_axis)} {vary} by less than {_steps(parts)}, which the device cannot show."
 
 
-def _steps(parts: Sequence[Part]) -> str:
+def _steps(parts: Sequence[OutputPart]) -> str:
     return "half a quantisation step" if max(p.steps for p in parts) < 0.5 else "a quantisation step"
 
 
-def _split(parts: Sequence[Part]) -> str:
+def _split(parts: Sequence[OutputPart]) -> str:
     """Return how an output is split, so that its lost parts have a scale of their own."""
     lost = {p.at for p in parts}
     runs: list[list[int]] = []
@@ -290,7 +295,7 @@ def _split(parts: Sequence[Part]) -> str:
     )
 
 
-def _which(parts: Sequence[Part], channel_axis: int | None) -> str:
+def _which(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     """Return which parts these are.
 
     "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)".

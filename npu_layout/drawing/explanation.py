@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -294,12 +293,7 @@ def explain(
     """
     if isinstance(layout, FrameSpec):
         return _of_frame(layout, (shape, dtype, axes, at, window, part, gray or None, compare or None))
-    try:
-        line = operator.index(cache_line)
-    except TypeError:
-        line = 0
-    if not 1 <= line <= _LONGEST_LINE:
-        raise NpuLayoutError(f"cache_line: expected 1 byte or more, up to {_LONGEST_LINE}, got {cache_line!r}")
+    line = counted("cache_line", cache_line, _LONGEST_LINE, f"1 byte or more, up to {_LONGEST_LINE}")
     spec = _spec(layout, shape, dtype, axes)
     one = isinstance(compare, (str, Layout, TensorSpec))
     others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")

@@ -13,9 +13,10 @@ from ..errors import NpuLayoutError, RecordingError
 from ..support import PathLike, track
 from .layer_dumps import LayerDump, LayersLike, open_layers
 from .layer_names import matched
+from .layer_orders import StoredAs
 from .layer_records import ComparedLayer, LayerComparison
 from .layer_verdicts import UNORDERED, judged
-from .layer_words import some, worded
+from .layer_words import AllStored, some, worded
 from .onnx_graph import GRAPH_INPUT, GraphTensor, graph_tensors
 
 LEAST_DB = 10.0  # an error of less than a third of the values; a wrong layer is at 3 dB and less
@@ -83,7 +84,7 @@ def compare_layers(
     tensors = graph_tensors(model)
     dumps = [open_layers(a, int(frame), "a"), open_layers(b, int(frame), "b")]
     names = [matched(tensors, dump.readers) for dump in dumps]
-    layers = _compared(tensors, dumps, names, limit)
+    layers, stored = _compared(tensors, dumps, names, limit)
     if not any(layer.verdict in ("same", "differs") and layer.op != GRAPH_INPUT for layer in layers):
         raise RecordingError(
             f"no tensor that {os.fspath(model)} computes is in both {dumps[0].where} and {dumps[1].where}; the model "
@@ -91,7 +92,7 @@ def compare_layers(
         )
     unknown = [tuple(n for n in d.readers if n not in {*known.values()}) for d, (known, _) in zip(dumps, names)]
     roots = _roots(layers, limit)
-    first, why = roots[0] if roots else None, worded(layers, roots, limit)
+    first, why = roots[0] if roots else None, worded(layers, roots, limit, stored)
     return LayerComparison(layers, first, tuple(roots[1:]), why, unknown[0], unknown[1], limit)
 
 
@@ -107,9 +108,10 @@ def _compared(
     dumps: Sequence[LayerDump],
     names: Sequence[tuple[dict[str, str], dict[str, str]]],
     limit: float,
-) -> tuple[ComparedLayer, ...]:
-    """Return every tensor of the model, compared if both dumps have it."""
+) -> tuple[tuple[ComparedLayer, ...], AllStored]:
+    """Return every tensor of the model, compared if both dumps have it; and how these store each tensor."""
     found: dict[str, ComparedLayer] = {}
+    stored: dict[str, tuple[StoredAs, StoredAs]] = {}
     powers: dict[str, float] = {}
     for tensor in track(tensors, len(tensors), "comparing"):
         inputs, skipped = _sources(tensor, found)
@@ -126,8 +128,10 @@ def _compared(
             continue
         a, b = (dump.readers[there[tensor.name]]() for dump, (there, _) in zip(dumps, names))
         floor = _FLOOR * max((powers[name] for name in inputs if name in powers), default=0.0) ** 0.5
-        found[tensor.name], powers[tensor.name] = judged(start, tensor, a, b, limit, floor)
-    return tuple(one._replace(skipped=()) if one.verdict == "missing" else one for one in found.values())
+        found[tensor.name], powers[tensor.name], both = judged(start, tensor, a, b, limit, floor)
+        if both is not None:
+            stored[tensor.name] = both
+    return tuple(one._replace(skipped=()) if one.verdict == "missing" else one for one in found.values()), stored
 
 
 def _sources(tensor: GraphTensor, found: Mapping[str, ComparedLayer]) -> tuple[tuple[str, ...], tuple[str, ...]]:

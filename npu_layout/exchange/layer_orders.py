@@ -37,6 +37,16 @@ _DTYPES = {
 }
 
 
+class StoredAs(NamedTuple):
+    """How one dump of a tensor is stored: the tag of its layout, and its dtype."""
+
+    tag: str
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.tag} of {self.dtype}"
+
+
 class Side(NamedTuple):
     """One way to read one dump of a tensor."""
 
@@ -45,9 +55,9 @@ class Side(NamedTuple):
     flat: np.ndarray
 
     @property
-    def text(self) -> str:
-        """The layout and the dtype."""
-        return f"{self.layout} of {self.dtype}"
+    def stored_as(self) -> StoredAs:
+        """The layout and the dtype, without the elements."""
+        return StoredAs(self.layout.tag, self.dtype)
 
 
 class Reading(NamedTuple):

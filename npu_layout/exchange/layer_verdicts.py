@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import MOST_DB, Comparison, channel_axis
+from ..comparison import MOST_DB, OutputComparison, channel_axis
 from .layer_dumps import Stored
-from .layer_orders import MARGIN, Reading, best_reading
+from .layer_orders import MARGIN, Reading, StoredAs, best_reading
 from .layer_records import ComparedLayer
 from .onnx_graph import GraphTensor
 
@@ -20,44 +20,59 @@ _HALF, _BEYOND = 65504.0, 1e30  # the largest float16; a value beyond what a net
 UNORDERED = {"TopK", "NonMaxSuppression", "NonZero", "Unique"}  # their results change places if two values are close
 
 
-def judged(
-    layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored, limit: float, floor: float
-) -> tuple[ComparedLayer, float]:
-    """Return the layer with its verdict, and the power of a's values."""
+class Judged(NamedTuple):
+    """A layer with its verdict, the power of a's values, and how each dump is stored (None: in no known form)."""
+
+    layer: ComparedLayer
+    power: float
+    stored: tuple[StoredAs, StoredAs] | None
+
+
+def judged(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored, limit: float, floor: float) -> Judged:
+    """Return the layer with its verdict, and what the two dumps have of it."""
     reading = best_reading(tensor.shape, tensor.dtype, a, b)
     if reading is None:
-        return _of_another_size(layer, tensor, a, b), 0.0
+        return Judged(_of_another_size(layer, tensor, a, b), 0.0, None)
     ours, theirs = _without_masks(*reading.values())
-    measured = _measured(ours, theirs, floor)
+    measured, stored = _measured(ours, theirs, floor), (reading.a.stored_as, reading.b.stored_as)
     described = layer._replace(
         snr_db=measured.snr_db,
         shape=reading.shape,
-        layout_a=reading.a.text,
-        layout_b=reading.b.text,
+        layout_a=str(stored[0]),
+        layout_b=str(stored[1]),
         why=_as_read(reading),
     )
+    return Judged(_with_verdict(described, tensor, reading, (ours, theirs), measured, limit), measured.power, stored)
+
+
+def _with_verdict(
+    described: ComparedLayer,
+    tensor: GraphTensor,
+    reading: Reading,
+    values: tuple[np.ndarray, np.ndarray],
+    measured: _Measured,
+    limit: float,
+) -> ComparedLayer:
+    ours, theirs = values
     if measured.non_finite:
-        return described._replace(verdict="differs", snr_db=None, why=_not_finite(ours, theirs)), measured.power
+        return described._replace(verdict="differs", snr_db=None, why=_not_finite(ours, theirs))
     if reading.fitted is not None and ours.size < _ENOUGH:
         few = f"{ours.size} values fit too easily to decide, as no scale is known"
-        return described._replace(verdict="undecided", why=few, snr_db=None), measured.power
+        return described._replace(verdict="undecided", why=few, snr_db=None)
     if measured.snr_db < limit and reading.lacks_scale(tensor.dtype):
         why = "integers on one side, and no scale is known"
-        return described._replace(verdict="undecided", why=why, snr_db=None), measured.power
+        return described._replace(verdict="undecided", why=why, snr_db=None)
     whole = {"int", "bool"} & {tensor.dtype.lstrip("u").rstrip("0123456789")}
-    if whole:
-        found = (
-            described._replace(verdict="same") if measured.snr_db >= limit else _whole_numbers(described, ours, theirs)
-        )
-        return found, measured.power
+    if whole and measured.snr_db < limit:
+        return _whole_numbers(described, ours, theirs)
     if measured.snr_db < limit:
         if measured.snr_db < MARGIN:  # unrelated values agree in no layout
             described = described._replace(layout_a=reading.a.dtype, layout_b=reading.b.dtype, why="")
-        return described._replace(verdict="differs"), measured.power
-    if measured.unrelated:
+        return described._replace(verdict="differs")
+    if measured.unrelated and not whole:
         why = f"{measured.unrelated}{'; ' + described.why if described.why else ''}"
-        return described._replace(verdict="differs", why=why), measured.power
-    return described._replace(verdict="same"), measured.power
+        return described._replace(verdict="differs", why=why)
+    return described._replace(verdict="same")
 
 
 def _of_another_size(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored) -> ComparedLayer:
@@ -97,7 +112,7 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     if error <= floor**2 and good.all():
         return _Measured(MOST_DB, power, 0, "")
     step = _STEPS * (max(plain[0].max(), 0.0) - min(plain[0].min(), 0.0)) / 255
-    figures = Comparison(channel_axis(plain[0]), step or None)
+    figures = OutputComparison(channel_axis(plain[0]), step or None)
     figures.add(0, b, a)
     whole = figures.whole
     if whole is None or figures.non_finite or error <= floor**2:
@@ -106,7 +121,7 @@ def _measured(a: np.ndarray, b: np.ndarray, floor: float) -> _Measured:
     return _Measured(whole.snr_db, power, 0, unrelated)
 
 
-def _unrelated(a: np.ndarray, b: np.ndarray, figures: Comparison, step: float) -> str:
+def _unrelated(a: np.ndarray, b: np.ndarray, figures: OutputComparison, step: float) -> str:
     """Return which part of b has nothing to do with a's, in words; empty if none, or if it may be noise."""
     error, variance = float(np.mean((a - b) ** 2)), float(a.var())
     shared = float(np.mean((a - a.mean()) * b))

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from .layer_orders import StoredAs
 from .layer_records import ComparedLayer
 from .onnx_graph import GRAPH_INPUT
 
+AllStored = Mapping[str, tuple[StoredAs, StoredAs]]  # of each tensor that was compared, how both dumps store it
+_COUNTED = ("int64", "uint64", "bool")  # dtypes of sizes, indices and masks, whose error is no loss
 _SUDDEN = 6.0  # dB that a layer loses at once
 _EXACT = 60.0  # dB: more is no loss, as between two runs in float32
 
 
-def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float) -> str:
+def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float, stored: AllStored) -> str:
     """Return the result in a few sentences."""
     compared = [layer for layer in layers if layer.verdict in ("same", "differs")]
     counted = f"{len(compared)} of {len(layers)} tensors of the model are in both dumps"
     agreeing = [layer for layer in compared if layer.verdict == "same"]
-    moved = [layer for layer in agreeing if len({*_orders(layer)}) > 1]
+    moved = [layer for layer in agreeing if _is_moved(stored[layer.name])]
     if moved:
         counted += f", {len(moved)} of them in another layout"
     undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
     if undecided:
         counted += f". Not compared: {some(undecided)}"
-    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing)[:3]]
+    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing, stored)[:3]]
     odd += ["If the dump does not store it so, its axes are really exchanged."] if odd else []
     if not roots:
-        return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared), *odd])
+        return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared, stored), *odd])
     first = roots[0]
     said = [f"The first layer that differs is {first.name!r}{_operator(first)}: {_figures(first, limit)}."]
     if first.skipped:
@@ -36,21 +39,22 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     return " ".join([*said, f"{counted}.", *odd])
 
 
-def _orders(layer: ComparedLayer) -> tuple[str, str]:
-    return layer.layout_a.partition(" ")[0], layer.layout_b.partition(" ")[0]
+def _is_moved(stored: tuple[StoredAs, StoredAs]) -> bool:
+    """Return whether two dumps store a tensor in different layouts."""
+    return stored[0].tag != stored[1].tag
 
 
-def _odd(agreeing: Sequence[ComparedLayer]) -> list[ComparedLayer]:
+def _odd(agreeing: Sequence[ComparedLayer], stored: AllStored) -> list[ComparedLayer]:
     """Return the layers that agree in another order than most tensors of so many axes do.
 
     They may be stored so, or really be exchanged: one tensor does not show which. If most are stored in another
     layout, blocks and channels last are usual, and an exchange of the other axes is not.
     """
     found = []
-    for one in (one for one in agreeing if len({*_orders(one)}) > 1):
+    for one in (one for one in agreeing if _is_moved(stored[one.name])):
         alike = [c for c in agreeing if c.shape and one.shape and len(c.shape) == len(one.shape)]
-        plain = [c for c in alike if len({*_orders(c)}) == 1]
-        if 2 * len(plain) > len(alike) or len({_without_channels(order) for order in _orders(one)}) > 1:
+        plain = [c for c in alike if not _is_moved(stored[c.name])]
+        if 2 * len(plain) > len(alike) or len({_without_channels(form.tag) for form in stored[one.name]}) > 1:
             found.append(one)
     return found
 
@@ -78,9 +82,9 @@ def _figures(layer: ComparedLayer, limit: float) -> str:
     return f"{said}, with {layer.inputs_db:.1f} dB at its inputs"
 
 
-def _largest_loss(layers: Sequence[ComparedLayer]) -> list[str]:
+def _largest_loss(layers: Sequence[ComparedLayer], stored: AllStored) -> list[str]:
     """Return where the error grows most, as a sentence or none."""
-    real = [one for one in layers if not one.layout_a.endswith(("int64", "bool"))]
+    real = [one for one in layers if one.name in stored and stored[one.name][0].dtype not in _COUNTED]
     known = [(one.inputs_db, one.snr_db, one) for one in real if one.inputs_db is not None and one.snr_db is not None]
     before, after, worst = max(known, key=lambda known: min(known[0], _EXACT) - known[1], default=(0.0, 0.0, None))
     if worst is None or min(before, _EXACT) - after < _SUDDEN:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import npy_bytes, write_text
+from ..support import npy_bytes, per_channel, write_text
 
 How = Mapping[str, Any]  # the Preprocessor's arguments; name, shape of the model's input; pixels: H, W, C
 
@@ -128,8 +128,8 @@ def _images(folder: Path, samples: Iterable[Sample], how: How) -> int:
         if not good:
             raise NpuLayoutError(f"frame {count - 1}: OpenCV cannot write it as PNG")
         (pictures / _numbered(count - 1, "png")).write_bytes(content.tobytes())
-    height, width, channels = how["pixels"]
-    mean, std = (_each(how[key], channels) for key in ("mean", "std"))
+    height, width, _ = how["pixels"]
+    mean, std = _numbers(how)
     config = {
         "format": how["color"],
         "mean": mean,
@@ -146,15 +146,11 @@ def _images(folder: Path, samples: Iterable[Sample], how: How) -> int:
     return count
 
 
-def _each(values: Any, channels: int) -> list[float]:
-    """Return a number for each channel."""
-    given = [float(v) for v in (values if isinstance(values, list) else [values])]
-    return given * channels if len(given) == 1 else given
-
-
 def _numbers(how: How) -> tuple[list[float], list[float]]:
+    """Return mean and std of each channel."""
     channels = how["pixels"][-1]
-    return _each(how["mean"], channels), _each(how["std"], channels)
+    mean, std = (per_channel(key, how[key], channels) for key in ("mean", "std"))
+    return [*mean] * (channels // len(mean)), [*std] * (channels // len(std))
 
 
 def _any(name: str, how: How) -> None:

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, plan_move, repack
 from .fitting import resized_planes, rows_of
 from .geometry import Geometry
-from .pictures import Frame, picture
+from .pictures import FramePlanes, picture
 from .pixel_formats import PixelFormat
 from .preprocess_arguments import INTERPOLATIONS
 
@@ -48,7 +48,7 @@ class Canvas:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _local=threading.local())
 
-    def fitted(self, frames: Sequence[Frame], geometries: Sequence[Geometry]) -> np.ndarray:
+    def fitted(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry]) -> np.ndarray:
         """Return the canvas of N frames: of this thread until its next call, or the only frame's own pixels."""
         fitted = self._as_it_is(frames[0], geometries[0])
         if fitted is None:
@@ -57,7 +57,7 @@ class Canvas:
                 self._fit(self._part(frame, geometry), geometry, canvas)
         return fitted
 
-    def _as_it_is(self, frame: Frame, geometry: Geometry) -> np.ndarray | None:
+    def _as_it_is(self, frame: FramePlanes, geometry: Geometry) -> np.ndarray | None:
         """Return the pixels of a frame that is the canvas already; None if it is not."""
         if frame.size_wh != self._input_wh or not self._needs_no_colors or self._batch > 1:
             return None
@@ -73,7 +73,7 @@ class Canvas:
             setattr(self._local, name, kept)
         return kept
 
-    def _part(self, frame: Frame, geometry: Geometry) -> np.ndarray:
+    def _part(self, frame: FramePlanes, geometry: Geometry) -> np.ndarray:
         """Return the pixels that are resized, in the canvas's channels: a view if they need no conversion."""
         import cv2
 

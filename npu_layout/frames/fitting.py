@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .geometry import Geometry
-from .pictures import Frame, byte_rows, untiled
+from .pictures import FramePlanes, byte_rows, untiled
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
@@ -74,7 +74,7 @@ class Pass(NamedTuple):
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
-def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | None = None) -> Pass | None:
+def pass_of(wanted: Wanted, frame: FramePlanes, geometry: Geometry, backend: str | None = None) -> Pass | None:
     """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
     x0, y0, x1, y1 = geometry.crop_xyxy
     planes = frame.format.kind == "yuv" and not wanted.exact
@@ -94,7 +94,7 @@ def pass_of(wanted: Wanted, frame: Frame, geometry: Geometry, backend: str | Non
     return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
 
 
-def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
+def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
     """Return the part of a frame of Y, U and V, resized, then converted: (H, W, channels in `order`)."""
     if not _within(frame.size_wh, geometry.input_wh):
         side = max(*frame.size_wh, *geometry.input_wh)
@@ -110,7 +110,7 @@ def resized_planes(frame: Frame, geometry: Geometry, order: str, interpolation: 
 
 
 def _resize(
-    reading: Reading, frame: Frame, geometry: Geometry, axes_of: Axes, order: str, planes: bool
+    reading: Reading, frame: FramePlanes, geometry: Geometry, axes_of: Axes, order: str, planes: bool
 ) -> kernels.PictureResize | None:
     """Return the resize of the part that is used; None if the kernels have none.
 
@@ -138,7 +138,7 @@ def _resize(
 
 
 def _parts(
-    resize: kernels.PictureResize, frame: Frame, box: tuple[int, int, int, int]
+    resize: kernels.PictureResize, frame: FramePlanes, box: tuple[int, int, int, int]
 ) -> tuple[tuple[slice, slice], ...]:
     """Return rows and bytes of each plane that is read: those of a part of the frame."""
     x0, y0, x1, y1 = box
@@ -188,14 +188,14 @@ def _opencv_computes_it() -> bool:
     return bool((cv2.resize(noise, (71, 23)) == out).all())
 
 
-def _yuv(frame: Frame, order: str) -> Reading:
+def _yuv(frame: FramePlanes, order: str) -> Reading:
     samples, color, tiled = frame.format.samples, kernels.Color(*frame.color), frame.format.is_tiled
     if order == "GRAY":
         return Reading(samples[:1], color, (0,), whole=tiled)
     return Reading(samples, color, tuple(order.index(c) for c in "RGB"), whole=tiled)
 
 
-def _channels(frame: Frame, order: str) -> Reading | None:
+def _channels(frame: FramePlanes, order: str) -> Reading | None:
     form = frame.format
     if form.order == "GRAY":
         return Reading(form.samples * (1 if order == "GRAY" else 3)) if "A" not in order else None
@@ -205,13 +205,13 @@ def _channels(frame: Frame, order: str) -> Reading | None:
     return Reading(tuple(form.samples[form.order.index(c)] for c in order)) if set(order) <= set(form.order) else None
 
 
-def _words(frame: Frame, order: str) -> Reading | None:
+def _words(frame: FramePlanes, order: str) -> Reading | None:
     if order == "GRAY":
         return None
     return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), kernels.RowSource("rgb565"))
 
 
-def _mosaic(frame: Frame, order: str) -> Reading | None:
+def _mosaic(frame: FramePlanes, order: str) -> Reading | None:
     if order == "GRAY" or frame.format.high_bytes or min(frame.size_wh) < 3:
         return None
     source = kernels.RowSource("mosaic", frame.format.red_xy)
@@ -219,7 +219,7 @@ def _mosaic(frame: Frame, order: str) -> Reading | None:
 
 
 #: What kernels read of a kind of formats, by the order of channels that is made; None if they cannot.
-_READINGS: dict[str, Callable[[Frame, str], Reading | None]] = {
+_READINGS: dict[str, Callable[[FramePlanes, str], Reading | None]] = {
     "yuv": _yuv,
     "channels": _channels,
     "packed": _words,

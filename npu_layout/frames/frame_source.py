@@ -15,20 +15,20 @@ from .camera_stacks import buffers_of, is_described
 from .color_matrices import color_of
 from .frame_spec import FrameSpec
 from .jpeg import jpeg_end, jpeg_size
-from .pictures import Frame
+from .pictures import FramePlanes
 from .pixel_formats import PixelFormat, pixel_format
 
 Shape = tuple[int, ...]
 
 
-class Source(NamedTuple):
+class FrameSource(NamedTuple):
     """What a Preprocessor's frames are: a format of frames of any size, or the spec of frames of one size."""
 
     name: str
     spec: FrameSpec | None = None
 
     @classmethod
-    def of(cls, given: Any) -> Source:
+    def of(cls, given: Any) -> FrameSource:
         """Return the source of a format's name, a FrameSpec or its dict; NpuLayoutError if it is none."""
         if isinstance(given, Mapping):
             with naming("source"):
@@ -57,7 +57,7 @@ class Source(NamedTuple):
         """Return what the frames are, as messages name it."""
         return f"source {self.name if self.spec is None else self.spec.describe()}"
 
-    def read(self, which: str, frame: Any) -> Frame:
+    def read(self, which: str, frame: Any) -> FramePlanes:
         """Return the planes of a frame, views of its memory; NpuLayoutError that calls it `which` if it does not fit.
 
         frame: an array in OpenCV's shape, a tuple or list of planes, memory that the spec describes, or a frame that
@@ -67,13 +67,13 @@ class Source(NamedTuple):
             found = usual_frame(self.name, frame.shape, frame.dtype)
             if found is not None:
                 form, size_wh = found
-                return Frame(form, size_wh, (frame,))
+                return FramePlanes(form, size_wh, (frame,))
         try:
             return self._read(frame)
         except NpuLayoutError as error:
             raise type(error)(f"{which}: {error}") from None
 
-    def _read(self, frame: Any) -> Frame:
+    def _read(self, frame: Any) -> FramePlanes:
         if self.format.kind == "coded":
             return self._coded(frame)
         if is_described(frame):
@@ -90,9 +90,9 @@ class Source(NamedTuple):
         more = "; bytes need source=FrameSpec(format, size_wh)" if _is_memory(frame) else ""
         raise self._unfit(f"got {type(frame).__name__}{more}")
 
-    def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> Frame:
+    def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> FramePlanes:
         colors = self.spec or spec
-        return Frame(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
+        return FramePlanes(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
 
     def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
         return NpuLayoutError(f"expected {self._expected(size_wh)} for {self.describe()}, {reason}")
@@ -124,31 +124,35 @@ class Source(NamedTuple):
             return None
         return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
 
-    def _array(self, array: np.ndarray) -> Frame:
-        form = self.format
-        reason = f"got {array.dtype} of shape {array.shape}"
-        if self.spec is None and form.is_tiled:
-            raise self._unfit(f"{reason}; tiles need source=FrameSpec(format, size_wh)")
+    def _array(self, array: np.ndarray) -> FramePlanes:
+        got = f"got {array.dtype} of shape {array.shape}"
         is_row = array.ndim == 2 and len(array) == 1 and array.dtype == np.uint8  # what OpenCV makes of raw bytes
-        if self.spec is not None:
-            if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
-                array = array[0]
-            if form.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
-                return self._of(self.spec, self.spec.planes(array))
-        if self.spec is None and (is_row or array.ndim == 1):
-            reason += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
-        image = self._image(array)
+        if self.spec is None:
+            if self.format.is_tiled:
+                raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
+            if is_row or array.ndim == 1:
+                got += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
+            return self._pixels(array, got)
+        if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
+            array = array[0]
+        if self.format.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
+            return self._of(self.spec, self.spec.planes(array))
+        return self._pixels(array, got)
+
+    def _pixels(self, array: np.ndarray, got: str) -> FramePlanes:
+        """Return the frame of an array with an axis for rows and one for columns; `got` begins what messages say."""
+        first, image = self.format.planes[0], self._image(array)
         size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
         fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
-        if size_wh is None or not fits or image.dtype != np.dtype(form.planes[0].dtype):
-            raise self._unfit(reason + self._hint(image))
-        if self.spec is not None and not self.spec.is_dense and image.strides[0] != self.spec.strides[0]:
-            raise self._unfit(
-                f"{reason} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
-                f"their own, or give the memory with rows of {self.spec.strides[0]} bytes"
-            )
+        if size_wh is None or not fits or image.dtype != np.dtype(first.dtype):
+            raise self._unfit(got + self._hint(image))
         spec = self.spec or _dense(self.name, size_wh)
-        return self._of(spec, [image] if len(form.planes) == 1 else self._split(spec, image))
+        if self.spec is not None and not spec.is_dense and image.strides[0] != spec.strides[0]:
+            raise self._unfit(
+                f"{got} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
+                f"their own, or give the memory with rows of {spec.strides[0]} bytes"
+            )
+        return self._of(spec, [image] if len(self.format.planes) == 1 else self._split(spec, image))
 
     def _image(self, array: np.ndarray) -> np.ndarray:
         """Return an array without an axis of one channel, and OpenCV's two bytes for a pixel as one element."""
@@ -215,7 +219,7 @@ class Source(NamedTuple):
             )
         return FrameSpec(spec.format, spec.size_wh).planes(image)
 
-    def _separate(self, parts: Sequence[Any]) -> Frame:
+    def _separate(self, parts: Sequence[Any]) -> FramePlanes:
         form = self.format
         if not all(isinstance(part, np.ndarray) and part.ndim > 1 for part in parts):
             if self.spec is None:
@@ -268,14 +272,14 @@ class Source(NamedTuple):
                 )
         return ""
 
-    def _self_described(self, frame: Any) -> Frame:
+    def _self_described(self, frame: Any) -> FramePlanes:
         own = FrameSpec.of(frame)
         size_wh = own.size_wh if self.spec is None else self.spec.size_wh
         if (own.format, own.size_wh) != (self.name, size_wh):
             raise self._unfit(f"got {own.describe()}, as {type(frame).__name__} describes itself")
         return self._of(own, own.planes(frame))
 
-    def _coded(self, frame: Any) -> Frame:
+    def _coded(self, frame: Any) -> FramePlanes:
         buffers = buffers_of(frame)
         if not _is_memory(buffers):
             raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}")
@@ -290,7 +294,7 @@ class Source(NamedTuple):
         size_wh = jpeg_size(content)
         if self.spec is not None and size_wh != self.spec.size_wh:
             raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
-        return Frame(self.format, size_wh, (data[:end],))
+        return FramePlanes(self.format, size_wh, (data[:end],))
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ import numpy as np
 from .. import kernels
 from ..errors import NpuLayoutError
 from ..kernels import Color, Samples
-from ..layouts import repack
+from ..layouts import CHANNEL_ORDERS, repack
 from .color_matrices import color_of
 from .pixel_formats import PixelFormat
 
@@ -23,7 +23,7 @@ Box = tuple[int, int, int, int]
 OPENCV_COLOR = color_of("bt601", "limited")
 
 
-class Frame(NamedTuple):
+class FramePlanes(NamedTuple):
     """A frame that was read: its format, size, colors, and its planes as `FrameSpec.planes` returns them."""
 
     format: PixelFormat
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
     color: Color = OPENCV_COLOR
 
 
-def untiled(frame: Frame) -> Frame:
+def untiled(frame: FramePlanes) -> FramePlanes:
     """Return the frame with its tiles as rows, and with the high bytes of packed mosaics alone; others as they are."""
     width, height = frame.size_wh
     if frame.format.is_tiled:
@@ -56,7 +56,7 @@ def _groups(rows: np.ndarray, nbytes: int) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(rows, (len(rows), rows.shape[1] // nbytes, nbytes), strides)
 
 
-def component(frame: Frame, samples: Samples) -> np.ndarray:
+def component(frame: FramePlanes, samples: Samples) -> np.ndarray:
     """Return one component of an untiled frame as a view: uint8, a sample for every_x, every_y pixels."""
     plane = byte_rows(frame.planes[samples.plane])
     columns = -(-frame.size_wh[0] // samples.every_x)
@@ -72,7 +72,7 @@ def byte_rows(plane: np.ndarray) -> np.ndarray:
     return flat.view(np.uint8)
 
 
-def picture(frame: Frame, box: Box | None = None, *, gray: bool = False) -> np.ndarray:
+def picture(frame: FramePlanes, box: Box | None = None, *, gray: bool = False) -> np.ndarray:
     """Return the pixels of a part of a frame: uint8 (H, W, channels of the format's order), or (H, W, 1) in gray.
 
     box: x0, y0, x1, y1; the whole frame if it is None. The part has the pixels that the whole picture has there. A view
@@ -84,7 +84,7 @@ def picture(frame: Frame, box: Box | None = None, *, gray: bool = False) -> np.n
     return made if made.ndim == 3 else made[..., None]
 
 
-def _channels(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+def _channels(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (plane,) = frame.planes
     part = plane[y0:y1, x0:x1]
@@ -94,7 +94,7 @@ def _channels(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     return part.view(np.dtype([("low", "u1"), ("high", "u1")]))[("low", "high")[high]]
 
 
-def _yuv(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+def _yuv(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     frame = untiled(frame)
     y, u, v = (component(frame, samples) for samples in frame.format.samples)
@@ -114,7 +114,7 @@ def _yuv(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     return whole[y0 - top : y1 - top, x0 - left : x1 - left]
 
 
-def _by_opencv(frame: Frame, box: Box) -> np.ndarray:
+def _by_opencv(frame: FramePlanes, box: Box) -> np.ndarray:
     """Return the BGR of whole blocks of pixels that share U and V."""
     import cv2
 
@@ -133,12 +133,13 @@ def _by_opencv(frame: Frame, box: Box) -> np.ndarray:
     return np.asarray(cv2.cvtColor(rows.reshape(-1, x1 - x0), code))
 
 
-def _by_kernels(frame: Frame, box: Box) -> np.ndarray:
+def _by_kernels(frame: FramePlanes, box: Box) -> np.ndarray:
     """Return what `_by_numpy` returns, by a resize to the same size; the box begins at whole blocks."""
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
     axes = kernels.nearest_axis(width, width, False), kernels.nearest_axis(height, height, True)
-    resize = kernels.PictureResize(frame.format.samples, frame.color, (width, height), (axes,), True, (2, 1, 0), 3)
+    bgr = CHANNEL_ORDERS["BGR"].rgb
+    resize = kernels.PictureResize(frame.format.samples, frame.color, (width, height), (axes,), True, bgr, 3)
     parts = []
     for form, plane in zip(frame.format.planes, frame.planes):
         rows = byte_rows(plane)[y0 // form.every_y : -(-y1 // form.every_y)]
@@ -148,7 +149,7 @@ def _by_kernels(frame: Frame, box: Box) -> np.ndarray:
     return repack(out, "CHW", "HWC")
 
 
-def _by_numpy(frame: Frame, components: Sequence[np.ndarray], box: Box) -> np.ndarray:
+def _by_numpy(frame: FramePlanes, components: Sequence[np.ndarray], box: Box) -> np.ndarray:
     """Return BGR by the coefficients; the box begins at whole blocks."""
     x0, y0, x1, y1 = box
     full = []
@@ -179,7 +180,7 @@ def gray_table(color: Color) -> np.ndarray:
     return np.asarray(np.clip(light >> 20, 0, 255).astype(np.uint8))
 
 
-def _mosaic(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+def _mosaic(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     """Return OpenCV's bilinear interpolation of the whole mosaic, and of it the part."""
     import cv2
 
@@ -191,7 +192,7 @@ def _mosaic(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(plane), code))[y0:y1, x0:x1]
 
 
-def _packed(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     import cv2
 
     x0, y0, x1, y1 = box
@@ -202,7 +203,7 @@ def _packed(frame: Frame, box: Box, gray: bool) -> np.ndarray:
     )
 
 
-def _coded(frame: Frame, box: Box, gray: bool) -> np.ndarray:
+def _coded(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     import cv2
 
     x0, y0, x1, y1 = box

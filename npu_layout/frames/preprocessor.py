@@ -14,10 +14,10 @@ from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from .canvas import Canvas
 from .fitting import PLANES, Pass, Run, Wanted, pass_of
-from .frame_source import Source
+from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
-from .pictures import Frame
+from .pictures import FramePlanes
 from .pixel_units import check_range, check_units
 from .preprocess_arguments import (
     ARGUMENTS,
@@ -109,7 +109,7 @@ class Preprocessor:
         check_choices(resize=resize, interpolation=interpolation, yuv=yuv, color=color)
         if yuv == "planes" and interpolation not in PLANES:
             raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
-        self._source = Source.of(source)
+        self._source = FrameSource.of(source)
         extents = checked_target(target, color)
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
@@ -229,7 +229,7 @@ class Preprocessor:
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _in_one_pass(self, frame: Frame, geometry: Geometry, buffer: np.ndarray, given: Any) -> bool:
+    def _in_one_pass(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray, given: Any) -> bool:
         """Write the buffer by a compiled pass; False if there is none: then nothing was written.
 
         given: the whole frame as it was given; frames of the same form need no checks from then on.
@@ -243,7 +243,7 @@ class Preprocessor:
                 self._known[given.shape, given.strides, given.dtype] = run, geometry
         return True
 
-    def _pass(self, wanted: Wanted, frame: Frame, geometry: Geometry) -> Pass | None:
+    def _pass(self, wanted: Wanted, frame: FramePlanes, geometry: Geometry) -> Pass | None:
         """Return the pass for frames like this one, made at most once; None if there is none."""
         key = frame.format, frame.color, geometry
         known = self._passes.get(key, ...)
@@ -253,7 +253,7 @@ class Preprocessor:
             known = self._passes[key] = pass_of(wanted, frame, geometry)
         return known
 
-    def _in_passes(self, frames: Sequence[Frame], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:
+    def _in_passes(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:
         """Write each frame of a batch by a pass of its own; False if one of them has none: then nothing was written."""
         single = self._wanted_of_one
         if single is None:
@@ -281,7 +281,7 @@ class Preprocessor:
         border = bytes(round(p) for p in self._pad[:: self._step])
         return Wanted(self.target, self._affine, order, border, self.interpolation, self.yuv == "exact")
 
-    def _buffer(self, out: np.ndarray | None, frames: Sequence[Frame]) -> np.ndarray:
+    def _buffer(self, out: np.ndarray | None, frames: Sequence[FramePlanes]) -> np.ndarray:
         if out is None:
             return np.empty(self._buffer_shape, self.target.stored)
         buffer = check_out(

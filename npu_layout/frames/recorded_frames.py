@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from .frame_source import Source
+from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .pictures import picture
 
@@ -22,7 +22,7 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     of its memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does not fit, or planes of odd
     sizes have no such array.
     """
-    source = Source.of(how.get("source", "BGR"))
+    source = FrameSource.of(how.get("source", "BGR"))
     if source.spec is None and isinstance(frame, np.ndarray):
         return frame
     read = source.read("frame", frame)
@@ -48,7 +48,7 @@ def as_channels(frame: np.ndarray, how: Mapping[str, Any]) -> tuple[np.ndarray, 
 
     Frames of channels are returned as they are; others are converted, to gray if the model reads gray.
     """
-    source = Source.of(how.get("source", "BGR"))
+    source = FrameSource.of(how.get("source", "BGR"))
     form = source.format
     if source.spec is None and form.kind == "channels" and form.planes[0].dtype == "<u1":
         return frame, dict(how)

@@ -22,11 +22,11 @@ from .box import Affine as Affine
 from .box import Arithmetic as Arithmetic
 from .box import Box as Box
 from .detecting import Anchor as Anchor
+from .detecting import AnchorPart as AnchorPart
 from .detecting import Detection as Detection
 from .detecting import FeatureMap as FeatureMap
 from .detecting import Grid as Grid
 from .detecting import Points as Points
-from .detecting import Source as Source
 from .detecting import codes as codes
 from .detecting import least_code as least_code
 from .detecting import least_float as least_float

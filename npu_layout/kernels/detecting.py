@@ -24,7 +24,7 @@ class FeatureMap(NamedTuple):
     columns: np.ndarray
 
 
-class Source(NamedTuple):
+class AnchorPart(NamedTuple):
     """One part of one anchor: the number of its buffer, its places, and what its codes mean.
 
     values: float64, activated, of all codes of 8 or 16 bits, in the order in which they sort (see `codes`); None for
@@ -43,11 +43,11 @@ class Anchor(NamedTuple):
     heats: as `values` of the points, for the third channel of each.
     """
 
-    score: Source
-    objectness: Source | None
-    box: Source
+    score: AnchorPart
+    objectness: AnchorPart | None
+    box: AnchorPart
     size_wh: tuple[float, float]
-    points: Source | None = None
+    points: AnchorPart | None = None
     heats: np.ndarray | None = None
 
 

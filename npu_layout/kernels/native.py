@@ -12,7 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import ACTIVATIONS, ENCODINGS, POINTS, SCORES, Detection, FeatureMap, Points, Source
+from .detecting import ACTIVATIONS, ENCODINGS, POINTS, SCORES, AnchorPart, Detection, FeatureMap, Points
 from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
@@ -263,7 +263,7 @@ def _table(numbers: np.ndarray | None) -> bytes | None:
     return None if numbers is None else np.ascontiguousarray(numbers, np.float64).tobytes()
 
 
-def _source(source: Source | None) -> tuple[object, ...] | None:
+def _source(source: AnchorPart | None) -> tuple[object, ...] | None:
     if source is None:
         return None
     size = {"int8": 1, "uint8": 1, "float32": 4}.get(source.map.dtype, 2)

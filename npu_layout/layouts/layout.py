@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from ..errors import LayoutError
-from ..support import whole_number
+from ..support import integers, whole_number
 from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_name, vendor_name
 
 Shape = tuple[int, ...]
@@ -38,10 +38,7 @@ class Dim(NamedTuple):
 
 def check_extents(what: str, extents: Sequence[Any]) -> Shape:
     """Return `extents` as a tuple of positive ints, or raise LayoutError."""
-    try:
-        shape = tuple(int(operator.index(n)) for n in extents)  # numpy 1 strides no bool
-    except TypeError:
-        raise LayoutError(f"{what}: expected a sequence of integers, got {extents!r}") from None
+    shape = integers(what, extents, error=LayoutError)
     if any(n < 1 for n in shape):
         raise LayoutError(f"{what}: every extent must be 1 or more, got {shape}")
     return shape

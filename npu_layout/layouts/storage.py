@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import LayoutError
+from ..support import integers, whole_number
 from .layout import Layout, Shape, c_strides, check_extents, element_offset
 
 _ENUMERABLE = 1 << 22
@@ -48,13 +48,6 @@ def overlaps(extents: Shape, strides: Shape) -> bool | None:
     return bool((offsets[1:] == offsets[:-1]).any())
 
 
-def _whole(what: str, given: Any) -> int:
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise LayoutError(f"{what}: expected an integer, got {given!r}") from None
-
-
 def _stored_shape(layout: Layout, logical: Shape, given: Sequence[int] | None) -> Shape:
     needed = layout.storage_shape(logical)
     if given is None:
@@ -73,10 +66,7 @@ def _stored_shape(layout: Layout, logical: Shape, given: Sequence[int] | None) -
 def _strides(layout: Layout, stored: Shape, given: Sequence[int] | None) -> Shape:
     if given is None:
         return c_strides(stored)
-    try:
-        strides = tuple(int(operator.index(s)) for s in given)
-    except TypeError:
-        raise LayoutError(f"storage_strides of layout {layout}: expected integers, got {given!r}") from None
+    strides = integers(f"storage_strides of layout {layout}", given, "integers", LayoutError)
     if len(strides) != len(stored):
         raise LayoutError(
             f"storage_strides {strides} of layout {layout}: expected {len(stored)}, one for each dimension "
@@ -93,7 +83,7 @@ def _strides(layout: Layout, stored: Shape, given: Sequence[int] | None) -> Shap
 
 
 def _size(layout: Layout, logical: Shape, start: int, end: int, given: int | None) -> int:
-    size = end if given is None else _whole(f"size of layout {layout}", given)
+    size = end if given is None else whole_number(f"size of layout {layout}", given, "an integer", LayoutError)
     if size < end:
         place = f" behind storage_offset {start}" if start else ""
         raise LayoutError(f"size {size} is too small: layout {layout} of {logical}{place} needs {end} elements")
@@ -130,7 +120,7 @@ class Storage:
         logical = layout.check_shape(shape)
         stored = _stored_shape(layout, logical, storage_shape)
         strides = _strides(layout, stored, storage_strides)
-        start = _whole(f"storage_offset of layout {layout}", storage_offset)
+        start = whole_number(f"storage_offset of layout {layout}", storage_offset, "an integer", LayoutError)
         lowest = start + sum((n - 1) * s for n, s in zip(stored, strides) if s < 0)
         if lowest < 0:
             raise LayoutError(

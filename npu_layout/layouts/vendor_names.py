@@ -5,16 +5,13 @@ Each help sentence names the C array that the layout is equivalent to, and which
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from ..errors import LayoutError
-from ..support import Plugin, plugins
+from ..support import Plugin, integer, plugins
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -256,14 +253,15 @@ def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
     if entry is None:
         known = ", ".join(sorted({e.name for e in every_name().values()}))
         raise LayoutError(f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)")
-    if not isinstance(block, (int, np.integer, type(None))):
-        raise LayoutError(f"layout name {name!r}: block must be a whole number, got {block!r}")
+    given, block = block, None if block is None else integer(block)
+    if block is None and given is not None:
+        raise LayoutError(f"layout name {name!r}: block must be a whole number, got {given!r}")
     needs_block = "{block}" in entry.tag
     if block is None:
         if needs_block and not entry.block:
             raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
     elif needs_block:
-        if operator.index(block) < 1:
+        if block < 1:
             raise LayoutError(f"layout name {name!r}: block must be 1 or more, got {block!r}")
     elif f"{block}" not in re.findall(r"[0-9]+", entry.tag):
         raise LayoutError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..buffers import Conversion, Quantization, TensorSpec, plan
 from ..layouts import Layout
 
@@ -127,7 +128,7 @@ def _gathered(spec: TensorSpec, how: _Bands, flat: np.ndarray, n: int, first: in
         index[axis] = grid
     found = flat[np.broadcast_to(np.asarray(spec.offset(*index), np.int64), (1, c, last - first, w))]
     if spec.dtype == "bfloat16":
-        found = (found.astype(np.uint32) << 16).view(np.float32)
+        found = kernels.widen_bfloat16(found)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..arrays import AxisOrder, empty_in
 from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
+from ..support import counted
 from . import bands, stored_buffers
 from .applying import Inputs, apply, checked_inputs, checked_out, fits
 from .moving import convert, move
@@ -165,12 +165,7 @@ def top_k(
         return out[0], out[1]  # type: ignore[index]
     inputs = checked_inputs(TOP_K, x)
     n, c, h, w = inputs.x.shape
-    try:
-        count = operator.index(k)
-    except TypeError:
-        count = 0
-    if not 1 <= count <= c:
-        raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
+    count = _count(k, c)
     known = stored_as(quantization, inputs)
     if known is not None:
         inputs, known = comparable(inputs, known, 1)
@@ -193,34 +188,43 @@ def _top_of_stored(
     spec: TensorSpec, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     n, c, h, w = stored_buffers.extents(spec, "top_k")
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= c:
-        raise NpuLayoutError(f"top_k: k: expected 1 .. {c}, the number of channels, got {k!r}")
+    count = _count(k, c)
     is_real = spec.quantization is not None or spec.dtype == "bfloat16"
     if out is not None and (not isinstance(out, tuple) or len(out) != 2):
         raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
     given = (None, None) if out is None else out
     dtypes = (np.dtype(np.float32) if is_real else spec.stored, _INDEX)
-    shape = (n, int(k), h, w)
-    values, channels = (stored_buffers.target("top_k", o, shape, d) for o, d in zip(given, dtypes))
+    targets = zip(given, dtypes)
+    values, channels = (stored_buffers.target("top_k", o, (n, count, h, w), dtype) for o, dtype in targets)
     if overlap(values, channels):
         raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
     flat, known = spec.flat(buffer), stored_buffers.walk(spec)
     if known is None:
-        bands.each(spec, flat, (values, channels), lambda x, q, *parts: top_k(x, int(k), quantization=q, out=parts))
+        bands.each(spec, flat, (values, channels), lambda x, q, *parts: top_k(x, count, quantization=q, out=parts))
         return values, channels
     for whole in known.regions:
-        for region in whole.cut(_TOGETHER // int(k)) if is_real else (whole,):
+        for region in whole.cut(_TOGETHER // count) if is_real else (whole,):
             source, found, which = known.source(region, flat), region.of(values, 1), region.of(channels, 1)
             stored = np.empty(found.shape, spec.stored) if is_real else found
             kernels.top_k(source, stored, which, known.channels, known.dtype)
-            if known.dtype == "bfloat16":
-                found[...] = kernels.widen_bfloat16(stored)
-            elif is_real:
-                real_ones = found if found.ndim == 4 else np.empty((1, 1, 1, stored.size), np.float32)
-                convert(stored.reshape(real_ones.shape), real_ones, to_real(spec.quantization))
-                if real_ones is not found:
-                    found[...] = real_ones.reshape(found.shape)
+            if is_real:
+                _make_real(spec, stored, found)
     return values, channels
+
+
+def _make_real(spec: TensorSpec, stored: np.ndarray, found: np.ndarray) -> None:
+    """Write to `found` the real values of stored ones: bfloat16, or quantised."""
+    if spec.dtype == "bfloat16":
+        found[...] = kernels.widen_bfloat16(stored)
+        return
+    real_ones = found if found.ndim == 4 else np.empty((1, 1, 1, stored.size), np.float32)
+    convert(stored.reshape(real_ones.shape), real_ones, to_real(spec.quantization))
+    if real_ones is not found:
+        found[...] = real_ones.reshape(found.shape)
+
+
+def _count(k: Any, channels: int) -> int:
+    return counted("top_k: k", k, channels, f"1 .. {channels}, the number of channels")
 
 
 def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from ..arrays import AxisOrder
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
-from ..support import plain_array, shown
+from ..support import per_channel, plain_array, shown
 from . import bands, stored_buffers
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
@@ -73,17 +73,17 @@ def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> 
     """
     inputs = checked_inputs(NORMALIZE, x)
     channels = inputs.x.shape[1]
-    affine = _normalization(
-        _numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels), channels
-    )
+    stated = _numbers("normalize: mean", mean, channels), _numbers("normalize: std", std, channels)
+    affine = _normalization(*stated, channels)
     return apply(inputs, inputs.x.shape, np.float32, out, affine=affine)
 
 
-def _numbers(what: str, values: Any, channels: int) -> tuple[float, ...]:
-    array = plain_array(what, values)
-    if array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {values!r}")
-    return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
+def _numbers(what: str, given: Any, channels: int) -> tuple[float, ...]:
+    try:
+        return per_channel(what, given, channels)
+    except NpuLayoutError:
+        plain_array(what, given)  # says why it is no array
+        raise
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +92,7 @@ def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: in
         singles = [np.array(stated, np.float32) for stated in (mean, std)]
         factors = 1 / singles[1]
     for what, stated, values in zip(("mean", "std"), (mean, std), singles):
-        if values.size not in (1, channels) or not np.isfinite(values).all():
+        if not np.isfinite(values).all():
             raise NpuLayoutError(
                 f"normalize: {what}: expected 1 or {channels} finite numbers of float32, got {list(stated)}"
             )

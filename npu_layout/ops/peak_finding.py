@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
-from ..support import one_of
+from ..support import integer, one_of
 from . import bands, stored_buffers
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
@@ -80,11 +79,13 @@ def peaks(
     if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
         one_of("peaks: refine", refine, _REFINEMENTS)
     try:
-        limit, reach = float(threshold), operator.index(radius)
+        limit, reach = float(threshold), integer(radius)
     except (TypeError, ValueError, OverflowError):
+        reach = None
+    if reach is None:
         raise NpuLayoutError(
             f"peaks: expected a number as threshold and a whole one as radius, got {threshold!r}, {radius!r}"
-        ) from None
+        )
     if math.isnan(limit):
         raise NpuLayoutError("peaks: threshold: expected a number, got nan: nothing is above that")
     if reach < 1:
@@ -111,7 +112,7 @@ def peaks(
 def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any, out: Any) -> np.ndarray:
     _, _, h, w = stored_buffers.extents(spec, "peaks")
     peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)  # checks the arguments
-    reach = min(operator.index(radius), max(1, h, w))
+    reach = min(int(radius), max(1, h, w))
     flat, known = spec.flat(buffer), stored_buffers.walk(spec)
     planes = None if known is None else _planes(known)
     if known is None or planes is None or kernels.active() == "numpy":  # whose search needs memory for all planes

@@ -125,23 +125,46 @@ def array_of(x: Any, what: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def counted(what: str, given: Any) -> int:
-    """Return a count as an int; NpuLayoutError if it is not a whole number from 1 to 2**31 - 1."""
+def integer(given: Any) -> int | None:
+    """Return a Python or numpy integer as an int; None if it is anything else."""
     try:
-        number = 0 if isinstance(given, (bool, np.bool_)) else operator.index(given)
+        return int(operator.index(given))
     except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise NpuLayoutError(f"{what}: expected a whole number of 1 or more, got {given!r}")
+        return None
+
+
+def counted(what: str, given: Any, most: int = 2**31 - 1, expected: str = "a whole number of 1 or more") -> int:
+    """Return a count as an int; NpuLayoutError, which says what is `expected`, if it is no integer from 1 to `most`.
+
+    Bools are refused too.
+    """
+    number = None if isinstance(given, (bool, np.bool_)) else integer(given)
+    if number is None or not 1 <= number <= most:
+        raise NpuLayoutError(f"{what}: expected {expected}, got {given!r}")
     return number
 
 
-def whole_number(what: str, given: Any) -> int:
-    """Return an integer as an int; NpuLayoutError if it is anything else."""
+def whole_number(
+    what: str, given: Any, expected: str = "a whole number", error: type[NpuLayoutError] = NpuLayoutError
+) -> int:
+    """Return an integer as an int; an `error`, which says what is `expected`, if it is anything else."""
+    number = integer(given)
+    if number is None:
+        raise error(f"{what}: expected {expected}, got {shown(given)}")
+    return number
+
+
+def integers(
+    what: str,
+    given: Any,
+    expected: str = "a sequence of integers",
+    error: type[NpuLayoutError] = NpuLayoutError,
+) -> tuple[int, ...]:
+    """Return what an iterable contains as ints; an `error`, which says what is `expected`, if it is anything else."""
     try:
-        return operator.index(given)
+        return tuple(map(int, map(operator.index, given)))  # int: a bool is an index, but no stride
     except TypeError:
-        raise NpuLayoutError(f"{what}: expected a whole number, got {shown(given)}") from None
+        raise error(f"{what}: expected {expected}, got {given!r}") from None
 
 
 def wanted_copy(given: Any) -> bool | None:
@@ -193,10 +216,27 @@ def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
 
     NpuLayoutError if it is anything else.
     """
-    array = real_numbers(given)
-    if array is None or array.size not in (1, channels):
+    numbers = _usual_numbers(given)
+    if numbers is None:
+        array = real_numbers(given)
+        numbers = [math.nan] if array is None else array.astype(np.float64, copy=False).reshape(-1).tolist()
+    if len(numbers) not in (1, channels) or not all(map(math.isfinite, numbers)):
         raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
-    return tuple(array.astype(np.float64, copy=False).reshape(-1).tolist())
+    return tuple(numbers)
+
+
+def _usual_numbers(given: Any) -> list[float] | None:
+    """Return an array of numbers, or Python's own ones, as floats; None if it is anything else.
+
+    For hot loops: what is usual need not become an array first.
+    """
+    if type(given) is np.ndarray and given.dtype.kind in "iuf":
+        numbers: list[float] = given.astype(np.float64, copy=False).reshape(-1).tolist()
+        return numbers
+    several = given if type(given) in (list, tuple) else (given,)
+    if all(type(n) is float or (type(n) is int and abs(n) < 2**53) for n in several):
+        return [float(n) for n in several]
+    return None
 
 
 def finite(x: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization
-from ..comparison import Comparison
+from ..comparison import OutputComparison
 from ..diagnosis import ends
 from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
 from ..recordings import FRAME, Feeds, Recording
@@ -86,11 +86,11 @@ def add(output: Output, number: int, buffer: Any, reference: np.ndarray) -> None
     output.comparison.add(number, device, reference)
 
 
-def _comparison(output: Output, reference: np.ndarray) -> Comparison:
-    """Return a Comparison with the output's steps, and the ends of what can be stored."""
+def _comparison(output: Output, reference: np.ndarray) -> OutputComparison:
+    """Return an OutputComparison with the output's steps, and the ends of what can be stored."""
     spec, channels = output.spec, output.channel_axis
     if not stepped(spec):
-        return Comparison(channels)
+        return OutputComparison(channels)
     q = spec.quantization or Quantization(1.0)
     step, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
     low, high = ((end + by - zero_point) * step for end, by in zip(ends(spec), (-0.5, 0.5)))
@@ -100,4 +100,4 @@ def _comparison(output: Output, reference: np.ndarray) -> Comparison:
         along[axis] = -1
         step, low, high = step.reshape(along), low.min(), high.max()
     labels = reference.dtype.kind in "iu" and spec.quantization is None
-    return Comparison(channels, step, (low, high), labels)
+    return OutputComparison(channels, step, (low, high), labels)

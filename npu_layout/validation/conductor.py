@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison
+from ..comparison import OutputComparison
 from ..decode import Head
 from ..diagnosis import (
     LEAST,
@@ -36,13 +36,12 @@ from . import tolerances
 from .comparing import Kept, compare
 from .detecting import compare_detections
 from .pairing import Output
-from .reruns import rerun
+from .reruns import LOOKING, rerun
 from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _UNSURE = ("ambiguous", "mismatch")
 _UNCHECKED = "input: not checked, no camera frame recorded"
-_LOOKING = "looking for causes"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -113,35 +112,26 @@ def validate(
     pairing, kept = compare(recording, engine, progress)
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
-    evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
-    settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
-    remade = {} if settled else rerun(engine, recording, kept, progress)
-    examined = []
-    with steps(len(outputs), _LOOKING, progress) as shown:
-        for o in outputs:
-            if o.name in evidence:
-                situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
-                examined.append(_examined(o, evidence[o.name], situation, asked))
-            else:
-                examined.append(_Examined(o, Judgement("ambiguous", None, o.model.silent)))
-            shown.done()
-    examined = _exchanged(examined)
+    examined = _exchanged(_examine(engine, recording, outputs, kept, asked, progress))
     judgements, inputs = runtime_exchanges(
         {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
     )
     inputs = in_other_places(_in_other_places(examined), inputs, recording, _reran(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
-    note = (
-        f"the model's outputs {', '.join(map(isolated, pairing.missing))} were not recorded" if pairing.missing else ""
-    )
     unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
     detections = {} if head is None else compare_detections(head, outputs, kept, confidence)
+    note = _not_recorded(pairing.missing)
     return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked, detections)
+
+
+def _not_recorded(missing: Sequence[str]) -> str:
+    """Return in words which outputs of the model were not recorded; "" if all were."""
+    return f"the model's outputs {', '.join(map(isolated, missing))} were not recorded" if missing else ""
 
 
 def _saying(shown: Steps, output: str) -> Callable[[str], None]:
     """Return what shows the causes that are tried for an output: "looking for causes: layouts of 'p4'"."""
-    return lambda words: shown.say(f"{_LOOKING}: {words} of {quoted(output)}")
+    return lambda words: shown.say(f"{LOOKING}: {words} of {quoted(output)}")
 
 
 def _check_normalisation(recording: Recording, first: Kept) -> None:
@@ -193,6 +183,30 @@ class _Examined(NamedTuple):
     ranking: Sequence[Candidate] = ()
     met: Mapping[str, tuple[float, float, bool]] = {}
     rows: Sequence[int] = ()  # of the kept frames on which the model ran again
+
+
+def _examine(
+    engine: OnnxRuntimeEngine,
+    recording: Recording,
+    outputs: Sequence[Output],
+    kept: Sequence[Kept],
+    asked: Mapping[str, Tolerance],
+    progress: bool | None,
+) -> list[_Examined]:
+    """Look for the causes of every output; the model runs again unless all differ by rounding alone."""
+    evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
+    settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
+    remade = {} if settled else rerun(engine, recording, kept, progress)
+    examined = []
+    with steps(len(outputs), LOOKING, progress) as shown:
+        for o in outputs:
+            if o.name in evidence:
+                situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
+                examined.append(_examined(o, evidence[o.name], situation, asked))
+            else:
+                examined.append(_Examined(o, Judgement("ambiguous", None, o.model.silent)))
+            shown.done()
+    return examined
 
 
 def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
@@ -280,7 +294,7 @@ def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> E
     return Exhibit(kept[at].number, buffer, evidence.references[at], device, model, error, shown)
 
 
-def _position_error(comparison: Comparison | None) -> np.ndarray:
+def _position_error(comparison: OutputComparison | None) -> np.ndarray:
     if comparison is None or comparison.position_error is None:
         return np.zeros((1, 1))
     return comparison.position_error

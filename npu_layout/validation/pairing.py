@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..comparison import Comparison, channel_axis
+from ..comparison import OutputComparison, channel_axis
 from ..engines import order_in_model
 from ..layouts import Layout, Shape
 from ..recordings import Recording, as_model, completed, paired
@@ -48,7 +48,7 @@ class Output:
     recorded: TensorSpec
     spec: TensorSpec
     channel_axis: int | None
-    comparison: Comparison | None = None
+    comparison: OutputComparison | None = None
 
 
 class Pairing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,13 +12,28 @@ from ..diagnosis import Remade, exchanges, image_channels, variants
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
-from ..support import quoted, steps
+from ..support import Steps, quoted, steps
 from .comparing import Kept
 
+LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
 _TRIED = {"color": "colours", "scale": "mean and std", "layout": "layouts", "fit": "resizing"}  # by the id of a variant
 
 Answers = dict[str, list[Remade]]
+
+
+class _ImageInput(NamedTuple):
+    """An input that is an image: its spec, the least and the largest number in it, and whether no other one is one."""
+
+    name: str
+    spec: TensorSpec | None
+    limits: tuple[float, float]
+    alone: bool
+
+    @property
+    def words(self) -> str:
+        """What messages call the input."""
+        return "the input" if self.alone else f"input {quoted(self.name)}"
 
 
 def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept], progress: bool | None) -> Answers:
@@ -28,29 +43,48 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
     half of the frames.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
-    images = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
-    limits = {name: _limits([k.inputs[name] for k in kept]) for name in images}
+    chosen = [(row, kept[row]) for row in rows]
+    images = _images(recording, kept)
     made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
-    todo = [(name, row) for name in images for row in rows]
-    with steps(len(todo), "looking for causes", progress) as shown:
-        for name, row in todo:
-            k, spec = kept[row], recording.specs.get(name)
-            channels = None if spec is None else spec.channels
-            which = "the input" if len(images) == 1 else f"input {quoted(name)}"
-            for variant in variants(k.inputs[name], recording.meta, k.frame, limits[name], channels):
-                shown.say(f"looking for causes: {_TRIED[variant.id[0]]} of {which}")
-                text = variant.text if len(images) == 1 else f"input {quoted(name)}: {variant.text}"
-                answer = engine.infer({**k.inputs, name: variant.x})
-                fix = _stored_as(spec, variant.fix)
-                for output, reference in k.references.items():
-                    if answer[output].shape == reference.shape:
-                        one = made[output].setdefault((name, variant.id), Remade(text, fix, {}))
-                        one.answers[row] = answer[output]
-            shown.done()
+    with steps(len(images) * len(rows), LOOKING, progress) as shown:
+        for image in images:
+            for row, k in chosen:
+                _remake(engine, recording, image, row, k, made, shown)
+                shown.done()
         if len(kept[0].inputs) > 1:
-            shown.say("looking for causes: order of the inputs")
-            _exchange(engine, recording, [(row, kept[row]) for row in rows], made)
+            shown.say(f"{LOOKING}: order of the inputs")
+            _exchange(engine, recording, chosen, made)
     return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
+
+
+def _images(recording: Recording, kept: Sequence[Kept]) -> list[_ImageInput]:
+    names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
+    return [
+        _ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept]), len(names) == 1)
+        for name in names
+    ]
+
+
+def _remake(
+    engine: OnnxRuntimeEngine,
+    recording: Recording,
+    image: _ImageInput,
+    row: int,
+    k: Kept,
+    made: Mapping[str, dict[Any, Remade]],
+    shown: Steps,
+) -> None:
+    """Add the model's answers to one frame, an image of it made in each other way."""
+    channels = None if image.spec is None else image.spec.channels
+    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels):
+        shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
+        text = variant.text if image.alone else f"{image.words}: {variant.text}"
+        answer = engine.infer({**k.inputs, image.name: variant.x})
+        fix = _stored_as(image.spec, variant.fix)
+        for output, reference in k.references.items():
+            if answer[output].shape == reference.shape:
+                one = made[output].setdefault((image.name, variant.id), Remade(text, fix, {}))
+                one.answers[row] = answer[output]
 
 
 def _exchange(

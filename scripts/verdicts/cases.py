@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,31 +10,13 @@ import numpy as np
 
 import npu_layout as nl
 
-from . import faults, feeding, models, pictures, second_input
+from . import faults, feeding, models, pictures
 from .faults import Fault, NotApplicable, Port
 from .feeding import feed
 from .models import Model
+from .scenes import Arrays, Case, Scene, device_outputs
 
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
-Arrays = dict[str, np.ndarray]
-
-
-class Case(NamedTuple):
-    """``str`` and `parse` are inverse: fault/model/dtype/noise/seed."""
-
-    fault: str
-    model: str
-    dtype: str
-    noise: str
-    seed: int
-
-    def __str__(self) -> str:
-        return "/".join(map(str, self))
-
-    @classmethod
-    def parse(cls, text: str) -> Case:
-        fault, model, dtype, noise, seed = text.split("/")
-        return cls(fault, model, dtype, noise, int(seed))
 
 
 class Truth(NamedTuple):
@@ -87,86 +68,7 @@ def score(
     return 10 * float(np.log10(max(power, 1e-20) / left)) if np.isfinite(left) else -200.0
 
 
-class _Scene:
-    """Frames of one stream: what was declared, what was fed, and what each network says about it."""
-
-    def __init__(self, case: Case, fault: Fault) -> None:
-        self.case, self.fault, self.model = case, fault, models.load(case.model)
-        self.rng = np.random.default_rng([zlib.crc32(str(case).encode()), case.seed])
-        self.count = self._count()
-        self.declared = {**self.model.preprocess, **(fault.declared or {})}
-        self.done = fault.done(self.declared) if fault.done else self.declared
-        height, width = self.model.shape[2:]
-        odd = fault.odd_frames or (self.rng.random() < 0.3)
-        size_wh = ((width, height), (240, 160), (150, 240))[int(self.rng.integers(1, 3)) if odd else 0]
-        kind = str(self.rng.choice(pictures.KINDS))
-        self.lead = 3
-        length = self.count + 2 * self.lead
-        self.images = pictures.stream(self.rng, kind, length, size_wh)
-        if fault.identical:
-            self.images = [self.images[0]] * length
-        if fault.brightness != 1:
-            self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
-        self.seconds = self.second_stream()
-        self.records_frame = fault.odd_frames or self.rng.random() < 0.25
-        self._kept: dict[Any, Arrays] = {}
-
-    def second_stream(self) -> list[np.ndarray]:
-        """Return the pictures of a model's second input; the same as of the first one if it has none."""
-        pair = np.random.default_rng([zlib.crc32(str(self.case).encode()), self.case.seed, 2])
-        return second_input.stream(pair, self.images) if self.model.pair else self.images
-
-    def _count(self) -> int:
-        low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
-        if self.model.name == "pose":
-            high = min(high, 8)  # its frames take 16 times longer than all others
-        if self.model.name == "classifier" and low > 1:
-            low, high = max(low, 16), max(high, 24)
-        return int(self.rng.integers(low, high + 1))
-
-    def image(self, t: int) -> np.ndarray:
-        return self.images[t + self.lead]
-
-    def says(self, path: str, done: dict[str, Any], t: int, cut: bool = False) -> Arrays:
-        """What a network says about frame t when it is preprocessed so, and `cut` to the declared range."""
-        key = path, str(sorted(done.items())), t, cut
-        if key not in self._kept:
-            fed = feeding.fed(self.model, self.image(t), self.seconds[t + self.lead], done)
-            if cut:  # as a quantised network does with its input
-                fed = {name: feeding.saturated(x, self.declared) for name, x in fed.items()}
-            self._kept[key] = models.engine(path).infer(fed if self.model.pair else fed["image"])
-        return self._kept[key]
-
-
-def _device(scene: _Scene, t: int) -> Arrays:
-    """What the device computes about frame t, before it is stored."""
-    fault, model, source = scene.fault, scene.model, scene.case.noise
-    path = model.other if fault.device == "other" else model.quantised if source == "qdq" else model.path
-    outputs = scene.says(path, scene.done, t)
-    db = 3.0 if fault.device == "noisy" else None if source == "qdq" else float(source)
-    if db is None:
-        return dict(outputs)
-    noisy = {}
-    for name, y in outputs.items():
-        rng = np.random.default_rng([zlib.crc32(f"{scene.case}{name}".encode()), t + scene.lead])
-        noise = rng.standard_normal(y.shape) * _deviation(scene, name) * 10 ** (-db / 20)
-        noisy[name] = (y + noise).astype(np.float32)
-    return noisy
-
-
-def _deviation(scene: _Scene, name: str) -> np.ndarray:
-    """Deviation of each channel (1, channels, ...) over the recording, of the float network fed as it was in truth; a
-    channel that hardly varies gets a little of the others' noise."""
-    key = ("deviation", name)
-    if key not in scene._kept:
-        values = models.by_channel([scene.says(scene.model.path, scene.done, t)[name] for t in range(scene.count)])
-        std = values.std(1)
-        std = np.maximum(std, 0.01 * np.sqrt((std**2).mean()))
-        scene._kept[key] = {"": std.reshape(-1, *[1] * (len(scene.model.outputs[name]) - 2))}
-    return scene._kept[key][""]
-
-
-def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:
+def _specs(scene: Scene, port: Port, planted: bool) -> faults.Specs:
     fault, dtype = scene.fault, scene.case.dtype
     if planted and fault.readings is not None:
         return fault.readings(scene.rng, port, dtype)
@@ -176,7 +78,7 @@ def _specs(scene: _Scene, port: Port, planted: bool) -> faults.Specs:
     return spec, spec
 
 
-def _applicable(scene: _Scene, planted: str) -> list[int] | None:
+def _applicable(scene: Scene, planted: str) -> list[int] | None:
     """Checks that the fault can be planted; the order of channels where it moves them."""
     fault, model = scene.fault, scene.model
     if fault.models is None and models.KINDS[model.name].special:
@@ -205,45 +107,65 @@ def _applicable(scene: _Scene, planted: str) -> list[int] | None:
     return order
 
 
+class _Places(NamedTuple):
+    """Where a fault is planted: in `chosen` if one output has it, with its channels in `order`.
+
+    names: what the outputs with other names hold; times: the frame that each run shows.
+    """
+
+    fault: Fault
+    chosen: str
+    order: list[int] | None
+    names: dict[str, str]
+    times: Sequence[int]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether the fault is in every output, and `chosen` is read wrongly, too."""
+        return bool(self.fault.readings and self.fault.done)
+
+    def has_it(self, name: str) -> bool:
+        """Whether an output has the fault, of two the one in how a buffer is read."""
+        if self.fault.readings or self.fault.channels:
+            return name == self.chosen or name in self.names
+        return name in self.names or not self.fault.names
+
+    def fault_of(self, name: str) -> Fault:
+        """The fault of an output: of two, both or the one that all outputs have."""
+        if self.is_pair and name != self.chosen:
+            return self.fault._replace(cause="preprocessing", readings=None)
+        return self.fault
+
+
+class _Output(NamedTuple):
+    """One output: its fault, the output that it holds, how it is stored and declared, and the buffers of all frames."""
+
+    name: str
+    fault: Fault
+    holds: str
+    planted: bool
+    true: nl.TensorSpec
+    declared: nl.TensorSpec
+    order: Sequence[int] | None
+    buffers: list[np.ndarray]
+
+
 def build(case: Case, fault: Fault | None = None) -> Planted:
     """The recording of a case, with the fault of its name or another. NotApplicable where that cannot be planted."""
     fault = faults.BY_NAME[case.fault] if fault is None else fault
     if case.dtype not in fault.dtypes:
         raise NotApplicable(f"not for {case.dtype}")
-    scene = _Scene(case, fault)
-    model, rng, count = scene.model, scene.rng, scene.count
-    outputs = list(model.outputs)
-    one_output = bool(fault.readings or fault.channels)
-    pair = fault if fault.readings and fault.done else None  # one output is read wrongly, too
-    chosen = outputs[int(rng.integers(len(outputs)))]
-    order = _applicable(scene, chosen)
-    names = fault.names(model.outputs) if fault.names else {}
-    times = fault.times(rng, count) if fault.times else list(range(count))
-    everywhere = not one_output and not fault.names
+    scene = Scene(case, fault)
+    model, count = scene.model, scene.count
+    places = _places(scene)
+    device = _unrelated(scene) if fault.device == "unrelated" else [device_outputs(scene, t) for t in places.times]
     truths: dict[str, Truth] = {}
     specs: dict[str, nl.TensorSpec] = {}
-    device = _unrelated(scene) if fault.device == "unrelated" else [_device(scene, t) for t in times]
-    for name in outputs:
-        holds = names.get(name, name)
-        planted = everywhere or name in names or (one_output and name == chosen)
-        low, high = (ends * fault.clipped for ends in model.ranges[holds])
-        values = [y[holds] for y in device]
-        if fault.device in faults.CHANGED:
-            values, (low, high) = _changed(scene, values, (low, high))
-        true, declared = _specs(scene, Port(holds, model.outputs[holds], low, high), planted)
-        if pair and name != chosen:
-            planted = True
-        true, specs[name] = (nl.TensorSpec.from_dict({**s.to_dict(), "name": name}) for s in (true, declared))
-        moved = order if planted else None
-        values = values if moved is None else [v[:, moved] for v in values]
-        if fault.device in faults.SPOILED:
-            values = list(faults.SPOILED[fault.device](rng, np.stack(values)))
-        buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
-        scene.fault = fault if pair is None or name == chosen else fault._replace(cause="preprocessing", readings=None)
-        truths[name] = _truth(scene, name, holds, times, planted, true, specs[name], moved, buffers)
-    scene.fault = fault
+    for name in model.outputs:
+        output = _output(scene, places, name, device)
+        truths[name], specs[name] = _truth(scene, output, places.times), output.declared
     frames = [
-        (_inputs(scene, t), {name: truths[name].buffers[t].view(specs[name].stored) for name in outputs})
+        (_inputs(scene, t), {name: truths[name].buffers[t].view(specs[name].stored) for name in model.outputs})
         for t in range(count)
     ]
     if model.folded or model.fed is not None:
@@ -251,22 +173,49 @@ def build(case: Case, fault: Fault | None = None) -> Planted:
     recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
     fed = [feed(model, scene.image(t), scene.done) for t in range(min(count, 3))]
     images = [scene.image(t) for t in range(min(count, 3))]
-    return Planted(
-        case, fault, model, recording, images, scene.done, fed, names, truths, partial(_rival, scene, times, truths)
-    )
+    rival = partial(_rival, scene, places.times, truths)
+    return Planted(case, fault, model, recording, images, scene.done, fed, places.names, truths, rival)
 
 
-def _unrelated(scene: _Scene) -> list[Arrays]:
+def _places(scene: Scene) -> _Places:
+    """Choose where the fault is planted; NotApplicable if it cannot be."""
+    fault, outputs, rng = scene.fault, list(scene.model.outputs), scene.rng
+    chosen = outputs[int(rng.integers(len(outputs)))]
+    order = _applicable(scene, chosen)
+    names = fault.names(scene.model.outputs) if fault.names else {}
+    return _Places(fault, chosen, order, names, fault.times(rng, scene.count) if fault.times else range(scene.count))
+
+
+def _output(scene: Scene, places: _Places, name: str, device: Sequence[Arrays]) -> _Output:
+    """Store what the device computed for an output, with the fault if it has it."""
+    fault, holds, has_it = scene.fault, places.names.get(name, name), places.has_it(name)
+    low, high = (ends * fault.clipped for ends in scene.model.ranges[holds])
+    values = [y[holds] for y in device]
+    if fault.device in faults.CHANGED:
+        values, (low, high) = _changed(scene, values, (low, high))
+    both = _specs(scene, Port(holds, scene.model.outputs[holds], low, high), has_it)
+    true, declared = (nl.TensorSpec.from_dict({**spec.to_dict(), "name": name}) for spec in both)
+    planted = has_it or places.is_pair
+    order = places.order if planted else None
+    if order is not None:
+        values = [v[:, order] for v in values]
+    if fault.device in faults.SPOILED:
+        values = list(faults.SPOILED[fault.device](scene.rng, np.stack(values)))
+    buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
+    return _Output(name, places.fault_of(name), holds, planted, true, declared, order, buffers)
+
+
+def _unrelated(scene: Scene) -> list[Arrays]:
     """What the device says about another stream."""
     case, count = scene.case, scene.count
-    other = _Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
+    other = Scene(case._replace(seed=case.seed + 1_000_003), scene.fault._replace(device=""))
     other.count = count
     other.images = pictures.stream(other.rng, "mixed", count + 2 * other.lead, other.images[0].shape[1::-1])
     other.seconds = other.second_stream()
-    return [_device(other, t) for t in range(count)]
+    return [device_outputs(other, t) for t in range(count)]
 
 
-def _inputs(scene: _Scene, t: int) -> Arrays:
+def _inputs(scene: Scene, t: int) -> Arrays:
     """The recorded inputs of a frame."""
     if scene.model.pair:
         return feeding.fed(scene.model, scene.image(t), scene.seconds[t + scene.lead], scene.declared)
@@ -274,7 +223,7 @@ def _inputs(scene: _Scene, t: int) -> Arrays:
 
 
 def _changed(
-    scene: _Scene, values: list[np.ndarray], ends: tuple[np.ndarray, np.ndarray]
+    scene: Scene, values: list[np.ndarray], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """The device's values after a change that the truth knows, and each channel's ends."""
     try:
@@ -287,7 +236,7 @@ def _changed(
     return values, (flat.min(1), flat.max(1))
 
 
-def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
+def _stored(scene: Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray, frame: int) -> np.ndarray:
     if fault.device == "dead":
         values = np.zeros_like(values)
     if fault.device == "random":
@@ -297,7 +246,7 @@ def _stored(scene: _Scene, fault: Fault, spec: nl.TensorSpec, values: np.ndarray
         return spec.pack(values)
 
 
-def _recorded_input(scene: _Scene, t: int) -> np.ndarray:
+def _recorded_input(scene: Scene, t: int) -> np.ndarray:
     model, declared = scene.model, scene.declared
     if model.fed is not None and not model.folded:
         return nl.Preprocessor(model.fed, **declared)(scene.image(t))[0]
@@ -317,52 +266,69 @@ def _plain(read: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float
     return 10 * float(np.log10(max((r**2).mean(), 1e-20) / max(((y - r) ** 2).mean(), 1e-20)))
 
 
-def _truth(
-    scene: _Scene,
-    name: str,
-    holds: str,
-    times: Sequence[int],
-    planted: bool,
-    true: nl.TensorSpec,
-    declared: nl.TensorSpec,
-    order: Sequence[int] | None,
-    buffers: list[np.ndarray],
-) -> Truth:
-    fault, path = scene.fault, scene.model.path
+class _Declared(NamedTuple):
+    """What an output read and fed as declared explains: dB without and with means, and how many values differ."""
+
+    db: float
+    plain_db: float
+    changed: int
+
+
+def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
+    true, order, buffers = output.true, output.order, output.buffers
     values = [true.unpack(b) for b in buffers]
-    back = values if order is None else [v[:, np.argsort(order)] for v in values]
     with np.errstate(all="ignore"):
-        cuts = (False, True) if planted and scene.done is not scene.declared else (False,)
-        explained = []
-        for cut in cuts:
-            wanted = [scene.says(path, scene.done, t, cut)[holds] for t in times]
-            if fault.device in faults.CHANGED:
-                wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
-            left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
-            explained.append((score(back, wanted, _step(true)), np.sqrt((left**2).mean(1))))
-        true_db, noise = max(explained, key=lambda pair: pair[0])
-        noise = noise if order is None else noise[list(order)]
-        read = [declared.unpack(b.view(declared.stored)) for b in buffers]
-        reference = [scene.says(path, scene.declared, t)[name] for t in range(scene.count)]
-        fits = read[0].shape == reference[0].shape
-        declared_db = score(read, reference, _step(declared), loudest=True) if fits else -200.0
-        plain_db = _plain(read, reference) if fits else -200.0
-        changed = sum(int((y != v).sum()) for y, v in zip(read, values)) if fits else 10**9
-    if not planted:
+        true_db, noise = _as_it_was(scene, output, values, times)
+        declared = _as_declared(scene, output, values)
+    if not output.planted:
         # Below the tolerance a faultless output is a mismatch.
-        accept = faults.REFUSALS if declared_db < 11 else frozenset()
-        return Truth("match", accept, False, declared_db, declared_db, buffers, true, values, order, noise)
+        accept = faults.REFUSALS if declared.db < 11 else frozenset()
+        return Truth("match", accept, False, declared.db, declared.db, buffers, true, values, order, noise)
+    accept = _accepted(scene, output, true_db, declared)
+    return Truth(output.fault.cause, accept, True, declared.db, true_db, buffers, true, values, order, noise)
+
+
+def _as_it_was(
+    scene: Scene, output: _Output, values: Sequence[np.ndarray], times: Sequence[int]
+) -> tuple[float, np.ndarray]:
+    """How much of the reference the values explain when fed as in truth; and what is left, of each channel."""
+    order = output.order
+    back = list(values) if order is None else [v[:, np.argsort(order)] for v in values]
+    explained = []
+    for cut in (False, True) if output.planted and scene.done is not scene.declared else (False,):
+        wanted = [scene.says(scene.model.path, scene.done, t, cut)[output.holds] for t in times]
+        if output.fault.device in faults.CHANGED:
+            wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
+        left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
+        explained.append((score(back, wanted, _step(output.true)), np.sqrt((left**2).mean(1))))
+    true_db, noise = max(explained, key=lambda pair: pair[0])
+    return true_db, noise if order is None else noise[list(order)]
+
+
+def _as_declared(scene: Scene, output: _Output, values: Sequence[np.ndarray]) -> _Declared:
+    declared = output.declared
+    read = [declared.unpack(b.view(declared.stored)) for b in output.buffers]
+    reference = [scene.says(scene.model.path, scene.declared, t)[output.name] for t in range(scene.count)]
+    if read[0].shape != reference[0].shape:
+        return _Declared(-200.0, -200.0, 10**9)
+    changed = sum(int((y != v).sum()) for y, v in zip(read, values))
+    return _Declared(score(read, reference, _step(declared), loudest=True), _plain(read, reference), changed)
+
+
+def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared) -> frozenset[str]:
+    """Which verdicts are right besides the cause of a planted fault."""
+    fault, true = output.fault, output.true
     accept = fault.accept
     if fault.cause == "match":
-        accept |= faults.REFUSALS if declared_db < 11 else frozenset()
+        accept |= faults.REFUSALS if declared.db < 11 else frozenset()
     elif fault.device in ("", *faults.CHANGED) and fault.cause not in ("mismatch", "ambiguous"):
         samples = scene.count * true.size // true.shape[1]
-        accept |= _refusable(true_db, declared_db, plain_db, scene.count, samples)
-        if fault.readings is not None and changed < 16:
+        accept |= _refusable(true_db, declared.db, declared.plain_db, scene.count, samples)
+        if fault.readings is not None and declared.changed < 16:
             accept |= faults.REFUSALS | {"match"}  # a fault that a few values show at most
-    elif fault.device == "noisy" and plain_db >= 10:
+    elif fault.device == "noisy" and declared.plain_db >= 10:
         accept |= {"match"}  # what the tolerances ask for, thanks to the channels' means
-    return Truth(fault.cause, accept, True, declared_db, true_db, buffers, true, values, order, noise)
+    return accept
 
 
 def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int, samples: int) -> frozenset[str]:
@@ -374,7 +340,7 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     return faults.REFUSALS | ({"match"} if fits else set())
 
 
-def _rival(scene: _Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
+def _rival(scene: Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
     """The best other explanation of one output, of the same class: another arithmetic, or another shift."""
     fault, model, truth = scene.fault, scene.model, truths[name]
     back = truth.in_model_order()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.bench import peers
+from npu_layout.bench import contenders, peers
 from npu_layout.bench.answer_cases import answer_cases
 from npu_layout.bench.cases import cases
 from npu_layout.bench.frame_cases import frame_cases
@@ -111,3 +111,8 @@ def test_a_graph_reads_and_writes_memory_in_place() -> None:
     np.testing.assert_array_equal(out, x.T)
     x += 1
     np.testing.assert_array_equal(call(), x.T)
+
+
+def test_the_library_in_a_name() -> None:
+    assert peers.library_of(peers.peer_name("cv2", "a: b")) == "cv2"
+    assert [peers.library_of(name) for name in ("memcpy", contenders.OURS, "native (avx2)", "numpy")] == [""] * 4

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_layout.comparison.figures import MOST_DB, Comparison, decibels
+from npu_layout.comparison.figures import MOST_DB, OutputComparison, decibels
 from npu_layout.validation.tolerances import passing
 from tests.support.boards import Board
 
@@ -21,12 +21,12 @@ def board() -> Board:
 def test_equal_values_have_a_cosine_of_one() -> None:
     rng = np.random.default_rng(8)
     for _ in range(40):
-        compared = Comparison(1)
+        compared = OutputComparison(1)
         for number in range(3):
             x = rng.standard_normal((1, 3, 5, 7)) * 10 ** rng.uniform(-3, 3)
             compared.add(number, x, x.copy())
         assert compared.whole is not None and compared.whole.cosine == 1.0
-    compared = Comparison(1)
+    compared = OutputComparison(1)
     compared.add(0, np.full((1, 1, 2), 1e-310), np.array([[[1e-310, 2e-310]]]))
     assert passing(compared.whole)["max_abs"] == 1e-310
 
@@ -93,7 +93,7 @@ def test_figures_are_those_of_the_elements(shape: tuple[int, ...], steps: str, a
     if axis not in (1, None):  # the channels last
         shape = (shape[0], *shape[2:], shape[1])
     step = STEPS[steps]
-    rng, compared, frames = np.random.default_rng(3), Comparison(axis, step), []
+    rng, compared, frames = np.random.default_rng(3), OutputComparison(axis, step), []
     for number in range(3):
         model = rng.standard_normal(shape) + 0.5
         device = model + rng.standard_normal(shape) * 0.2
@@ -116,7 +116,7 @@ def test_figures_are_those_of_the_elements(shape: tuple[int, ...], steps: str, a
 
 @pytest.mark.parametrize("axis", [1, 3, None])
 def test_errors_by_place_are_those_of_the_last_two_axes(axis: int | None) -> None:
-    rng, compared, squares = np.random.default_rng(4), Comparison(axis), []
+    rng, compared, squares = np.random.default_rng(4), OutputComparison(axis), []
     for number in range(3):
         model, device = rng.standard_normal((2, 2, 3, 4, 5)), rng.standard_normal((2, 2, 3, 4, 5))
         compared.add(number, device, model)
@@ -124,7 +124,7 @@ def test_errors_by_place_are_those_of_the_last_two_axes(axis: int | None) -> Non
     kept = [i for i in range(5) if i != axis][-2:]
     expected = np.mean(squares, axis=(0, *(1 + i for i in range(5) if i not in kept)))
     np.testing.assert_allclose(compared.position_error, expected)
-    vector = Comparison(0)
+    vector = OutputComparison(0)
     vector.add(0, np.array([1.0, 2.0]), np.array([1.0, 5.0]))
     assert vector.position_error is not None and vector.position_error.tolist() == [4.5]
     assert vector.whole is not None and vector.whole.at == (1,) and vector.whole.max_abs == 3
@@ -133,19 +133,19 @@ def test_errors_by_place_are_those_of_the_last_two_axes(axis: int | None) -> Non
 def test_the_largest_channel_agrees_or_not() -> None:
     model = np.array([[[1.0, 5, 2, 7], [4, 0, 2, 1], [2, 2, 2, 3]]])  # largest: 1, 0, all, 0
     device = np.array([[[3.0, 5, 1, 2], [3, 0, 0, 2], [0, 1, 0, 2]]])  # one of the largest; 0; 0 is one of all; equal
-    compared = Comparison(1)
+    compared = OutputComparison(1)
     compared.add(0, device, model)
     assert compared.whole is not None and compared.whole.argmax_agreement == 0.75
     compared.add(1, device[:, [1, 0, 2]], model)  # 1: 3 of 3 3 0; 0: 0 of 0 5 1; 1: of 0 1 0 -> the model's first is 0
     assert compared.whole is not None and compared.whole.argmax_agreement == 4 / 8
     assert all(channel.argmax_agreement is None for channel in compared.channels)
-    single = Comparison(None)
+    single = OutputComparison(None)
     single.add(0, device, model)
     assert single.whole is not None and single.whole.argmax_agreement is None
 
 
 def test_the_agreement_of_labels_is_the_share_that_is_equal() -> None:
-    compared = Comparison(None, labels=True)
+    compared = OutputComparison(None, labels=True)
     compared.add(0, np.array([[1, 2, 3, 4]]), np.array([[1, 2, 3, 5]]))
     assert compared.whole is not None and compared.whole.argmax_agreement == 0.75
 
@@ -153,7 +153,7 @@ def test_the_agreement_of_labels_is_the_share_that_is_equal() -> None:
 def test_values_that_the_device_cannot_store() -> None:
     model = np.array([[[-2.0, -1, 0, 1], [3, 2, 1, 0]]])
     for ends, expected in (((-1.0, 1.0), 3), ((-2.0, 3.0), 0), ((np.array([-1, 1]), np.array([1, 2])), 3)):
-        compared = Comparison(1, 0.1, ends)
+        compared = OutputComparison(1, 0.1, ends)
         compared.add(0, model, model)
         assert compared.saturated == expected, ends
         compared.add(1, model, model)
@@ -163,24 +163,24 @@ def test_values_that_the_device_cannot_store() -> None:
 def test_what_is_not_finite() -> None:
     """Equal on both sides it is no error; otherwise it is counted, and no other figure has it."""
     nan, inf = np.nan, np.inf
-    compared = Comparison(1)
+    compared = OutputComparison(1)
     compared.add(0, np.array([[nan, inf, -inf, inf, 1.0, nan, 2]]), np.array([[nan, inf, -inf, -inf, nan, 1, 4]]))
     assert (compared.values, compared.non_finite) == (7, 3)
     assert compared.whole is not None and compared.whole.values == 1 and compared.whole.max_abs == 2
     assert (compared.whole.low, compared.whole.device_high) == (4, 2)
     empty = [c for c in compared.channels if not c.values]
     assert len(empty) == 6 and {(c.low, c.high, c.device_low, c.device_high, c.max_abs) for c in empty} == {(0,) * 5}
-    nothing = Comparison(1)
+    nothing = OutputComparison(1)
     assert nothing.whole is None and nothing.channels == []
     nothing.add(0, np.array([[nan]]), np.array([[1.0]]))
     assert nothing.whole is None and nothing.non_finite == 1
 
 
 def test_cosines_of_zeros() -> None:
-    compared = Comparison(None)
+    compared = OutputComparison(None)
     compared.add(0, np.zeros(4), np.ones(4))
     assert compared.whole is not None and (compared.whole.cosine, compared.whole.snr_db) == (0.0, 0.0)
-    compared = Comparison(None)
+    compared = OutputComparison(None)
     compared.add(0, np.ones(4), np.zeros(4))
     assert compared.whole is not None and (compared.whole.cosine, compared.whole.snr_db) == (0.0, -MOST_DB)
 
@@ -188,9 +188,9 @@ def test_cosines_of_zeros() -> None:
 def test_channels_that_the_device_cannot_show() -> None:
     model = np.zeros((1, 4, 2))
     model[0, :, 1] = 0, 0.4, 0.5, 2  # ranges; half a step is 0.5
-    compared = Comparison(1, 1.0)
+    compared = OutputComparison(1, 1.0)
     compared.add(0, model, model)
     assert compared.dead == (1,)
-    floats = Comparison(1)
+    floats = OutputComparison(1)
     floats.add(0, model, model)
     assert floats.dead == ()

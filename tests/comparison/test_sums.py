@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from npu_layout.comparison import Comparison
+from npu_layout.comparison import OutputComparison
 from npu_layout.comparison.sums import Sums, in_channels, sums_of
 
 SHAPES = [(7,), (3, 50), (2, 5, 6, 7), (1, 6, 200, 190), (1, 3, 300, 300), (1, 150, 30, 85), (2, 3, 4, 5, 6)]
@@ -77,7 +77,7 @@ def test_a_frame_costs_some_passes_over_its_values() -> None:
     device = [x + np.float32(0.01) * rng.standard_normal(x.shape).astype(np.float32) for x in frames]
 
     def compared() -> None:
-        comparison = Comparison(1, 0.1, (-10, 10))
+        comparison = OutputComparison(1, 0.1, (-10, 10))
         for k, pair in enumerate(zip(device, frames)):
             comparison.add(k, *pair)
 

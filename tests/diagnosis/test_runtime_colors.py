@@ -204,7 +204,7 @@ def test_an_input_that_is_wrong_otherwise_is_not_the_cause(board: Board) -> None
     spec = image("floats")
     made = recording(board, spec, undeclared(spec), buffer=lambda s, f: written(s, f, resize="stretch", color="BGR"))
     inputs = recorded_inputs(made)
-    judgement = Judgement("preprocessing", {**PRE, "color": "BGR"}, "It is so. With that, device and model agree.")
+    judgement = Judgement("preprocessing", {**PRE, "color": "BGR"}, "It is so.", agreement="Both agree.")
     judgements, after = runtime_exchanges({"maps": judgement}, inputs, made.meta)
     assert after == inputs and judgements["maps"].fix == judgement.fix and "channels=" in judgements["maps"].why
     stretched = replace(inputs["image"], fix={**PRE, "color": "BGR", "resize": "stretch"})

@@ -20,7 +20,7 @@ def agrees(a: Any, b: Any, shape: Any = SHAPE, dtype: str = "float32", atol: flo
     assert reading is not None
     ours, theirs = reading.values()
     assert ours.shape == reading.shape and np.abs(ours - theirs).max() <= atol
-    return reading.a.text, reading.b.text
+    return str(reading.a.stored_as), str(reading.b.stored_as)
 
 
 @pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NHCW", "NCWH", "NWHC", "NCHW4c", "NCHW16c", "NHWC8c", "NHCW16c"])
@@ -53,7 +53,7 @@ def test_integers_of_an_unknown_scale(dtype: str, offset: int) -> None:
     codes = (np.round(np.clip(VALUES, -3.8, 3.8) / scale) + offset).astype(dtype).transpose(0, 2, 3, 1)
     for given in (codes, codes.tobytes()):
         reading = best_reading(SHAPE, "float32", np.clip(VALUES, -3.8, 3.8), given)
-        assert reading is not None and reading.fitted is not None and reading.b.text == f"NHWC of {dtype}"
+        assert reading is not None and reading.fitted is not None and str(reading.b.stored_as) == f"NHWC of {dtype}"
         assert reading.fitted[:2] == (1, pytest.approx(scale, rel=0.01))
         assert np.abs(np.subtract(*reading.values())).max() < scale
 

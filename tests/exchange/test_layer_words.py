@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from npu_layout.exchange import layer_words
+from npu_layout.exchange.layer_orders import StoredAs
 from npu_layout.exchange.layer_records import ComparedLayer
-from npu_layout.exchange.layer_words import some, worded
+from npu_layout.exchange.layer_words import some
 
 PLAIN, LAST, TURNED = "NCHW of float32", "NHWC of float32", "NCWH of float32"
+
+
+def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limit: float) -> str:
+    stored = {}
+    for one in layers:
+        if one.layout_a:
+            a, b = (StoredAs(*text.split(" of ")) for text in (one.layout_a, one.layout_b))
+            stored[one.name] = a, b
+    return layer_words.worded(layers, roots, limit, stored)
 
 
 def layer(name: str, snr: float | None, before: float | None = 40.0, b: str = PLAIN, **more: object) -> ComparedLayer:
@@ -23,6 +36,12 @@ def test_no_layer_differs() -> None:
         "No layer differs: 1 of 2 tensors of the model are in both dumps. Not compared: 'c'. "
         "Most is lost at 'a' (Conv): 40.0 to 25.0 dB."
     )
+
+
+def test_what_is_lost_of_whole_numbers_is_no_loss() -> None:
+    for dtype, is_told in (("float32", True), ("int64", False), ("uint64", False), ("bool", False)):
+        counts = layer("n", 20.0)._replace(layout_a=f"NCHW of {dtype}")
+        assert ("Most is lost at 'n'" in worded([layer("a", 40.0), counts], [], 10.0)) is is_told, dtype
 
 
 def test_the_first_that_differs() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames.frame_source import Source
+from npu_layout.frames.frame_source import FrameSource
 from npu_layout.frames.jpeg import jpeg_size
 from npu_layout.frames.pictures import picture
 from tests.support import frame_formats as formats
@@ -67,7 +67,7 @@ def test_pyav_frames_with_their_pitches_odd_sizes_and_colors() -> None:
         assert spec.strides == tuple(plane.line_size for plane in frame.planes)
         pitched += not spec.is_dense
         for source in (spec.format, spec):
-            pixels = picture(Source.of(source).read("frame", frame))[..., :3].astype(int)
+            pixels = picture(FrameSource.of(source).read("frame", frame))[..., :3].astype(int)
             pixels = pixels[..., ::-1] if name.startswith("rgb") and name != "rgb565le" else pixels
             off = np.abs(pixels - bgr)[1:-1, 1:-1]
             largest, mean = most_apart(name)
@@ -89,7 +89,7 @@ def test_other_matrices_are_further_from_swscale() -> None:
         for matrix in ("bt601", "bt709", "bt2020"):
             for range_ in ("limited", "full"):
                 spec = nl.FrameSpec.from_dict({**own.to_dict(), "matrix": matrix, "range": range_})
-                off = np.abs(picture(Source.of(spec).read("frame", frame)).astype(int) - bgr).max()
+                off = np.abs(picture(FrameSource.of(spec).read("frame", frame)).astype(int) - bgr).max()
                 assert (off <= 1) == ((matrix, range_) == (own.matrix, own.range))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.frames.canvas import Canvas
-from npu_layout.frames.frame_source import Source
+from npu_layout.frames.frame_source import FrameSource
 from npu_layout.frames.geometry import MODES
 
 RNG = np.random.default_rng(17)
@@ -22,11 +22,11 @@ def canvas_of(
     source: str = "BGR", color: str = "RGB", interpolation: str = "cubic", batch: int = 1, **changes: Any
 ) -> Any:
     given = {"step": 1, "pad": (10.0, 20.0, 30.0), "yuv": "exact", "input_wh": (40, 32), **changes}
-    return Canvas(Source.of(source).format, color, interpolation=interpolation, batch=batch, **given)
+    return Canvas(FrameSource.of(source).format, color, interpolation=interpolation, batch=batch, **given)
 
 
 def fitted(canvas: Canvas, *frames: np.ndarray, source: str = "BGR") -> np.ndarray:
-    read = [Source.of(source).read("frame", frame) for frame in frames]
+    read = [FrameSource.of(source).read("frame", frame) for frame in frames]
     return canvas.fitted(read, [MODES["letterbox"](frame.size_wh, (40, 32)) for frame in read])
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.frames.color_matrices import color_of
-from npu_layout.frames.frame_source import Source
-from npu_layout.frames.pictures import Frame, picture
+from npu_layout.frames.frame_source import FrameSource
+from npu_layout.frames.pictures import FramePlanes, picture
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
 from tests.support import frame_formats as formats
 
@@ -23,7 +23,7 @@ PITCHED = nl.FrameSpec("NV12", (16, 12), strides=32)
 
 def whole(spec: nl.FrameSpec, memory: Any) -> np.ndarray:
     return picture(
-        Frame(PIXEL_FORMATS[spec.format], spec.size_wh, spec.planes(memory), color_of(spec.matrix, spec.range))
+        FramePlanes(PIXEL_FORMATS[spec.format], spec.size_wh, spec.planes(memory), color_of(spec.matrix, spec.range))
     )
 
 
@@ -43,12 +43,12 @@ def test_packed_arrays(name: str) -> None:
     spec = nl.FrameSpec(name, (24, 10))
     memory = formats.noise(spec.size or 0, 2)
     array = packed(name, memory, 24, 10)
-    for source in (Source.of(name), Source.of(spec), Source.of(spec.to_dict())):
+    for source in (FrameSource.of(name), FrameSource.of(spec), FrameSource.of(spec.to_dict())):
         for given in (array, np.broadcast_to(array, array.shape), array.view(np.ndarray)):
             read = source.read("frame", given)
             assert read.size_wh == (24, 10) and all(np.shares_memory(plane, memory) for plane in read.planes)
             np.testing.assert_array_equal(picture(read), whole(spec, memory))
-    read = Source.of(name).read("frame", array[..., None] if array.ndim == 2 and len(spec.strides) == 1 else array)
+    read = FrameSource.of(name).read("frame", array[..., None] if array.ndim == 2 and len(spec.strides) == 1 else array)
     np.testing.assert_array_equal(picture(read), whole(spec, memory))
 
 
@@ -60,7 +60,9 @@ def test_packed_arrays_with_a_pitch_of_their_own(name: str) -> None:
     view = wide[:, : array.shape[1]]
     view[...] = array
     for source in (name, spec):
-        np.testing.assert_array_equal(picture(Source.of(source).read("frame", view)), whole(spec, array.view(np.uint8)))
+        np.testing.assert_array_equal(
+            picture(FrameSource.of(source).read("frame", view)), whole(spec, array.view(np.uint8))
+        )
 
 
 @pytest.mark.parametrize("name", formats.FLAT)
@@ -81,12 +83,12 @@ def test_planes_with_any_pitch(name: str, size: Any) -> None:
     exact = name not in formats.TILES and (size[0] == 24 or not (name[-1] == "P" or name in ("YUYV", "UYVY", "YVYU")))
     for source in ([name] if exact else []) + [spec]:
         for given in (tuple(planes), planes):
-            read = Source.of(source).read("frame", given)
+            read = FrameSource.of(source).read("frame", given)
             assert all(np.shares_memory(*pair) for pair in zip(read.planes, planes))
             np.testing.assert_array_equal(picture(read), whole(spec, memory))
     if name in ("NV12", "NV21", "P010", "NV16"):  # pairs as rows of samples
         flat = [np.ascontiguousarray(planes[0]), np.ascontiguousarray(planes[1]).reshape(len(planes[1]), -1)]
-        np.testing.assert_array_equal(picture(Source.of(name).read("frame", flat)), whole(spec, memory))
+        np.testing.assert_array_equal(picture(FrameSource.of(name).read("frame", flat)), whole(spec, memory))
 
 
 @pytest.mark.parametrize("name", formats.FLAT)
@@ -98,24 +100,24 @@ def test_memory_with_a_spec(name: str, tmp_path: Path) -> None:
     with (tmp_path / "frame").open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     for given in (memory, memory.tobytes(), memoryview(memory), bytearray(memory), mapped):
-        np.testing.assert_array_equal(picture(Source.of(spec).read("frame", given)), whole(spec, memory))
+        np.testing.assert_array_equal(picture(FrameSource.of(spec).read("frame", given)), whole(spec, memory))
 
 
 def test_memory_as_rows_of_its_pitch() -> None:
     memory = formats.noise(PITCHED.size or 0, 5)
     np.testing.assert_array_equal(
-        picture(Source.of(PITCHED).read("frame", memory.reshape(18, 32))), whole(PITCHED, memory)
+        picture(FrameSource.of(PITCHED).read("frame", memory.reshape(18, 32))), whole(PITCHED, memory)
     )
 
 
 def test_flipped_frames() -> None:
     image = formats.noise(16 * 12 * 3).reshape(12, 16, 3)
     for view in (image[::-1], image[:, ::-1], image[..., ::-1], image.transpose(1, 0, 2)):
-        np.testing.assert_array_equal(picture(Source.of("BGR").read("frame", view)), view)
+        np.testing.assert_array_equal(picture(FrameSource.of("BGR").read("frame", view)), view)
     memory = formats.noise(NV12.size or 0)
     y, uv = NV12.planes(memory)
     for flip in (np.s_[::-1], np.s_[:, ::-1]):
-        got = picture(Source.of("NV12").read("frame", (y[flip], uv[flip])))
+        got = picture(FrameSource.of("NV12").read("frame", (y[flip], uv[flip])))
         np.testing.assert_array_equal(got, whole(NV12, memory)[flip])
 
 
@@ -233,7 +235,7 @@ def test_mjpeg() -> None:
         stale = data + data[len(data) // 3 :]  # an older frame's bytes, in a driver's buffer
         row = np.frombuffer(data, np.uint8)[None]
         for given in (data, data + bytes(500), stale, row, row[0], memoryview(data)):
-            np.testing.assert_array_equal(picture(Source.of(source).read("frame", given)), expected)
+            np.testing.assert_array_equal(picture(FrameSource.of(source).read("frame", given)), expected)
     for source, given, says in (
         ("MJPEG", data[:-2], r"from FF D8 to FF D9; got \d+ bytes that do not end with FF D9 \(its end was lost\)"),
         ("MJPEG", data[: len(data) // 2] + bytes(99), "do not end with FF D9"),
@@ -256,15 +258,15 @@ def test_a_frame_as_one_row_of_bytes() -> None:
         spec = nl.FrameSpec(name, (16, 12))
         data = np.random.default_rng(0).integers(0, 256, spec.size, np.uint8)
         np.testing.assert_array_equal(
-            picture(Source.of(spec).read("frame", data[None])), picture(Source.of(spec).read("frame", data))
+            picture(FrameSource.of(spec).read("frame", data[None])), picture(FrameSource.of(spec).read("frame", data))
         )
         with pytest.raises(nl.NpuLayoutError, match=r"got uint8 of shape \(1, \d+\)"):
-            Source.of(spec).read("frame", data[None, :-1])
+            FrameSource.of(spec).read("frame", data[None, :-1])
         for given in (data, data[None]):
             with pytest.raises(
                 nl.NpuLayoutError, match=rf"flat bytes need source=FrameSpec\('{name}', \(width, height\)\)"
             ):
-                Source.of(name).read("frame", given)
+                FrameSource.of(name).read("frame", given)
 
 
 def test_a_jpeg_is_not_turned_by_what_its_camera_noted() -> None:
@@ -274,7 +276,7 @@ def test_a_jpeg_is_not_turned_by_what_its_camera_noted() -> None:
     turned = data[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + data[2:]
     assert cv2.imdecode(np.frombuffer(turned, np.uint8), cv2.IMREAD_COLOR).shape == (16, 12, 3)
     np.testing.assert_array_equal(
-        picture(Source.of("MJPEG").read("frame", turned)), picture(Source.of("MJPEG").read("frame", data))
+        picture(FrameSource.of("MJPEG").read("frame", turned)), picture(FrameSource.of("MJPEG").read("frame", data))
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.frames.color_matrices import color_of
-from npu_layout.frames.pictures import Frame, byte_rows, gray_table, picture, untiled
+from npu_layout.frames.pictures import FramePlanes, byte_rows, gray_table, picture, untiled
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
 from tests.support import frame_formats as formats
 from tests.support.paths import ROOT
@@ -19,8 +19,8 @@ SIZES = [(8, 6), (2, 2), (36, 34), (18, 10)]
 ODD = [(7, 5), (1, 1), (33, 3), (5, 130)]
 
 
-def read(spec: nl.FrameSpec, memory: Any) -> Frame:
-    return Frame(PIXEL_FORMATS[spec.format], spec.size_wh, spec.planes(memory), color_of(spec.matrix, spec.range))
+def read(spec: nl.FrameSpec, memory: Any) -> FramePlanes:
+    return FramePlanes(PIXEL_FORMATS[spec.format], spec.size_wh, spec.planes(memory), color_of(spec.matrix, spec.range))
 
 
 @pytest.mark.parametrize("name", formats.YUV)
@@ -81,7 +81,7 @@ def test_the_pattern_names_the_filters_of_the_first_two_rows(pattern: str) -> No
     scene = {"R": 200, "G": 90, "B": 30}
     mosaic = np.array([[scene[pattern[y % 2 * 2 + x % 2]] for x in range(12)] for y in range(10)], np.uint8)
     for name in formats.PATTERNS:
-        frame = Frame(PIXEL_FORMATS[name], (12, 10), (mosaic,))
+        frame = FramePlanes(PIXEL_FORMATS[name], (12, 10), (mosaic,))
         assert (picture(frame)[1:-1, 1:-1] == [30, 90, 200]).all() == (name == pattern)
 
 
@@ -172,16 +172,18 @@ def test_no_view_is_copied_if_nothing_is_converted() -> None:
 def test_flipped_planes() -> None:
     spec = nl.FrameSpec("NV12", (8, 6))
     y, uv = spec.planes(formats.noise(spec.size or 0))
-    flipped = picture(Frame(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1], uv[::-1])))
-    np.testing.assert_array_equal(flipped, picture(Frame(PIXEL_FORMATS[spec.format], (8, 6), (y, uv)))[::-1])
-    copied = picture(Frame(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1].copy(), uv[:, ::-1].copy())))
-    np.testing.assert_array_equal(picture(Frame(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1], uv[:, ::-1]))), copied)
+    flipped = picture(FramePlanes(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1], uv[::-1])))
+    np.testing.assert_array_equal(flipped, picture(FramePlanes(PIXEL_FORMATS[spec.format], (8, 6), (y, uv)))[::-1])
+    copied = picture(FramePlanes(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1].copy(), uv[:, ::-1].copy())))
+    np.testing.assert_array_equal(
+        picture(FramePlanes(PIXEL_FORMATS[spec.format], (8, 6), (y[::-1], uv[:, ::-1]))), copied
+    )
 
 
 def test_mjpeg() -> None:
     image = cv2.resize(formats.noise(48).reshape(4, 4, 3), (32, 24))
     data = cv2.imencode(".jpg", image)[1]
-    frame = Frame(PIXEL_FORMATS["MJPEG"], (32, 24), (data.reshape(-1),))
+    frame = FramePlanes(PIXEL_FORMATS["MJPEG"], (32, 24), (data.reshape(-1),))
     np.testing.assert_array_equal(picture(frame), cv2.imdecode(data, cv2.IMREAD_COLOR))
     np.testing.assert_array_equal(picture(frame, gray=True)[..., 0], cv2.imdecode(data, cv2.IMREAD_GRAYSCALE))
     with pytest.raises(nl.NpuLayoutError, match="MJPEG: expected a JPEG of 32x23, OpenCV decoded 32x24"):

@@ -80,6 +80,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.top_k(np.zeros(SHAPE), 0), "expected 1 .. 5"),
     (lambda: ops.top_k(np.zeros(SHAPE), 6), "expected 1 .. 5"),
     (lambda: ops.top_k(np.zeros(SHAPE), 2.5), "expected 1 .. 5"),  # type: ignore[arg-type]
+    (lambda: ops.top_k(np.zeros(SHAPE), True), "expected 1 .. 5"),
     (lambda: ops.top_k(np.zeros(SHAPE), 2, out=np.zeros(SHAPE)), "two arrays"),  # type: ignore[arg-type]
 ]
 

@@ -160,3 +160,27 @@ def test_names_are_put_in_front_and_nothing_else_is_caught() -> None:
 def test_what_is_shown_of_an_argument_is_short() -> None:
     assert arguments.shown("a") == "'a'" and arguments.shown(None) == "None"
     assert arguments.shown(np.zeros(3)) == "numpy.ndarray" and arguments.shown(["x" * 200]) == "builtins.list"
+
+
+def test_whole_numbers_say_what_was_expected() -> None:
+    assert arguments.integers("s", np.array([3, 4])) == (3, 4) and arguments.integers("s", (True, np.int8(2))) == (1, 2)
+    assert all(type(n) is int for n in arguments.integers("s", (True, np.int8(2))))
+    for bad in ((1, 2.5), 5, None, "12"):
+        with pytest.raises(nl.LayoutError, match=r"^s: expected extents, got"):
+            arguments.integers("s", bad, "extents", nl.LayoutError)
+    with pytest.raises(nl.LayoutError, match=r"^axis: expected an axis, got '1'"):
+        arguments.whole_number("axis", "1", "an axis", nl.LayoutError)
+    assert arguments.counted("k", np.int64(5), 5) == 5
+    for bad in (0, 6, True, np.True_, 1.0, None):
+        with refused("^k: expected 1 .. 5, got"):
+            arguments.counted("k", bad, 5, "1 .. 5")
+
+
+def test_numbers_of_each_channel() -> None:
+    """The usual cases, which do not become arrays first, are read as all others are."""
+    for given in (0.5, 3, [1, 2.5, 3], (1.0, 2.0, 3.0), np.float32([1, 2, 3]), np.int8(7), [[1], [2], [3]], [7]):
+        expected = tuple(np.asarray(given, np.float64).reshape(-1).tolist())
+        assert arguments.per_channel("mean", given, 3) == expected, given
+    for bad in (None, "1", True, [], [1, 2], np.nan, [1, 2, np.inf], np.zeros(2), 2**70, [2**70] * 3, 1j):
+        with refused("^mean: expected 1 or 3 finite numbers, got"):
+            arguments.per_channel("mean", bad, 3)

@@ -6,7 +6,7 @@ is registered, and imports it when it is called.
 
 from . import answers, conversions, frames, instances, moves, pictures, reductions, resizers
 from .libraries import installed, restrict_to, use_threads
-from .registry import PEERS, Call
+from .registry import PEERS, Call, library_of, peer_name
 
 __all__ = [
     "PEERS",
@@ -16,7 +16,9 @@ __all__ = [
     "frames",
     "installed",
     "instances",
+    "library_of",
     "moves",
+    "peer_name",
     "pictures",
     "reductions",
     "resizers",

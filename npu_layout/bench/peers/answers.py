@@ -114,7 +114,7 @@ def _ssd_candidates(case: DetectCase) -> Found:
     cells = np.flatnonzero(logits.max(1) >= least)
     label = logits[cells].argmax(1)
     y, x, h, w = _real(box, offsets.reshape(-1, 4)[cells]).T
-    cx, cy, width, height = _PRIORS[cells].T * INPUT
+    cx, cy, width, height = priors()[cells].T * INPUT
     cx, cy = cx + x * 0.1 * width, cy + y * 0.1 * height
     half_w, half_h = np.exp(0.2 * w) * width / 2, np.exp(0.2 * h) * height / 2
     edges = np.stack([cx - half_w, cy - half_h, cx + half_w, cy + half_h], 1)
@@ -150,7 +150,6 @@ def _v5_candidates(case: DetectCase) -> Found:
     return edges.astype(np.float32), scores.astype(np.float32), label
 
 
-_PRIORS = priors()
 _CANDIDATES = {"v8": _v8_candidates, "v5": _v5_candidates, "pose": _v8_candidates, "ssd": _ssd_candidates}
 
 

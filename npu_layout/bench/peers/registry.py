@@ -9,6 +9,8 @@ from ..cases import Case
 
 Call = Callable[[], Any]
 
+_BETWEEN = ": "  # a library and how it is spelt, in the name of a contender
+
 # kind of case -> [(library, spelling, function)]
 PEERS: dict[str, list[tuple[str, str, Callable[[Case], Call | None]]]] = {}
 
@@ -25,3 +27,14 @@ def peer(kinds: str, library: str, spelling: str) -> Callable[[Any], Any]:
         return function
 
     return register
+
+
+def peer_name(library: str, spelling: str) -> str:
+    """Return the name of a peer among the contenders, as rows and tables have it."""
+    return f"{library}{_BETWEEN}{spelling}"
+
+
+def library_of(name: str) -> str:
+    """Return the library of a contender that is a peer; "" if it is memcpy or this library."""
+    library, between, _ = name.partition(_BETWEEN)
+    return library if between else ""
