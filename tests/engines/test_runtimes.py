@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.engines import RknnSimulator
 from npu_layout.testing import check_engine
 from tests.support import runtime_models as models
 
@@ -180,28 +179,3 @@ def test_a_missing_runtime_says_what_to_install(
         make(tmp_path / "m.param")  # type: ignore[operator]
     with pytest.raises(nl.NpuLayoutError, match="nowhere: no such file"):
         make(tmp_path / "nowhere")  # type: ignore[operator]
-
-
-@pytest.mark.filterwarnings("ignore")  # the toolkit's own, at import
-def test_rknn_toolkits_simulator(tmp_path: Path) -> None:
-    """Without and with quantisation from a calibration set; what was converted already is another engine's."""
-    pytest.importorskip("rknn.api", reason="rknn-toolkit2 is not installed")
-    path = models.onnx(tmp_path / "m.onnx")
-    x = models.image()
-    wanted = nl.OnnxRuntimeEngine(path).infer(x)
-    folder = tmp_path / "set"
-    folder.mkdir()
-    rng = np.random.default_rng(3)
-    for i in range(4):
-        np.save(folder / f"{i}.npy", x if i == 0 else rng.random(x.shape).astype(np.float32))
-    (folder / "dataset.txt").write_text("".join(f"{file}\n" for file in sorted(folder.glob("*.npy"))))
-    for dataset, decibels in ((None, 50), (folder / "dataset.txt", 20)):
-        with nl.open_engine(f"rknn-simulator:{path}", dataset=dataset) as engine:
-            found = engine.infer({"image": x})
-            for spec in engine.output_specs:
-                y, reference = spec.unpack(found[spec.name]), wanted[spec.name]
-                error = float(((y - reference) ** 2).mean())
-                assert 10 * np.log10(float((reference**2).mean()) / max(error, 1e-12)) > decibels
-    assert not list(tmp_path.glob("check*")) and not list(Path.cwd().glob("check*.onnx"))
-    with pytest.raises(nl.NpuLayoutError, match="mean_values: the inputs are the ONNX model's"):
-        RknnSimulator(path, mean_values=[[0, 0, 0]])
