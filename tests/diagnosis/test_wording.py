@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import npu_layout as nl
-from npu_layout.comparison import Part
+from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import wording
 from npu_layout.diagnosis.evidence import Candidate
 from tests.support.boards import Board, spec_as
@@ -38,8 +38,8 @@ def test_every_verdict_has_its_words() -> None:
 
 
 def test_parts_are_named() -> None:
-    def parts(axis: int | None, *at: int, why: str = "") -> list[Part]:
-        return [Part(axis, i, 40, 1.5, why) for i in at]
+    def parts(axis: int | None, *at: int, why: str = "") -> list[OutputPart]:
+        return [OutputPart(axis, i, 40, 1.5, why) for i in at]
 
     assert wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 does not follow the model."
     assert wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 does not follow the model."
@@ -72,10 +72,10 @@ def test_advice_depends_on_the_fix() -> None:
 
 def test_lost_channels_are_split_from_the_others() -> None:
     def split(at: list[int], among: int) -> str:
-        return wording.lost([Part(1, k, among, 1.5) for k in at], 1)
+        return wording.lost([OutputPart(1, k, among, 1.5) for k in at], 1)
 
     assert "as 2 outputs of the graph (0 to 3 and 4 to 83), cut before the node" in split([*range(4, 84)], 84)
     assert "as 3 outputs of the graph (0, 1 and 2 to 5), cut" in split([1], 6)
     assert "with a scale for each channel, or as a separate output" in split([1, 3, 5, 7], 9)
     assert "with a scale for each channel, or as a separate output" in split([0, 1], 2)
-    assert wording.dead([Part(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
+    assert wording.dead([OutputPart(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
