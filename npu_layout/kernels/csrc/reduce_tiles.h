@@ -54,13 +54,14 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
 typedef struct {
     const Level *level;
     int planned;
-    int64_t key[4][4];
+    int64_t key[4][5];
     Move move[4];
 } Movers;
 
-/* `channels` planes of rows x row elements, `pitch` bytes apart in the tile and `step` in memory; `in`: to the tile. */
-void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
-                      int64_t channels, const Tiling *t, int64_t rows, int64_t row);
+/* `run` planes of rows x row elements, `pitch` bytes apart in the tile, and run.s in memory, where there are `blocks` of them,
+ * blocks.s apart; `in`: to the tile. */
+void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, Loop run, Loop blocks,
+                    const Tiling *t, int64_t rows, int64_t row);
 /* Move channels from c on to planes in a tile. */
 void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
                    int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);

@@ -218,7 +218,7 @@ PyObject *native_top_k(PyObject *module, PyObject *args) {
             reduction_plan(&r);
             const TopKCall call = {level, &r, views[0].buf, views[2].buf, views[1].buf};
             run_unlocked(top_k_part, &call, views[0].len + views[2].len);
-            path = top_k_path(&r);
+            path = top_k_path(level, &r);
         }
     }
     while (got) PyBuffer_Release(views + --got);

@@ -186,14 +186,18 @@ INLINE Blocks blocks_of(const FeatureMap *map, int size) {
     const int64_t end = map->lane + map->count;
     k.blocks = (end + map->block - 1) / map->block;
     k.parts = map->cell > VB ? (int)(map->cell / VB) : 1, k.each = map->cell > VB ? 1 : (int)(VB / map->cell);
-    for (int last = 0; last < 2; ++last)
+    for (int last = 0; last < 2; ++last) {
+        const int64_t first = last ? (k.blocks - 1) * map->block : 0;
+        const int full = first >= map->lane && first + map->block <= end;
         for (int part = 0; part < AT_ONCE; ++part) {
-            for (int i = 0; i < VB; ++i) {
-                const int64_t lane = (part % k.parts * VB + i) / size % map->block + (last ? (k.blocks - 1) * map->block : 0);
+            k.inside[last][part] = part < k.parts ? number(1, -1) : k.inside[last][part % k.parts];
+            for (int i = 0; !full && part < k.parts && i < VB; ++i) {
+                const int64_t lane = (part % k.parts * VB + i) / size % map->block + first;
                 lanes[i] = lane >= map->lane && lane < end ? 0xFF : 0;
             }
-            k.inside[last][part] = whole(lanes);
+            if (!full && part < k.parts) memcpy(&k.inside[last][part], lanes, VB);
         }
+    }
     return k;
 }
 
