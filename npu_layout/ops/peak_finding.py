@@ -129,12 +129,12 @@ def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any,
 
 
 def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
-    """Return the region of a spec whose pixels have one step along each axis; None if it has blocks of them, or others.
+    """Return the region of a spec whose pixels have one step along each axis; None if it has blocks of them.
 
     The kernels refine peaks in two axes of planes, so that the channel has two digits at most.
     """
     (region,) = known.regions if len(known.regions) == 1 else (None,)
-    plain = region is not None and len(region.loops) == 3 and len(known.digits) <= 2 and known.dtype is None
+    plain = region is not None and len(region.loops) == 3 and len(known.digits) <= 2
     return region if plain else None
 
 
@@ -156,11 +156,14 @@ def _in_place(
     parts = []
     for n in range(len(source)):
         image = source[n].transpose(2, 3, 0, 1)
-        rows = kernels.peaks(image[None], threshold, reach, known.channels)
+        rows = kernels.peaks(image[None], threshold, reach, known.channels, known.dtype)
         channel = rows[:, 1].copy()
         rows[:, 0], rows[:, 1] = np.divmod(channel, lanes)
         found = np.empty((len(rows), 5))
-        _describe(image, rows, spec.quantization, refine, found)
+        if known.dtype == "bfloat16":
+            _describe_short(image, rows, refine, found)
+        else:
+            _describe(image, rows, spec.quantization, refine, found)
         found[:, 0], found[:, 1] = n, channel
         parts.append(found)
     return np.concatenate(parts)
@@ -180,25 +183,36 @@ def _in_bands(spec: Any, flat: np.ndarray, threshold: float, reach: int, refine:
         _describe(x, np.ascontiguousarray(at[:, [0, 1, 3, 2]]), known, refine, found)
         found[:, 0] += band.n
         row = at[:, 3] + band.first - before
-        found[:, 3] = row + _moved(x, at, refine)  # rounded once, as for a whole image
+        number, channel, column, inner = at.T
+        found[:, 3] = row + _moved(x, (number, channel, inner, column), 2, refine)  # rounded once, as for a whole image
         parts.append(np.concatenate([found, at[:, 2:3], row[:, None]], 1))
     rows = np.concatenate(parts)
     return np.ascontiguousarray(rows[np.lexsort((rows[:, 5], rows[:, 6], rows[:, 1], rows[:, 0]))][:, :5])
 
 
-def _moved(x: np.ndarray, at: np.ndarray, refine: str | None) -> np.ndarray:
-    """Return by how much the y of pixels (n, c, x, y) is refined, as `kernels.tops` does."""
-    n, c, column, row = at.T
-    inner = (row > 0) & (row < x.shape[2] - 1)
-    before, here, behind = (x[n, c, row + step * inner, column].astype(np.float64) for step in (-1, 0, 1))
+def _moved(
+    x: np.ndarray, at: tuple[np.ndarray, ...], axis: int, refine: str | None, read: Any = np.asarray
+) -> np.ndarray:
+    """Return by how much pixels (n, c, y, x) are refined along an axis, as `kernels.tops` does."""
+    inner = (at[axis] > 0) & (at[axis] < x.shape[axis] - 1)
+    beside = [(*at[:axis], at[axis] + step * inner, *at[axis + 1 :]) for step in (-1, 0, 1)]
+    before, here, behind = (read(x[index]).astype(np.float64) for index in beside)
     with np.errstate(all="ignore"):
         moved = {
-            None: np.zeros(len(at)),
+            None: np.zeros(len(here)),
             "quarter": 0.25 * np.sign(behind - before),
             "parabola": 0.5 * (before - behind) / (before - 2 * here + behind),
         }[refine]
     found: np.ndarray = np.where(inner & np.isfinite(moved), moved, 0)
     return found
+
+
+def _describe_short(x: np.ndarray, rows: np.ndarray, refine: str | None, result: np.ndarray) -> None:
+    """Write x, y and score of the pixels of bfloat16 at `rows`, with what is beside them alone."""
+    at, read = tuple(rows.T), kernels.widen_bfloat16
+    result[:, 2] = at[3] + _moved(x, at, 3, refine, read)
+    result[:, 3] = at[2] + _moved(x, at, 2, refine, read)
+    result[:, 4] = read(x[at])
 
 
 def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:

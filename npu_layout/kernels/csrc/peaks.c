@@ -140,8 +140,8 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
     if (pitch != s->pitch) look_around(s, pitch);
     for (int64_t end; from < to; p += (end - from) * s->size, from = end) {
         const int left = from >= s->inside, right = from < last;
-        end = !left ? s->inside : right ? last : to;
-        if (end > to) end = to;
+        end = left ? to : at_most(s->inside, to);
+        if (right && end > last) end = last;
         if (end > from + WIDEST) end = from + WIDEST;
         const Nearby *nearby = s->nearby + (beside | (left ? LEFT : 0) | (right ? RIGHT : 0));
         const int64_t count = s->peak(p, end - from, nearby, s->found);

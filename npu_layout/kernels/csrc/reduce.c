@@ -39,11 +39,19 @@ static int in_runs(const Level *level, const Reduction *r) {
            r->channels * 4 < ACROSS_RUNS * level->vector;
 }
 
+/* The level whose vectors blocks of floats fill: of 32 bytes if they do not fill longer ones. */
+static const Level *level_of(const Level *level, const Reduction *r) {
+    enum { LEAST_VECTOR = 32 };
+    const Level *narrower = level->narrower;
+    const int shorter = r->type == F32 && !in_runs(level, r) && narrower && narrower->vector >= LEAST_VECTOR;
+    return shorter && in_runs(narrower, r) ? narrower : level;
+}
+
 static int path_of(const Level *level, const Reduction *r, const Box *box) {
     const int across = r->type == F32 && r->channels >= ACROSS && ((neighbours(r) && !has_planes(r, box)) || in_runs(level, r));
     return level->fast[PATH_ACROSS].across && across ? PATH_ACROSS : in_blocks(r, box) ? PATH_ARGMAX_BLOCKS : PATH_ARGMAX;
 }
-int argmax_path(const Level *level, const Reduction *r) { return path_of(level, r, &r->positions); }
+int argmax_path(const Level *level, const Reduction *r) { return path_of(level_of(level, r), r, &r->positions); }
 
 /* Find the largest of whole blocks, all lanes at once, then of the lanes; return how many channels these were. */
 static int64_t fold_blocks(const Fast *loops, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t rows, int64_t row,
@@ -107,6 +115,7 @@ static int64_t argmax_tile(int path, const Reduction *r, const Box *box) {
 static void argmax_walk(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
+    level = level_of(level, r);
     const int path = path_of(level, r, &box), size = dtype_size[r->type], direct = path == PATH_ARGMAX && has_planes(r, &box);
     const Fast *loops = level->fast + path;
     const int64_t least = path == PATH_ARGMAX_BLOCKS ? (LINE - 1) / (r->from.loops[1].n * size) + 1 : LINE / size;

@@ -18,6 +18,11 @@ static int merged(Loop *loops, int count) {
     return kept;
 }
 
+void digits_merge(Digits *digits) {
+    digits->count = merged(digits->loops, digits->count);
+    if (!digits->count) digits->loops[digits->count++] = (Loop){1, 0, 0, 0};
+}
+
 void reduction_plan(Reduction *r) {
     Box *box = &r->positions;
     for (int i = 0; i < box->count; ++i) {
@@ -30,11 +35,7 @@ void reduction_plan(Reduction *r) {
     }
     box->count = merged(box->loops, box->count);
     if (!box->count) box->loops[box->count++] = (Loop){1, dtype_size[r->type], 0, 0};
-    Digits *sides[2] = {&r->from, &r->to};
-    for (int i = 0; i < 2; ++i) {
-        sides[i]->count = merged(sides[i]->loops, sides[i]->count);
-        if (!sides[i]->count) sides[i]->loops[sides[i]->count++] = (Loop){1, 0, 0, 0};
-    }
+    digits_merge(&r->from), digits_merge(&r->to);
 }
 
 int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {

@@ -12,6 +12,8 @@ enum { LINE = 64 }; /* bytes of a cache line */
 
 static inline int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
+/* Merge digits of a channel whose neighbours continue each other; at least one is left. */
+void digits_merge(Digits *digits);
 /* The offset of channel c, and how many channels from it on have equal steps. */
 int64_t channel_at(const Digits *digits, int64_t c, int64_t *run);
 

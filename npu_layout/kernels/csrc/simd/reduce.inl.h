@@ -291,13 +291,12 @@ INLINE void across_runs(const uint8_t *p, int64_t step, int64_t n, int64_t chann
             continue;
         }
         most = largest_lane(most);
-        uint32_t bits = equal_bits(end, most);
-        Index at = last * WIDTH + (bits ? __builtin_ctz(bits) : 0);
-        for (int64_t k = last - 1; k >= 0; --k) {
-            bits = equal_bits(get_f32(p + place[k]), most);
-            at = bits ? k * WIDTH + __builtin_ctz(bits) : at;
-        }
-        where[i] = at;
+        uint64_t bits[ACROSS_RUNS * WIDTH / 64 + 1] = {0};
+        for (int64_t k = 0; k < last; ++k) bits[k * WIDTH / 64] |= (uint64_t)equal_bits(get_f32(p + place[k]), most) << k * WIDTH % 64;
+        bits[last * WIDTH / 64] |= (uint64_t)equal_bits(end, most) << last * WIDTH % 64;
+        int64_t w = 0;
+        while (!bits[w]) ++w;
+        where[i] = 64 * w + __builtin_ctzll(bits[w]);
     }
 }
 #define ACROSS_COUNT(n_) case n_: across_runs(p, step, n, channels, place, n_, where); break;
