@@ -38,9 +38,7 @@ if NATIVE:
 pytestmark = pytest.mark.usefixtures("core_computes")
 
 
-def reduced(
-    path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str, channels: int
-) -> tuple[str, np.ndarray]:
+def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str, channels: int) -> tuple[str, np.ndarray]:
     """Return the path that the core uses for (H, W, C), and the result, which is written to the memory `out`."""
     if path == "peaks":
         found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)

@@ -5,9 +5,12 @@
 
 /* TILE: bytes of the planes of one tile; more only if a cache line for each of so many channels needs more.
  * ACROSS: neighbouring channels from which on argmax is faster without planes (measured). FOLDED: bytes of the positions of a
- * tile of blocks. BLOCKS: blocks that one call compares, so few that their number fits in every element with a sign. WIDEST: bytes
- * of a block. FEW_BLOCKS: blocks from which on they are compared before the lanes (measured). PLACES: channels whose places are computed once. */
-enum { TILE = 16384, ACROSS = 9, FOLDED = 4096, BLOCKS = 126, WIDEST = 256, FEW_BLOCKS = 3, PLACES = 512 };
+ * tile of blocks. FEW_BLOCKS: blocks from which on they are compared before their lanes (measured). PLACES: channels whose places
+ * are computed once. */
+enum { TILE = 16384, ACROSS = 9, FOLDED = 4096, FEW_BLOCKS = 3, PLACES = 512 };
+
+/* Blocks that one call compares, so few that their number fits in an element with a sign. */
+static int64_t most_blocks(int size) { return size == 1 ? 126 : 32766; }
 
 typedef struct {
     uint8_t tile[TILE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
@@ -28,8 +31,8 @@ static int has_planes(const Reduction *r, const Box *box) {
 static int in_blocks(const Reduction *r, const Box *box) {
     const Loop inner = box->loops[box->count - 1], run = r->from.loops[1];
     const int64_t size = dtype_size[r->type], block = run.n * size;
-    return r->from.count == 2 && run.s == size && inner.s == block && r->channels >= FEW_BLOCKS * run.n && block <= WIDEST &&
-           run.n < BLOCKS && inner.n * block >= LINE;
+    return r->from.count == 2 && run.s == size && inner.s == block && r->channels >= FEW_BLOCKS * run.n &&
+           run.n * LINE <= FOLDED && inner.n * block >= LINE;
 }
 
 /* Whether blocks consist of whole vectors of floats. */
@@ -58,7 +61,7 @@ static int64_t fold_blocks(const Fast *loops, const Reduction *r, const Tiling *
                            ArgmaxBench *b, Index *where) {
     const Loop run = r->from.loops[1];
     const int64_t size = dtype_size[r->type], n = rows * row, bytes = row * run.n * size, pitch = up_to(n * size, LINE);
-    const int64_t blocks = at_most(r->channels / run.n, BLOCKS);
+    const int64_t blocks = at_most(r->channels / run.n, most_blocks((int)size));
     const Tiling positions = {.row = {n, run.n * size, 0, 0}};
     uint8_t *const planes[2] = {b->tile, b->tile + run.n * pitch}, *const from[2] = {b->lanes, b->blocks};
     for (int64_t j = 0; j < rows; ++j)
@@ -78,9 +81,9 @@ static void across_row(const Fast *loops, const Reduction *r, const uint8_t *src
 static void compare_planes(const Fast *loops, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t rows,
                            int64_t row, int direct, ArgmaxBench *b, Index *where) {
     const int size = dtype_size[r->type];
-    const int64_t n = rows * row, pitch = up_to(n * size, LINE), step = r->from.loops[0].s;
+    const int64_t n = rows * row, pitch = up_to(n * size, LINE), step = r->from.loops[0].s, room = TILE / pitch;
     for (int64_t channels; c < r->channels; c += channels) {
-        channels = at_most(r->channels - c, CHUNK);
+        channels = at_most(r->channels - c, direct ? CHUNK : at_most(CHUNK, room));
         if (c) memset(b->at, 0, (size_t)pitch);
         if (direct) {
             loops->largest[r->type](src + c * step, step, channels, n * size, b->best, b->at, !c);
@@ -107,8 +110,11 @@ static void values_at(const Reduction *r, const int64_t *place, const uint8_t *s
 
 static int64_t argmax_tile(int path, const Reduction *r, const Box *box) {
     if (path == PATH_ACROSS || (path == PATH_ARGMAX && has_planes(r, box))) return STRIP;
-    const int64_t channels = path == PATH_ARGMAX ? at_most(r->channels, CHUNK) : r->from.loops[1].n;
-    return positions_of(channels, dtype_size[r->type], path == PATH_ARGMAX ? TILE : FOLDED);
+    const int size = dtype_size[r->type];
+    const int64_t planes = positions_of(at_most(r->channels, CHUNK), size, TILE);
+    if (path == PATH_ARGMAX) return planes;
+    const int64_t block = r->from.loops[1].n, folded = positions_of(block, size, FOLDED);
+    return r->channels / block > most_blocks(size) ? at_most(planes, folded) : folded;
 }
 
 /* `values`: where the largest elements go, or NULL. */
