@@ -13,7 +13,7 @@ enum { TILE = 16384, ACROSS = 9, FOLDED = 4096, FEW_BLOCKS = 3, PLACES = 512 };
 static int64_t most_blocks(int size) { return size == 1 ? 126 : 32766; }
 
 typedef struct {
-    uint8_t tile[TILE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
+    _Alignas(LINE) uint8_t tile[TILE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
     uint8_t lanes[FOLDED + LINE], blocks[FOLDED + LINE]; /* of blocks: the largest of each lane, and one more than its block */
     Index where[STRIP];
     Movers movers, folds;
@@ -155,7 +155,7 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
  * channels are not moved (measured). */
 enum { KEPT = 16, MOST = 256, FEW_ACROSS = 16 };
 typedef struct {
-    uint8_t tile[TILE + LINE];
+    _Alignas(LINE) uint8_t tile[TILE + LINE];
     int32_t keys[TILE / 4 + LINE], best[KEPT * MOST], at[KEPT * MOST];
     Movers movers;
 } TopKBench;
