@@ -112,12 +112,14 @@ def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any,
     _, _, h, w = stored_buffers.extents(spec, "peaks")
     peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)  # checks the arguments
     reach = min(operator.index(radius), max(1, h, w))
-    flat, known = spec.flat(buffer), stored_buffers.walk(spec)
+    flat, scales = spec.flat(buffer), bands.quantization_of(spec)
+    alike = scales is None or scales.axis in (None, 0, 1)  # in each plane
+    known = stored_buffers.walk(stored_buffers.codes(spec)) if alike else None
     planes = None if known is None else _planes(known)
     if known is None or planes is None or kernels.active() == "numpy":  # whose search needs memory for all planes
         rows = _in_bands(spec, flat, float(threshold), reach, refine)
     else:
-        rows = _in_place(spec, planes, known, flat, float(threshold), reach, refine)
+        rows = _in_place(scales, planes, known, flat, float(threshold), reach, refine)
     if out is None:
         return rows
     capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
@@ -139,7 +141,7 @@ def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
 
 
 def _in_place(
-    spec: Any,
+    scales: Quantization | None,
     region: stored_buffers.Region,
     known: stored_buffers.Walk,
     flat: np.ndarray,
@@ -151,20 +153,29 @@ def _in_place(
     source = known.source(region, flat)
     source = source.reshape(*source.shape[:3], 1, source.shape[3]) if source.ndim == 4 else source
     lanes = source.shape[4]
-    if spec.quantization is not None:
-        threshold = _stored(*stored_buffers.one_scale(spec), threshold, spec.dtype)
+    along, limits = None if scales is None else scales.axis, np.empty(0)
+    if scales is not None and along is None:
+        threshold = _stored(float(scales.scale), float(scales.zero_point), threshold, flat.dtype.name)
+    elif scales is not None:
+        limits = _limits(scales, threshold, flat.dtype.name)
+        threshold = int(limits.min())
     parts = []
     for n in range(len(source)):
         image = source[n].transpose(2, 3, 0, 1)
         rows = kernels.peaks(image[None], threshold, reach, known.channels, known.dtype)
         channel = rows[:, 1].copy()
         rows[:, 0], rows[:, 1] = np.divmod(channel, lanes)
+        if along is not None:
+            kept = image[tuple(rows.T)] > limits[channel if along else n]
+            rows, channel = np.ascontiguousarray(rows[kept]), channel[kept]
         found = np.empty((len(rows), 5))
         if known.dtype == "bfloat16":
             _describe_short(image, rows, refine, found)
         else:
-            _describe(image, rows, spec.quantization, refine, found)
+            _describe(image, rows, scales if along is None else None, refine, found)
         found[:, 0], found[:, 1] = n, channel
+        if scales is not None and along is not None:
+            found[:, 4] = _real(found[:, 4], scales, channel if along else np.full_like(channel, n))
         parts.append(found)
     return np.concatenate(parts)
 
@@ -225,13 +236,16 @@ def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius:
             threshold = _stored(float(known.scale), float(known.zero_point), threshold, x.dtype.name)
         found: np.ndarray = run(x, threshold, radius)
         return found
-    parts = [np.empty((0, 4), np.int64)]
-    for i, (scale, zero_point) in enumerate(zip(known.scale, known.zero_point)):  # type: ignore[arg-type]
-        part = x[i : i + 1] if known.axis == 0 else x[:, i : i + 1]
-        parts.append(run(part, _stored(scale, zero_point, threshold, x.dtype.name), radius))
-        parts[-1][:, known.axis] = i
-    rows = np.concatenate(parts)
-    return rows[np.lexsort(rows.T[::-1])]
+    limits = _limits(known, threshold, x.dtype.name)
+    rows = run(x, int(limits.min()), radius)
+    kept: np.ndarray = rows[x[tuple(rows.T)] > limits[rows[:, known.axis]]]
+    return kept
+
+
+def _limits(known: Quantization, threshold: float, dtype: str) -> np.ndarray:
+    """Return what `_stored` returns for each scale: a peak above it is one above the lowest of all."""
+    pairs = np.broadcast_arrays(known.scale, known.zero_point)
+    return np.array([_stored(float(scale), float(zero), threshold, dtype) for scale, zero in zip(*pairs)])
 
 
 @lru_cache(maxsize=4096)
@@ -280,7 +294,12 @@ def _describe(
     """Write n, c, x, y and score of the peaks at `rows`."""
     kernels.tops(x, rows, result, refine)
     if known is not None:
-        scale, zero_point = (np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32))
-        if known.axis is not None:
-            scale, zero_point = (scale[rows[:, known.axis]], zero_point[rows[:, known.axis]])
-        result[:, 4] = (result[:, 4].astype(np.float32) - zero_point) * scale
+        result[:, 4] = _real(result[:, 4], known, None if known.axis is None else rows[:, known.axis])
+
+
+def _real(values: np.ndarray, known: Quantization, places: np.ndarray | None) -> np.ndarray:
+    """Return the real values of stored ones whose scales are at those places."""
+    scale, zero_point = (np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32))
+    if places is not None:
+        scale, zero_point = scale[places], np.broadcast_to(zero_point, scale.shape)[places]
+    return (values.astype(np.float32) - zero_point) * scale

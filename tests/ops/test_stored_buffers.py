@@ -104,9 +104,11 @@ def test_many_random_specs() -> None:
         compared(1000, 1000 + seed)
 
 
-def test_scales_for_each_channel() -> None:
+@pytest.mark.parametrize("axis", range(4))
+def test_scales_along_an_axis(axis: int) -> None:
     rng = np.random.default_rng(0)
-    q = nl.Quantization(rng.uniform(0.01, 1, 7), 0, axis=1)
+    count = (2, 7, 9, 5)[axis]
+    q = nl.Quantization(rng.uniform(0.01, 1, count), rng.integers(-9, 9, count), axis=axis)
     for tag, axes in (("NCHW4c", "NCHW"), ("NHWC8c", "NCHW"), ("NHWC", "NCHW")):
         spec = nl.TensorSpec((2, 7, 9, 5), tag, "int8", axes=axes, quantization=q)
         x = rng.normal(0, 10, spec.shape).astype(np.float32)
