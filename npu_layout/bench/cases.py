@@ -209,6 +209,7 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("r", "argmax", "NCHW 1 21 513 513", "float32 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
     ("r", "argmax", "NCHW 1 21 513 513", "int8 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
     ("r", "argmax", "NCHW 1 21 513 513", "int8 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
+    ("r", "argmax", "NCHW 1 80 80 80", "int8 NCHW16c", "int64 NCHW", (1, 512000), (0, 1)),
     ("r", "top_k", "NCHW 1 80 80 80", "float32 NCHW", "int64 NCHW", (1, 512000), (0, 1)),
     ("r", "top_k", "NCHW 1 80 80 80", "float32 NHWC", "int64 NHWC", (1, 512000), (0, 1)),
     ("r", "top_k", "NCHW 1 1000 1 1", "float32 NCHW", "int64 NCHW", (1, 1000), (0, 1)),
@@ -319,8 +320,15 @@ class Case:
 
     @property
     def logical(self) -> np.ndarray:
-        """The source with its axes in logical order, a view."""
-        return self.source.view(self.flat)
+        """The source with its axes in logical order, a view; a copy of blocks, which have none."""
+        return self.source.unpack(self.flat) if self.source.layout.is_blocked else self.source.view(self.flat)
+
+    @property
+    def channels_last(self) -> np.ndarray:
+        """The source as it is stored, the storage dimensions of the channel behind all others, a view."""
+        dims, channel = self.source.layout.dims, self.source.axes.index("C")
+        order = sorted(range(len(dims)), key=lambda i: dims[i].axis == channel)
+        return self.flat.reshape(self.source.storage_shape).transpose(order)
 
     @property
     def threshold(self) -> float:

@@ -150,7 +150,9 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     """
     x, out = case.logical, case.zeros(case.target.storage_shape, case.target.stored)
     target = case.target.view(out)
-    last, result = x.transpose(0, 2, 3, 1), target.transpose(0, 2, 3, 1)
+    blocked = case.source.layout.is_blocked
+    last = case.channels_last if blocked else x.transpose(0, 2, 3, 1)
+    result = target.transpose(0, 2, 3, 1)
 
     indices, channels, dtype = result[..., 0], x.shape[1], x.dtype.name
     values = case.zeros(target.shape, x.dtype)
@@ -158,8 +160,11 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     def top(x: np.ndarray, out: np.ndarray) -> Any:
         return ops.top_k(x, TOP, out=(values, out))
 
+    def first(x: np.ndarray, out: np.ndarray) -> Any:
+        return ops.argmax_channels(*(case.source, case.flat) if blocked else (x,), out=out)
+
     calls: dict[str, tuple[Any, ...]] = {
-        "argmax": (ops.argmax_channels, kernels.argmax, last, indices),
+        "argmax": (first, kernels.argmax, last, indices),
         "top_k": (top, kernels.top_k, last, values.transpose(0, 2, 3, 1), result),
         "softmax": (ops.softmax_channels, kernels.softmax, last, result),
         "sigmoid": (ops.sigmoid, kernels.sigmoid, x, target),

@@ -50,7 +50,9 @@ def argmax_channels(
 
 
 def _argmax_of_stored(spec: TensorSpec, flat: np.ndarray, out: np.ndarray) -> None:
-    known = stored_buffers.walk(spec)
+    scales = bands.quantization_of(spec)
+    alike = scales is None or scales.axis != 1  # in each pixel, so that stored values can be compared
+    known = stored_buffers.walk(stored_buffers.codes(spec)) if alike else None
     if known is None:
         bands.each(spec, flat, (out,), lambda x, q, part: argmax_channels(x, quantization=q, out=part))
         return

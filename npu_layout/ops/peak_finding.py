@@ -113,12 +113,14 @@ def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any,
     _, _, h, w = stored_buffers.extents(spec, "peaks")
     peaks(np.empty((0, 1, 1, 1), np.float32), threshold, radius, refine=refine)  # checks the arguments
     reach = min(int(radius), max(1, h, w))
-    flat, known = spec.flat(buffer), stored_buffers.walk(spec)
+    flat, scales = spec.flat(buffer), bands.quantization_of(spec)
+    alike = scales is None or scales.axis in (None, 0, 1)  # in each plane
+    known = stored_buffers.walk(stored_buffers.codes(spec)) if alike else None
     planes = None if known is None else _planes(known)
     if known is None or planes is None or kernels.active() == "numpy":  # whose search needs memory for all planes
         rows = _in_bands(spec, flat, float(threshold), reach, refine)
     else:
-        rows = _in_place(spec, planes, known, flat, float(threshold), reach, refine)
+        rows = _in_place(scales, planes, known, flat, float(threshold), reach, refine)
     if out is None:
         return rows
     capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
@@ -130,17 +132,17 @@ def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any,
 
 
 def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
-    """Return the region of a spec whose pixels have one step along each axis; None if it has blocks of them, or others.
+    """Return the region of a spec whose pixels have one step along each axis; None if it has blocks of them.
 
     The kernels refine peaks in two axes of planes, so that the channel has two digits at most.
     """
     (region,) = known.regions if len(known.regions) == 1 else (None,)
-    plain = region is not None and len(region.loops) == 3 and len(known.digits) <= 2 and known.dtype is None
+    plain = region is not None and len(region.loops) == 3 and len(known.digits) <= 2
     return region if plain else None
 
 
 def _in_place(
-    spec: Any,
+    scales: Quantization | None,
     region: stored_buffers.Region,
     known: stored_buffers.Walk,
     flat: np.ndarray,
@@ -152,17 +154,29 @@ def _in_place(
     source = known.source(region, flat)
     source = source.reshape(*source.shape[:3], 1, source.shape[3]) if source.ndim == 4 else source
     lanes = source.shape[4]
-    if spec.quantization is not None:
-        threshold = _stored(*stored_buffers.one_scale(spec), threshold, spec.dtype)
+    along, limits = None if scales is None else scales.axis, np.empty(0)
+    if scales is not None and along is None:
+        threshold = _stored(float(scales.scale), float(scales.zero_point), threshold, flat.dtype.name)
+    elif scales is not None:
+        limits = _limits(scales, threshold, flat.dtype.name)
+        threshold = int(limits.min())
     parts = []
     for n in range(len(source)):
         image = source[n].transpose(2, 3, 0, 1)
-        rows = kernels.peaks(image[None], threshold, reach, known.channels)
+        rows = kernels.peaks(image[None], threshold, reach, known.channels, known.dtype)
         channel = rows[:, 1].copy()
         rows[:, 0], rows[:, 1] = np.divmod(channel, lanes)
+        if along is not None:
+            kept = image[tuple(rows.T)] > limits[channel if along else n]
+            rows, channel = np.ascontiguousarray(rows[kept]), channel[kept]
         found = np.empty((len(rows), 5))
-        _describe(image, rows, spec.quantization, refine, found)
+        if known.dtype == "bfloat16":
+            _describe_short(image, rows, refine, found)
+        else:
+            _describe(image, rows, scales if along is None else None, refine, found)
         found[:, 0], found[:, 1] = n, channel
+        if scales is not None and along is not None:
+            found[:, 4] = _real(found[:, 4], scales, channel if along else np.full_like(channel, n))
         parts.append(found)
     return np.concatenate(parts)
 
@@ -181,25 +195,36 @@ def _in_bands(spec: Any, flat: np.ndarray, threshold: float, reach: int, refine:
         _describe(x, np.ascontiguousarray(at[:, [0, 1, 3, 2]]), known, refine, found)
         found[:, 0] += band.n
         row = at[:, 3] + band.first - before
-        found[:, 3] = row + _moved(x, at, refine)  # rounded once, as for a whole image
+        number, channel, column, inner = at.T
+        found[:, 3] = row + _moved(x, (number, channel, inner, column), 2, refine)  # rounded once, as for a whole image
         parts.append(np.concatenate([found, at[:, 2:3], row[:, None]], 1))
     rows = np.concatenate(parts)
     return np.ascontiguousarray(rows[np.lexsort((rows[:, 5], rows[:, 6], rows[:, 1], rows[:, 0]))][:, :5])
 
 
-def _moved(x: np.ndarray, at: np.ndarray, refine: str | None) -> np.ndarray:
-    """Return by how much the y of pixels (n, c, x, y) is refined, as `kernels.tops` does."""
-    n, c, column, row = at.T
-    inner = (row > 0) & (row < x.shape[2] - 1)
-    before, here, behind = (x[n, c, row + step * inner, column].astype(np.float64) for step in (-1, 0, 1))
+def _moved(
+    x: np.ndarray, at: tuple[np.ndarray, ...], axis: int, refine: str | None, read: Any = np.asarray
+) -> np.ndarray:
+    """Return by how much pixels (n, c, y, x) are refined along an axis, as `kernels.tops` does."""
+    inner = (at[axis] > 0) & (at[axis] < x.shape[axis] - 1)
+    beside = [(*at[:axis], at[axis] + step * inner, *at[axis + 1 :]) for step in (-1, 0, 1)]
+    before, here, behind = (read(x[index]).astype(np.float64) for index in beside)
     with np.errstate(all="ignore"):
         moved = {
-            None: np.zeros(len(at)),
+            None: np.zeros(len(here)),
             "quarter": 0.25 * np.sign(behind - before),
             "parabola": 0.5 * (before - behind) / (before - 2 * here + behind),
         }[refine]
     found: np.ndarray = np.where(inner & np.isfinite(moved), moved, 0)
     return found
+
+
+def _describe_short(x: np.ndarray, rows: np.ndarray, refine: str | None, result: np.ndarray) -> None:
+    """Write x, y and score of the pixels of bfloat16 at `rows`, with what is beside them alone."""
+    at, read = tuple(rows.T), kernels.widen_bfloat16
+    result[:, 2] = at[3] + _moved(x, at, 3, refine, read)
+    result[:, 3] = at[2] + _moved(x, at, 2, refine, read)
+    result[:, 4] = read(x[at])
 
 
 def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius: int) -> np.ndarray:
@@ -212,13 +237,16 @@ def _found(inputs: Inputs, known: Quantization | None, threshold: float, radius:
             threshold = _stored(float(known.scale), float(known.zero_point), threshold, x.dtype.name)
         found: np.ndarray = run(x, threshold, radius)
         return found
-    parts = [np.empty((0, 4), np.int64)]
-    for i, (scale, zero_point) in enumerate(zip(known.scale, known.zero_point)):  # type: ignore[arg-type]
-        part = x[i : i + 1] if known.axis == 0 else x[:, i : i + 1]
-        parts.append(run(part, _stored(scale, zero_point, threshold, x.dtype.name), radius))
-        parts[-1][:, known.axis] = i
-    rows = np.concatenate(parts)
-    return rows[np.lexsort(rows.T[::-1])]
+    limits = _limits(known, threshold, x.dtype.name)
+    rows = run(x, int(limits.min()), radius)
+    kept: np.ndarray = rows[x[tuple(rows.T)] > limits[rows[:, known.axis]]]
+    return kept
+
+
+def _limits(known: Quantization, threshold: float, dtype: str) -> np.ndarray:
+    """Return what `_stored` returns for each scale: a peak above it is one above the lowest of all."""
+    pairs = np.broadcast_arrays(known.scale, known.zero_point)
+    return np.array([_stored(float(scale), float(zero), threshold, dtype) for scale, zero in zip(*pairs)])
 
 
 @lru_cache(maxsize=4096)
@@ -267,7 +295,12 @@ def _describe(
     """Write n, c, x, y and score of the peaks at `rows`."""
     kernels.tops(x, rows, result, refine)
     if known is not None:
-        scale, zero_point = (np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32))
-        if known.axis is not None:
-            scale, zero_point = (scale[rows[:, known.axis]], zero_point[rows[:, known.axis]])
-        result[:, 4] = (result[:, 4].astype(np.float32) - zero_point) * scale
+        result[:, 4] = _real(result[:, 4], known, None if known.axis is None else rows[:, known.axis])
+
+
+def _real(values: np.ndarray, known: Quantization, places: np.ndarray | None) -> np.ndarray:
+    """Return the real values of stored ones whose scales are at those places."""
+    scale, zero_point = (np.asarray(known.scale, np.float32), np.asarray(known.zero_point, np.float32))
+    if places is not None:
+        scale, zero_point = scale[places], np.broadcast_to(zero_point, scale.shape)[places]
+    return (values.astype(np.float32) - zero_point) * scale

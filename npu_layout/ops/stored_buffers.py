@@ -129,6 +129,12 @@ def walk(spec: TensorSpec, channels: bool = True) -> Walk | None:
     return Walk(tuple(regions), spec.shape[spec.axes.index("C")], digits, _DTYPES[spec.dtype])
 
 
+@lru_cache(maxsize=256)
+def codes(spec: TensorSpec) -> TensorSpec:
+    """Return a spec whose values are the stored ones."""
+    return spec if spec.quantization is None else spec.replace(quantization=None)
+
+
 def one_scale(spec: TensorSpec) -> tuple[float, float]:
     """Return scale and zero point of a spec that `walk` accepts; 1 and 0 if its values are real ones."""
     q = spec.quantization

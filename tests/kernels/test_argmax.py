@@ -17,6 +17,7 @@ from tests.support.reduction_examples import (
     argmax_oracle,
     arranged,
     assert_softmax,
+    blocks,
     first_largest,
     real,
     room,
@@ -65,6 +66,28 @@ def test_argmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fen
             for out in (np.zeros(12, np.int64), np.zeros((12, 2), np.int64)[:, 1]):
                 kernels.argmax(view, out, backend=backend)
                 assert out.tolist() == expected, channels
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_blocks_of_channels(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Few and many blocks, the last one complete or not, of any length; the largest alone too, with the bits it has."""
+    rng = np.random.default_rng(21)
+    for block, channels in itertools.product((2, 4, 8, 16, 24, 64), (3, 12, 48, 80, 85, 131, 300, 700)):
+        for height, width in ((1, 1), (2, 9), (3, 50)):
+            x = values(rng, dtype, (height, width, channels))
+            x[0, 0] = x[0, 0, 0]  # ties
+            expected = argmax_oracle(x.transpose(2, 0, 1)[None], dtype)[0]
+            view = blocks(fences[0], x, block, first=width == 9)
+            for backend in BACKENDS:
+                found = room(fences[1], np.int64, (height, width), "HW", axes="HW")
+                kernels.argmax(view, found, channels, dtype, backend=backend)
+                np.testing.assert_array_equal(found, expected, err_msg=f"{backend} {block} {channels} {width}")
+                numbers, largest = np.empty((height, width, 1), np.int64), np.empty((height, width, 1), x.dtype)
+                kernels.top_k(view, largest, numbers, channels, dtype, backend=backend)
+                np.testing.assert_array_equal(
+                    numbers[..., 0], expected, err_msg=f"{backend} {block} {channels} {width}"
+                )
+                assert largest.tobytes() == np.take_along_axis(x, numbers, -1).tobytes()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -21,6 +21,7 @@ from tests.support.reduction_examples import (
     assert_near,
     assert_softmax,
     bits,
+    blocks,
     first_largest,
     real,
     room,
@@ -37,7 +38,7 @@ if NATIVE:
 pytestmark = pytest.mark.usefixtures("core_computes")
 
 
-def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -> tuple[str, np.ndarray]:
+def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str, channels: int) -> tuple[str, np.ndarray]:
     """Return the path that the core uses for (H, W, C), and the result, which is written to the memory `out`."""
     if path == "peaks":
         found = native.peaks(x.transpose(2, 0, 1)[None], x.shape[2], dtype, 1, 0.5, 1, level)
@@ -56,8 +57,8 @@ def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str) -
         result = out[: 4 * x.size].view(np.float32).reshape(x.shape)
         used = native.softmax(x, result, 2, x.shape[2], dtype, 1.0, 0.0, level)
     else:
-        result = out[: 8 * x[..., 0].size].view(np.int64).reshape(x.shape[:2])
-        used = native.argmax(x, result, x.shape[2], dtype, level)
+        result = out[: 8 * x.shape[0] * x.shape[1]].view(np.int64).reshape(x.shape[:2])
+        used = native.argmax(x, result, channels, dtype, level)
     return used.name, result
 
 
@@ -70,9 +71,14 @@ def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced
         stored = stored_dtype(dtype)
         for n, first in itertools.product((*range(1, 2 * 64 // stored.itemsize + 2), 1030), (True, False)):
             x = values(rng, dtype, (3, n, channels), odd=False)
-            view = room(fences[0], stored, x.shape, order, first=first, axes="HWC")
-            view[...] = x
-            used, got = reduced(path, view, dtype, fences[1].first(1 << 20), level)
+            if order.startswith("32") and 3 * n * 128 * stored.itemsize > 1 << 20:
+                continue  # the fences have no room
+            if order.startswith("32"):
+                view = blocks(fences[0], x, 32, first)
+            else:
+                view = room(fences[0], stored, x.shape, order, first=first, axes="HWC")
+                view[...] = x
+            used, got = reduced(path, view, dtype, fences[1].first(1 << 20), level, channels)
             assert used == path or not step
             if path == "peaks":
                 expected = np.array(shifted_peaks(real(x, dtype).transpose(2, 0, 1)[None], 0.5)).reshape(-1, 4)

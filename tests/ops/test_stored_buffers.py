@@ -21,15 +21,20 @@ DTYPES = scenes.DTYPES
 
 def stored(choose: random.Random, rng: np.random.Generator, shape: tuple[int, ...] | None = None) -> scenes.Output:
     """A random spec, a buffer whose padding is noise, and its values, one by one."""
-    shape = shape or tuple(choose.randint(lo, hi) for lo, hi in ((1, 3), (1, 20), (1, 17), (1, 14)))
+    small, deep = ((1, 3), (1, 20), (1, 17), (1, 14)), ((1, 2), (30, 140), (1, 6), (1, 9))  # deep: many blocks
+    shape = shape or tuple(choose.randint(lo, hi) for lo, hi in (small if choose.random() < 0.7 else deep))
     dtype = choose.choice(DTYPES)
     real = rng.normal(0, 3, shape).astype(np.float32)
     if choose.random() < 0.3:
         real = np.round(real)  # ties
     layout = choose.choice(LAYOUTS)
-    return scenes.output(
-        rng, shape, real, layout, dtype, 0.07, choose.choice((0, 9)), choose.choice((0, 0, 5)), name="x"
-    )
+    o = scenes.output(rng, shape, real, layout, dtype, 0.07, choose.choice((0, 9)), choose.choice((0, 0, 5)), name="x")
+    if choose.random() < 0.5:  # what is no element is the largest: of integers, or NaN
+        beside = np.ones(o.buffer.shape, bool)
+        beside[np.asarray(o.spec.offset(*np.indices(o.spec.shape)), np.int64)] = False
+        largest = np.float32(np.nan) if dtype in ("float16", "float32") else np.iinfo(o.buffer.dtype).max
+        o.buffer[beside] = largest
+    return o
 
 
 def unpacked(o: scenes.Output) -> tuple[np.ndarray, Any]:
@@ -99,9 +104,11 @@ def test_many_random_specs() -> None:
         compared(1000, 1000 + seed)
 
 
-def test_scales_for_each_channel() -> None:
+@pytest.mark.parametrize("axis", range(4))
+def test_scales_along_an_axis(axis: int) -> None:
     rng = np.random.default_rng(0)
-    q = nl.Quantization(rng.uniform(0.01, 1, 7), 0, axis=1)
+    count = (2, 7, 9, 5)[axis]
+    q = nl.Quantization(rng.uniform(0.01, 1, count), rng.integers(-9, 9, count), axis=axis)
     for tag, axes in (("NCHW4c", "NCHW"), ("NHWC8c", "NCHW"), ("NHWC", "NCHW")):
         spec = nl.TensorSpec((2, 7, 9, 5), tag, "int8", axes=axes, quantization=q)
         x = rng.normal(0, 10, spec.shape).astype(np.float32)

@@ -19,6 +19,7 @@ SHAPES = ((1, 1, 1, 1), (2, 17, 3, 5), (1, 5, 9, 70), (3, 2, 1, 33), (1, 130, 4,
 # Fast path: dtypes, numbers of channels, orders of memory.
 EXAMPLES = {
     "argmax": (DTYPES, (1, 5, 8), ("CHW", "HWC")),
+    "argmax blocks": (tuple(d for d in DTYPES if d != "float32"), (96, 100), ("32CHW",)),  # floats go across so many
     "argmax across": (("float32",), (9, 17, 40, 70), ("HWC",)),
     "top k": (DTYPES, (5, 21), ("CHW",)),
     "top k across": (("uint8", "int32", "bfloat16", "float32"), (21,), ("CHW", "HWC")),
@@ -80,6 +81,16 @@ def room(
     start = sum((extents[a] - 1) * strides[a] for a in flips)
     signs = [-strides[a] if a in flips else strides[a] for a in axes]
     return np.ndarray(tuple(shape), dtype, memory, start, signs)
+
+
+def blocks(fence: Fenced, x: np.ndarray, block: int, first: bool = False) -> np.ndarray:
+    """A copy of (H, W, C) in blocks of channels, (H, W, blocks, block), that begins or ends at a fence."""
+    h, w, c = x.shape
+    view = room(fence, x.dtype, (h, w, -(-c // block), block), "CHWL", first=first, axes="HWCL")
+    view[...] = -1 if x.dtype.kind == "i" else x.max()  # the lanes that are no channels
+    for i in range(c):
+        view[..., i // block, i % block] = x[..., i]
+    return view
 
 
 def first_largest(row: Sequence[float]) -> int:

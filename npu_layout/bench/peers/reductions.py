@@ -14,7 +14,10 @@ from .registry import Call, peer
 
 @peer("argmax", "numpy", "x.argmax(1)")
 def numpy_argmax(case: Case) -> Call:
-    """Return the first largest channel."""
+    """Return the first largest channel; blocks are copied to neighbours first."""
+    if case.source.layout.is_blocked:
+        last, channels = case.channels_last, case.logical.shape[1]
+        return lambda: last.reshape(*last.shape[:3], -1)[..., :channels].argmax(-1)
     stored, axis = case.flat.reshape(case.source.storage_shape), case.source.layout.tag.index("C")
     return lambda: stored.argmax(axis)
 
@@ -75,6 +78,9 @@ def torch_channels(case: Case) -> Call:
     """Use torch's function of the case's name."""
     import torch
 
+    if case.source.layout.is_blocked:
+        last, channels = torch.from_numpy(case.channels_last), case.logical.shape[1]
+        return lambda: torch.argmax(last.reshape(*last.shape[:3], -1)[..., :channels], -1).numpy()
     x, axis = torch.from_numpy(case.flat.reshape(case.source.storage_shape)), case.source.layout.tag.index("C")
     if case.kind == "argmax":
         return lambda: torch.argmax(x, axis).numpy()

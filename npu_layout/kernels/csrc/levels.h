@@ -69,15 +69,21 @@ typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t 
  * larger than `best` was. `first`: both are empty. */
 typedef void Largest(const uint8_t *planes, int64_t step, int64_t channels, int64_t n, uint8_t *best, uint8_t *at, int first);
 
-/* where[i] = before + at[i] for every i whose at[i] is not 0; elements of 1, 2 and 4 bytes. */
 typedef int64_t Index __attribute__((aligned(1), may_alias));
-typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Index *where);
 
 /* The first largest of the `channels` floats at each of n positions, with a step of `step` bytes. */
 typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where);
 
-/* The same of channels in runs of `run` neighbours, `far` bytes from one run to the next: whole vectors. */
+/* The same of channels in runs of `run` neighbours, `far` bytes from one run to the next: whole vectors, up to ACROSS_RUNS of them. */
+enum { ACROSS_RUNS = 32 };
 typedef void AcrossRuns(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where);
+
+/* From `lanes` planes of n elements, a vector apart: what `largest` stored of blocks of so many channels, and where. Store the
+ * largest of all lanes in `best`, and the first channel that has it in `where`; there is room for whole vectors behind `best`. */
+typedef void Fold(const uint8_t *best_of_lanes, const uint8_t *at, int64_t pitch, int64_t lanes, int64_t n, uint8_t *best, Index *where);
+
+/* where[i] = before + at[i] for every i whose at[i] is not 0; elements of 1, 2 and 4 bytes. */
+typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Index *where);
 
 /* n elements as integers that sort in the same order; there is room for a vector behind the last one. */
 typedef void Keys(const uint8_t *p, int64_t n, int32_t *keys);
@@ -89,10 +95,11 @@ typedef void TopK(const int32_t *planes, int64_t pitch, int64_t channels, int64_
  * Return how many are stored. */
 typedef int64_t TopKAcross(const int32_t *row, int64_t channels, int64_t k, int64_t before, int64_t kept, int32_t *best, int32_t *at);
 
-/* Cache lines to prefetch meanwhile: one for each channel of 16 positions; `at` may be NULL, or any address. */
+/* Cache lines to prefetch meanwhile: one for each channel of 16 positions, and `skip` bytes more after each `block` of channels,
+ * a multiple of 4; `at` may be NULL, or any address. */
 typedef struct {
     const uint8_t *at;
-    int64_t channel, line;
+    int64_t channel, line, block, skip;
 } Ahead;
 
 /* Softmax of 1 to SOFTMAX_IN_REGISTERS channels of n positions, from planes with a pitch of s bytes to planes with a pitch of
@@ -178,7 +185,7 @@ enum {
     PATH_COPY, PATH_ROWS, PATH_TRANSPOSE, PATH_DETOUR, PATH_SPLIT, PATH_MERGE, PATH_PIXELS, PATH_REVERSE, PATH_PADDED, PATH_STRIDED,
     PATH_LOAD, PATH_LOAD_TRANSPOSED, PATH_STORE, PATH_STORE_I32, PATH_STORE_TRANSPOSED, PATH_QUANTIZE, PATH_AFFINE, PATH_FIXED, PATH_FIXED_PIXELS,
     PATH_GRAY, PATH_GRAY_WIDE,
-    PATH_ARGMAX, PATH_ACROSS, PATH_TOP_K, PATH_TOP_K_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
+    PATH_ARGMAX, PATH_ARGMAX_BLOCKS, PATH_ACROSS, PATH_TOP_K, PATH_TOP_K_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
     PATHS
 };
 extern const Path paths[PATHS];
@@ -198,6 +205,7 @@ typedef struct {
         struct {
             Largest *largest[DTYPES];
             Widen *widen[3];
+            Fold *fold[DTYPES];
         };
         struct {
             Across *across;

@@ -1,6 +1,6 @@
 /* Find peaks. If the columns, and the loops inside them, are neighbours, a row of all of them is one run of elements, and the
- * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. Elements that are stored
- * otherwise, or have to be converted, are copied to a tile first, with their neighbours. */
+ * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. What lies between columns is read
+ * with them, up to the last element of a row, and what is found there is dropped. Elements that are stored otherwise, or have to be converted, are copied to a tile first, with their neighbours. */
 #include "peaks.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@ typedef struct {
     const Heatmaps *maps;
     Peak *peak;
     Peaks *peaks;
-    int64_t inside, size; /* elements of one column; bytes of an element that the loop sees */
+    int64_t inside, size; /* elements from one column to the next; bytes of an element that the loop sees */
+    int64_t live, all;    /* of `inside`, those that are elements of planes; from the first element of a row to its last */
     int inner;
     Loop inners[MAX_LOOPS]; /* the loops inside the columns, the innermost first */
     const uint8_t *src;     /* of the current plane, and its index */
@@ -101,6 +102,7 @@ static void note(Search *s, int64_t y, int64_t lane) {
     const Heatmaps *maps = s->maps;
     int64_t x = lane, rest = 0, plane = s->plane, at = 0;
     if (s->inside > 1) x = lane / s->inside, rest = lane % s->inside;
+    if (rest >= s->live) return;
     for (int i = 0; i < s->inner; ++i) {
         const int64_t digit = rest % s->inners[i].n;
         rest /= s->inners[i].n;
@@ -133,13 +135,13 @@ static void look_around(Search *s, int64_t pitch) {
 
 /* Elements `from` to `to` of row y; p: the first of them, up and down rows of `pitch` bytes. */
 static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t from, int64_t to) {
-    const int64_t last = (s->maps->width - 1) * s->inside;
+    const int64_t last = s->all - s->inside;
     const int beside = (y > 0 ? UP : 0) | (y < s->maps->height - 1 ? DOWN : 0);
     if (pitch != s->pitch) look_around(s, pitch);
     for (int64_t end; from < to; p += (end - from) * s->size, from = end) {
         const int left = from >= s->inside, right = from < last;
-        end = !left ? s->inside : right ? last : to;
-        if (end > to) end = to;
+        end = left ? to : at_most(s->inside, to);
+        if (right && end > last) end = last;
         if (end > from + WIDEST) end = from + WIDEST;
         const Nearby *nearby = s->nearby + (beside | (left ? LEFT : 0) | (right ? RIGHT : 0));
         const int64_t count = s->peak(p, end - from, nearby, s->found);
@@ -147,21 +149,22 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
     }
 }
 
-/* The rows of a plane, as many at a time as are one run. If only some elements are above the threshold, only these are compared
- * with their neighbours, one by one. */
+/* The rows of a plane, as many at a time as are one run. If only some elements are above the threshold and no less than those of
+ * the rows beside, only these are compared with all neighbours, one by one. */
 static void plane_rows(Search *s) {
     const Heatmaps *maps = s->maps;
-    const int64_t all = maps->width * s->inside, most = maps->y == all * s->size && all <= WIDEST ? WIDEST / all : 1;
+    const int64_t all = s->all, pitch = maps->width * s->inside, most = maps->y == pitch * s->size && pitch <= WIDEST ? WIDEST / pitch : 1;
     for (int64_t y = 0, rows; y < maps->height; y += rows) {
         const uint8_t *p = s->src + y * maps->y;
-        rows = maps->height - y < most ? maps->height - y : most;
-        int64_t count = all <= WIDEST ? s->peak(p, rows * all, s->nearby, s->found) : all;
+        const int beside = (y > 0 ? UP : 0) | (y < maps->height - 1 ? DOWN : 0);
+        rows = beside == (UP | DOWN) ? at_most(most, maps->height - 1 - y) : 1;
+        int64_t count = all <= WIDEST ? s->peak(p, (rows - 1) * pitch + all, s->nearby + beside, s->found) : all;
         if (count * SPARSE > rows * all) {
             for (int64_t j = 0; j < rows; ++j) row(s, p + j * maps->y, maps->y, y + j, 0, all);
             continue;
         }
         for (int64_t i = 0; i < count; ++i) {
-            const int64_t j = rows == 1 ? 0 : (uint32_t)s->found[i] / (uint32_t)all, lane = s->found[i] - j * all;
+            const int64_t j = rows == 1 ? 0 : (uint32_t)s->found[i] / (uint32_t)pitch, lane = s->found[i] - j * pitch;
             const int inner = y + j > 0 && y + j < maps->height - 1 && lane >= s->inside && lane < all - s->inside;
             if (inner && !stands(maps->type, p + s->found[i] * s->size, maps->y, s->inside * s->size)) continue;
             s->unchecked = !inner;
@@ -175,7 +178,7 @@ static void plane_rows(Search *s) {
 static void tiles(Search *s, int dense) {
     const Heatmaps *maps = s->maps;
     const int from = dtype_size[maps->type];
-    const int64_t all = maps->width * s->inside, step = dense ? from : maps->x;
+    const int64_t all = s->all, step = dense ? from : maps->x;
     const int64_t most = s->inside > AT_LEAST ? s->inside : AT_LEAST, wide = most + 2 * s->inside, high = TILE / wide - 2;
     uint8_t raw[4 * TILE + 64], converted[4 * TILE + 64];
     const float zero = 0, one = 1;
@@ -203,6 +206,12 @@ static void tiles(Search *s, int dense) {
         }
 }
 
+/* Whether columns of `live` elements are read with what is between them. */
+static int pays(int64_t live, int64_t inside, int64_t size) {
+    enum { NEAR = 64 };
+    return inside > live && (inside <= 2 * live || inside * size <= NEAR);
+}
+
 void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Peaks *peaks) {
     const int size = dtype_size[maps->type], is_short = maps->type == F16 || maps->type == BF16;
     Search s;
@@ -226,14 +235,17 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
             memmove(left + i, left + i + 1, (size_t)(--lefts - i) * sizeof *left);
             i = -1;
         }
+    s.live = s.inside;
+    if (maps->width > 1 && maps->x % size == 0 && pays(s.live, maps->x / size, size)) s.inside = maps->x / size;
     int dense = (maps->width == 1 || maps->x == s.inside * size) && s.inside <= WIDEST;
     if (dense) {
         memcpy(outer, left, sizeof left);
         count = lefts;
     } else {
-        s.inner = 0, s.inside = 1;
+        s.inner = 0, s.inside = s.live = 1;
         dense = maps->width == 1;
     }
+    s.all = (maps->width - 1) * s.inside + s.live;
     look_around(&s, maps->y);
     ODOMETER(outer, count, maps->planes.src, 0, maps->planes.param, {
         (void)dst_;

@@ -31,7 +31,7 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 /* Write the k largest, k from 1 to TOP_K, in order: their channels to `dst`, their values to `values`. */
 enum { TOP_K = 1024 };
-int top_k_path(const Reduction *r);
+int top_k_path(const Level *level, const Reduction *r); /* the largest alone is found as argmax finds it */
 void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts);
 /* Without a channel: every axis is one of positions. In place if both sides have the same strides. */
 void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);

@@ -18,6 +18,11 @@ static int merged(Loop *loops, int count) {
     return kept;
 }
 
+void digits_merge(Digits *digits) {
+    digits->count = merged(digits->loops, digits->count);
+    if (!digits->count) digits->loops[digits->count++] = (Loop){1, 0, 0, 0};
+}
+
 void reduction_plan(Reduction *r) {
     Box *box = &r->positions;
     for (int i = 0; i < box->count; ++i) {
@@ -30,11 +35,7 @@ void reduction_plan(Reduction *r) {
     }
     box->count = merged(box->loops, box->count);
     if (!box->count) box->loops[box->count++] = (Loop){1, dtype_size[r->type], 0, 0};
-    Digits *sides[2] = {&r->from, &r->to};
-    for (int i = 0; i < 2; ++i) {
-        sides[i]->count = merged(sides[i]->loops, sides[i]->count);
-        if (!sides[i]->count) sides[i]->loops[sides[i]->count++] = (Loop){1, 0, 0, 0};
-    }
+    digits_merge(&r->from), digits_merge(&r->to);
 }
 
 int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
@@ -55,9 +56,9 @@ Tiling reduction_tiling(const Box *box, int one_row, int64_t positions) {
     return t;
 }
 
-void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
-                      int64_t channels, const Tiling *t, int64_t rows, int64_t row) {
-    const int64_t key[4] = {in + 2 * channels, rows, row, pitch};
+void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, Loop run, Loop blocks,
+                    const Tiling *t, int64_t rows, int64_t row) {
+    const int64_t key[5] = {in + 2 * run.n, blocks.n, rows, row, pitch};
     int slot = 0;
     while (slot < 4 && slot < m->planned && memcmp(m->key[slot], key, sizeof key)) ++slot;
     if (slot == 4 || slot == m->planned) {
@@ -66,10 +67,11 @@ void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, u
         memcpy(m->key[slot], key, sizeof key);
         Box box;
         box_clear(&box);
-        const Loop loops[3] = {{channels, step, pitch, 0},
+        const Loop loops[4] = {{blocks.n, blocks.s, run.n * pitch, 0},
+                               {run.n, run.s, pitch, 0},
                                {rows, in ? t->rows.s : t->rows.d, row * size, 0},
                                {row, in ? t->row.s : t->row.d, size, 0}};
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < 4; ++i) {
             Loop k = loops[i];
             if (!in) k.s = loops[i].d, k.d = loops[i].s;
             box_add(&box, k);
@@ -87,8 +89,10 @@ void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint
                    int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
     for (int64_t i = 0, n; i < channels; i += n) {
         const int64_t at = channel_at(&r->from, c + i, &n);
-        n = at_most(n, channels - i);
-        reduction_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at,
-                  r->from.loops[r->from.count - 1].s, n, t, rows, row);
+        Loop run = r->from.loops[r->from.count - 1], blocks = r->from.loops[0];
+        const int whole = r->from.count == 2 && n == run.n && channels - i >= n;
+        blocks.n = whole ? (channels - i) / n : 1, run.n = at_most(n, channels - i);
+        reduction_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at, run, blocks, t, rows, row);
+        n = run.n * blocks.n;
     }
 }

@@ -12,6 +12,8 @@ enum { LINE = 64 }; /* bytes of a cache line */
 
 static inline int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
+/* Merge digits of a channel whose neighbours continue each other; at least one is left. */
+void digits_merge(Digits *digits);
 /* The offset of channel c, and how many channels from it on have equal steps. */
 int64_t channel_at(const Digits *digits, int64_t c, int64_t *run);
 
@@ -54,13 +56,14 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
 typedef struct {
     const Level *level;
     int planned;
-    int64_t key[4][4];
+    int64_t key[4][5];
     Move move[4];
 } Movers;
 
-/* `channels` planes of rows x row elements, `pitch` bytes apart in the tile and `step` in memory; `in`: to the tile. */
-void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, int64_t step,
-                      int64_t channels, const Tiling *t, int64_t rows, int64_t row);
+/* `run` planes of rows x row elements, `pitch` bytes apart in the tile, and run.s in memory, where there are `blocks` of them,
+ * blocks.s apart; `in`: to the tile. */
+void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, Loop run, Loop blocks,
+                    const Tiling *t, int64_t rows, int64_t row);
 /* Move channels from c on to planes in a tile. */
 void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
                    int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);

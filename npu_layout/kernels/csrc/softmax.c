@@ -48,7 +48,7 @@ static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, cons
     if (factor && !direct) loops->scale(b->tile, pitch, channels, pitch, factor, (uint8_t *)b->tile, 4 * pitch, 0);
     if (!direct && r->past && rows == 1 && channels == r->channels && r->to.count == 1 && step == 4 && t->row.d == 4 * channels) {
         const Tiling dense = {.row = {row, 0, 4 * channels, 0}};
-        reduction_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, 4, channels, &dense, 1, row);
+        reduction_move(&b->out, 4, 0, (uint8_t *)b->tile, 4 * pitch, b->raw, (Loop){channels, 4, 0, 0}, (Loop){1, 0, 0, 0}, &dense, 1, row);
         loops->copy(b->raw, dst, 4 * channels * row);
         return;
     }
@@ -59,17 +59,21 @@ static void deliver(const Fast *loops, SoftmaxBench *b, const Reduction *r, cons
         if (direct)
             loops->scale(planes, pitch, n, row, factor, dst + at, step, r->past);
         else
-            reduction_move(&b->out, 4, 0, (uint8_t *)planes, 4 * pitch, dst + at, step, n, t, rows, row);
+            reduction_move(&b->out, 4, 0, (uint8_t *)planes, 4 * pitch, dst + at, (Loop){n, step, 0, 0}, (Loop){1, 0, 0, 0}, t, rows, row);
     }
 }
 
-/* What the next tile reads, if it consists of floats whose channels or positions are neighbours. */
+/* What the next tile reads, if it consists of floats whose channels or positions are neighbours, or of blocks of channels. */
 static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
     const int64_t step = r->from.loops[0].s, next = t->rows.n > 1 ? t->rows_n * t->rows.s : t->row_n * t->row.s;
-    if (r->type != F32 || r->from.count > 1) return (Ahead){NULL, 0, 0};
-    if (t->row.s == 4) return (Ahead){src + next, step, LINE};
-    if (step == 4 && t->row.s == 4 * r->channels) return (Ahead){src + next, LINE, LINE * r->channels};
-    return (Ahead){NULL, 0, 0};
+    const Loop run = r->from.loops[r->from.count - 1];
+    const int blocks = r->from.count == 2 && run.s == 4 && t->row.s == 4 * run.n && run.n % 4 == 0;
+    if (r->type != F32) return (Ahead){NULL, 0, 0, 0, 0};
+    if (blocks) return (Ahead){src + next, LINE, LINE * run.n, run.n, step - LINE * run.n};
+    if (r->from.count > 1) return (Ahead){NULL, 0, 0, 0, 0};
+    if (t->row.s == 4) return (Ahead){src + next, step, LINE, INT64_MAX, 0};
+    if (step == 4 && t->row.s == 4 * r->channels) return (Ahead){src + next, LINE, LINE * r->channels, INT64_MAX, 0};
+    return (Ahead){NULL, 0, 0, 0, 0};
 }
 
 /* Up to 8 channels stay in registers throughout. If a side has no planes, they are in the tile. */
@@ -82,7 +86,7 @@ static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Redu
     const int writes = planes && r->to.count == 1 && t->row.d == 4;
     uint8_t *const tile = (uint8_t *)b->tile, *const to = writes ? dst : tile;
     const uint8_t *const from = reads ? src : tile;
-    const Ahead none = {NULL, 0, 0};
+    const Ahead none = {NULL, 0, 0, 0, 0};
     if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
     loops->softmax_in_registers(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
                           reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
@@ -130,7 +134,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
     const Fast *loops = level->fast + PATH_SOFTMAX;
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
     const Tiling t = reduction_tiling(&box, 0, positions_of(each, 4, SOFT));
-    const Ahead none = {NULL, 0, 0};
+    const Ahead none = {NULL, 0, 0, 0, 0};
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
         const uint8_t *s = src + src_ + tile_src;

@@ -10,6 +10,7 @@
 #include "binding/signals.h"
 #include "peaks.h"
 #include "reduce.h"
+#include "reduce_tiles.h"
 
 static int get(PyObject *from, Py_buffer *view, int flags, int item) {
     if (PyObject_GetBuffer(from, view, flags)) return 0;
@@ -218,7 +219,7 @@ PyObject *native_top_k(PyObject *module, PyObject *args) {
             reduction_plan(&r);
             const TopKCall call = {level, &r, views[0].buf, views[2].buf, views[1].buf};
             run_unlocked(top_k_part, &call, views[0].len + views[2].len);
-            path = top_k_path(&r);
+            path = top_k_path(level, &r);
         }
     }
     while (got) PyBuffer_Release(views + --got);
@@ -308,6 +309,7 @@ PyObject *native_peaks(PyObject *module, PyObject *args) {
     if (src.ndim < 4 || !read_digits(&src, 1, src.ndim - 2, channels, &digits)) {
         PyErr_SetString(PyExc_ValueError, "channels that the array does not have");
     } else if (src.len) {
+        digits_merge(&digits);
         const int y = src.ndim - 2, x = src.ndim - 1;
         maps.height = src.shape[y], maps.y = src.strides[y], maps.width = src.shape[x], maps.x = src.strides[x];
         maps.y_bits = bits_of(maps.height), maps.x_bits = bits_of(maps.width);

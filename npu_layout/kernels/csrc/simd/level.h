@@ -16,6 +16,7 @@
 #include "simd/pads.inl.h"
 #include "simd/gray.inl.h"
 #include "simd/reduce.inl.h"
+#include "simd/fold.inl.h"
 #include "simd/top_k.inl.h"
 #include "simd/softmax.inl.h"
 #include "simd/sigmoid.inl.h"
@@ -53,6 +54,12 @@ static void HERE(fence)(void) {}
 #define KEYS_OF_ALL                                                                                                        \
     .keys = {HERE(keys_i8), HERE(keys_u8), HERE(keys_i16), HERE(keys_u16), HERE(keys_i32), HERE(keys_f16), HERE(keys_bf16), \
              HERE(keys_f32)}
+#define LARGEST_OF_ALL                                                                                              \
+    {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32), HERE(largest_f16), \
+     HERE(largest_bf16), HERE(largest_f32)}
+#define WIDENS {HERE(widen_1), HERE(widen_2), HERE(widen_4)}
+#define FOLDS_OF_ALL                                                                                              \
+    {HERE(fold1), HERE(fold1), HERE(fold2), HERE(fold2), HERE(fold4), HERE(fold2), HERE(fold2), HERE(fold_f32)}
 const Level HERE(level) = {
     STRINGIFY(LEVEL),
     VB,
@@ -92,10 +99,9 @@ const Level HERE(level) = {
                                           [U8] = {[I8] = HERE(pixels_u8_to_i8), [U8] = HERE(pixels_u8_to_u8)}}}},
         [PATH_GRAY] = {GRAY_STEP, {.gray = {[GRAY_U8] = HERE(gray_u8)}}},
         [PATH_GRAY_WIDE] = {VB, {.gray = {[GRAY_U16] = HERE(gray_u16), [GRAY_F32] = HERE(gray_f32)}}},
-        [PATH_ARGMAX] = {VB, {.largest = {HERE(largest_i8), HERE(largest_u8), HERE(largest_i16), HERE(largest_u16), HERE(largest_i32),
-                                          HERE(largest_f16), HERE(largest_bf16), HERE(largest_f32)},
-                              .widen = {HERE(widen_1), HERE(widen_2), HERE(widen_4)}}},
-        [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32, .across_runs = ACROSS_RUNS}},
+        [PATH_ARGMAX] = {VB, {.largest = LARGEST_OF_ALL, .widen = WIDENS}},
+        [PATH_ARGMAX_BLOCKS] = {VB, {.largest = LARGEST_OF_ALL, .widen = WIDENS, .fold = FOLDS_OF_ALL}},
+        [PATH_ACROSS] = {ACROSS_STEP, {.across = ACROSS_F32, .across_runs = ACROSS_RUNS_F32}},
         [PATH_TOP_K] = {VB, {KEYS_OF_ALL, .top_k = HERE(top_k)}},
         [PATH_TOP_K_ACROSS] = {VB, {KEYS_OF_ALL, .top_k_across = HERE(top_k_across)}},
         [PATH_SOFTMAX] = {VB, {.softmax_in_registers = HERE(softmax_in_registers), .maxima = HERE(maxima), .exponentials = HERE(exponentials),

@@ -263,28 +263,50 @@ static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t
     }
 }
 
-/* What is left of a run, and -inf in the remaining elements. */
-INLINE V rest_of_run(const uint8_t *p, int64_t left) {
-    float v[WIDTH];
-    for (int k = 0; k < WIDTH; ++k) {
-        v[k] = -__builtin_inff();
-        if (k < left) memcpy(v + k, p + 4 * k, 4);
+
+/* Blocks of whole vectors, `place[k]` bytes behind the first one: the largest element, then the first vector that has it. The
+ * positions AHEAD bytes further on are fetched: no processor foresees so many runs. */
+static __attribute__((noinline)) Index HERE(first_nan)(const uint8_t *p, const int64_t *place, int64_t channels) {
+    for (int64_t c = 0; c < channels; ++c) {
+        float v;
+        memcpy(&v, p + place[c / WIDTH] + c % WIDTH * 4, 4);
+        if (v != v) return c;
     }
-    return whole((const uint8_t *)v);
+    return 0;
 }
-/* The next position's vectors are fetched: no processor foresees so many runs. */
-static void HERE(across_runs)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where) {
+INLINE void across_runs(const uint8_t *p, int64_t step, int64_t n, int64_t channels, const int64_t *place, int64_t count, Index *where) {
+    enum { AHEAD = 1024 };
+    const int64_t last = count - 1, rest = channels - last * WIDTH;
     for (int64_t i = 0; i < n; ++i, p += step) {
-        V best = (V)every(-__builtin_inff()), at = number(4, 0), mine = at;
-        const uint8_t *q = p;
-        for (int64_t left = channels; left > 0; left -= run, q += far) {
-            const int64_t end = at_most(left, run);
-            __builtin_prefetch(q + 4 * step);
-            int64_t k = 0;
-            for (; k + WIDTH <= end; k += WIDTH, mine = (V)((E4)mine + WIDTH)) take_f32(&best, &at, whole(q + 4 * k), mine);
-            if (k < end) take_f32(&best, &at, rest_of_run(q + 4 * k, end - k), mine);
+        const F end = rest == WIDTH ? get_f32(p + place[last]) : some_floats(p + place[last], rest);
+        F most = end;
+        uint32_t nan = nan_bits(end, end);
+        for (int64_t k = 0; k < last; ++k) {
+            const F v = get_f32(p + place[k]);
+            __builtin_prefetch(p + place[k] + AHEAD);
+            most = largest2(v, most), nan |= nan_bits(v, v);
         }
-        where[i] = first_of_lanes(best, at);
+        if (__builtin_expect(nan != 0, 0)) {
+            where[i] = HERE(first_nan)(p, place, channels);
+            continue;
+        }
+        most = largest_lane(most);
+        uint64_t bits[ACROSS_RUNS * WIDTH / 64 + 1] = {0};
+        for (int64_t k = 0; k < last; ++k) bits[k * WIDTH / 64] |= (uint64_t)equal_bits(get_f32(p + place[k]), most) << k * WIDTH % 64;
+        bits[last * WIDTH / 64] |= (uint64_t)equal_bits(end, most) << last * WIDTH % 64;
+        int64_t w = 0;
+        while (!bits[w]) ++w;
+        where[i] = 64 * w + __builtin_ctzll(bits[w]);
+    }
+}
+#define ACROSS_COUNT(n_) case n_: across_runs(p, step, n, channels, place, n_, where); break;
+static void HERE(across_runs)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where) {
+    int64_t place[ACROSS_RUNS];
+    const int64_t count = (channels + WIDTH - 1) / WIDTH;
+    for (int64_t k = 0; k < count; ++k) place[k] = k * WIDTH / run * far + k * WIDTH % run * 4;
+    switch (count) {
+        ACROSS_COUNT(2) ACROSS_COUNT(3) ACROSS_COUNT(4) ACROSS_COUNT(5) ACROSS_COUNT(6) ACROSS_COUNT(8) ACROSS_COUNT(10)
+        default: across_runs(p, step, n, channels, place, count, where);
     }
 }
 static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, Index *where) {
@@ -305,10 +327,10 @@ static void HERE(across_f32)(const uint8_t *p, int64_t step, int64_t n, int64_t 
     }
 }
 #define ACROSS_F32 HERE(across_f32)
-#define ACROSS_RUNS HERE(across_runs)
+#define ACROSS_RUNS_F32 HERE(across_runs)
 #define ACROSS_STEP VB
 #else
 #define ACROSS_F32 NULL
-#define ACROSS_RUNS NULL
+#define ACROSS_RUNS_F32 NULL
 #define ACROSS_STEP 0
 #endif

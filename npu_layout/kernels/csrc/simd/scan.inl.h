@@ -186,14 +186,18 @@ INLINE Blocks blocks_of(const FeatureMap *map, int size) {
     const int64_t end = map->lane + map->count;
     k.blocks = (end + map->block - 1) / map->block;
     k.parts = map->cell > VB ? (int)(map->cell / VB) : 1, k.each = map->cell > VB ? 1 : (int)(VB / map->cell);
-    for (int last = 0; last < 2; ++last)
+    for (int last = 0; last < 2; ++last) {
+        const int64_t first = last ? (k.blocks - 1) * map->block : 0;
+        const int full = first >= map->lane && first + map->block <= end;
         for (int part = 0; part < AT_ONCE; ++part) {
-            for (int i = 0; i < VB; ++i) {
-                const int64_t lane = (part % k.parts * VB + i) / size % map->block + (last ? (k.blocks - 1) * map->block : 0);
+            k.inside[last][part] = part < k.parts ? number(1, -1) : k.inside[last][part % k.parts];
+            for (int i = 0; !full && part < k.parts && i < VB; ++i) {
+                const int64_t lane = (part % k.parts * VB + i) / size % map->block + first;
                 lanes[i] = lane >= map->lane && lane < end ? 0xFF : 0;
             }
-            k.inside[last][part] = whole(lanes);
+            if (!full && part < k.parts) memcpy(&k.inside[last][part], lanes, VB);
         }
+    }
     return k;
 }
 
@@ -235,6 +239,21 @@ INLINE int hits_of_blocks(const Codes *codes, const FeatureMap *map, const Block
     return 1;
 }
 
+/* The maxima of so many vectors at `data`, block after block; what is no channel of the part is the lowest code. */
+INLINE void maxima_of_blocks(const Codes *codes, const FeatureMap *map, const uint8_t *data, const Blocks *k, V low, int vectors, V *top) {
+    V most[AT_ONCE];
+    const uint8_t *p = block_at(map, data, 0, codes->size);
+    for (int v = 0; v < vectors; ++v) most[v] = (codes->key(p + v * VB) & k->inside[0][v]) | (low & ~k->inside[0][v]);
+    for (int64_t b = 1; b < k->blocks - 1; ++b) {
+        p = block_at(map, data, b, codes->size);
+        for (int v = 0; v < vectors; ++v) most[v] = codes->greater(most[v], codes->key(p + v * VB));
+    }
+    p = block_at(map, data, k->blocks - 1, codes->size);
+    for (int v = 0; v < vectors; ++v)
+        most[v] = codes->greater(most[v], (codes->key(p + v * VB) & k->inside[k->blocks > 1][v]) | (low & ~k->inside[k->blocks > 1][v]));
+    for (int v = 0; v < vectors; ++v) top[v] = most[v];
+}
+
 INLINE int64_t scan_blocks(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
                            int32_t least, int all, Hits *hits) {
     const Blocks k = blocks_of(map, codes->size);
@@ -251,16 +270,8 @@ INLINE int64_t scan_blocks(const Codes *codes, const FeatureMap *map, const uint
     for (int64_t done = 0; done < groups; done += AT_ONCE) {
         V top[AT_ONCE];
         const int vectors = (int)at_most(AT_ONCE, groups - done);
-        const uint8_t *p = block_at(map, data, 0, codes->size) + done * VB;
-        for (int v = 0; v < vectors; ++v) top[v] = (codes->key(p + v * VB) & k.inside[0][v]) | (low & ~k.inside[0][v]);
-        for (int64_t b = 1; b < k.blocks; ++b) {
-            p = block_at(map, data, b, codes->size) + done * VB;
-            if (b + 1 < k.blocks)
-                for (int v = 0; v < vectors; ++v) top[v] = codes->greater(top[v], codes->key(p + v * VB));
-            else
-                for (int v = 0; v < vectors; ++v)
-                    top[v] = codes->greater(top[v], (codes->key(p + v * VB) & k.inside[1][v]) | (low & ~k.inside[1][v]));
-        }
+        if (vectors == AT_ONCE) maxima_of_blocks(codes, map, data + done * VB, &k, low, AT_ONCE, top);
+        else maxima_of_blocks(codes, map, data + done * VB, &k, low, vectors, top);
         for (int v = 0; v < vectors; v += k.parts) {
             const int64_t cell = (done + v) / k.parts * k.each;
             if (!hits_of_blocks(codes, map, &k, data + (done + v) * VB, first + cell, at_most(k.each, ready - cell), top + v, least, all, hits))

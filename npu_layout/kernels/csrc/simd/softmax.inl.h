@@ -141,6 +141,7 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
         const uint8_t *line = ahead.at && i % 16 == 0 ? ahead.at + i / 16 * ahead.line : NULL;
         const Origin from = origin_of(floats(most + i));
         float *p = planes + i;
+        int64_t block = ahead.block; /* channels left in it */
         D sum[2] = {{0}, {0}};
         if (!first) memcpy(sum, sums + i, sizeof sum);
         for (int64_t left = channels, some; left > 0; left -= SUMMED) {
@@ -152,7 +153,8 @@ static void HERE(exponentials)(float *planes, int64_t pitch, int64_t channels, i
                     if (count == 4) {
                         exponentials_at(p, pitch, &from, e + h, 4, line, ahead.channel);
                         p += 4 * pitch;
-                        if (line) line += 4 * ahead.channel;
+                        if (line) line += 4 * ahead.channel, block -= 4;
+                        if (!block) line += ahead.skip, block = ahead.block;
                         continue;
                     }
                     for (int k = 0; k < 4; ++k) e[h + k] = every(0.0f);
