@@ -18,7 +18,8 @@ def test_boxes_are_where_they_are() -> None:
     frame = np.zeros((120, 160, 3), np.uint8)
     drawn = decode.draw(frame, one(), names=["cup"])
     assert not frame.any() and drawn.any(2)[60:91, 40].all() and drawn.any(2)[90, 40:81].all()
-    assert not drawn[63:88, 43:78].any() and not drawn[95:].any() and not drawn[:, 110:].any()
+    assert not drawn[63:88, 43:78].any() and not drawn[95:].any()
+    assert not drawn[:, 135:].any()  # the label: OpenCV 4.8 writes it wider than 5
     geometry = nl.Geometry.letterbox((320, 240), (160, 120))
     large = decode.draw(np.zeros((240, 320, 3), np.uint8), one(), geometry)
     assert large.any(2)[120:181, 80].all() and not large[126:176, 86:156].any()
