@@ -79,7 +79,9 @@ INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *ch
     int64_t c = 1;
     for (; c + AT_ONCE <= count; c += AT_ONCE) {
         const uint8_t *a = data + channel[c], *b = data + channel[c + 1], *d = data + channel[c + 2], *e = data + channel[c + 3];
+        const int64_t *next = channel + (c + 2 * AT_ONCE <= count ? c + AT_ONCE : c); /* are fetched meanwhile */
         for (int64_t i = 0; i < bytes; i += VB) {
+            for (int k = 0; k < AT_ONCE && i % 64 == 0; ++k) __builtin_prefetch(data + next[k] + i);
             const V v = codes->greater(codes->greater(codes->key(a + i), codes->key(b + i)), codes->greater(codes->key(d + i), codes->key(e + i)));
             put(top + i, codes->greater(v, whole(top + i)));
         }
@@ -246,6 +248,7 @@ INLINE void maxima_of_blocks(const Codes *codes, const FeatureMap *map, const ui
     for (int v = 0; v < vectors; ++v) most[v] = (codes->key(p + v * VB) & k->inside[0][v]) | (low & ~k->inside[0][v]);
     for (int64_t b = 1; b < k->blocks - 1; ++b) {
         p = block_at(map, data, b, codes->size);
+        for (int v = 0; v < AT_ONCE * VB; v += 64) __builtin_prefetch(p + 2 * AT_ONCE * VB + v);
         for (int v = 0; v < vectors; ++v) most[v] = codes->greater(most[v], codes->key(p + v * VB));
     }
     p = block_at(map, data, k->blocks - 1, codes->size);
