@@ -298,8 +298,10 @@ def sanitize(session: nox.Session) -> None:
         "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
     ]
     files += [
-        f"tests/decode/test_{room}.py" for room in ("boundary", "decoder", "networks", "suppression", "mask_crops")
+        f"tests/decode/test_{room}.py"
+        for room in ("boundary", "decoder", "networks", "detectors", "faces", "suppression", "mask_crops")
     ]
+    files += ["tests/ops/test_stored_buffers.py"]
     files += [f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")]
     pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *files, *session.posargs]
     log, sanitized = [], False
