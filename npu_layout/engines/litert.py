@@ -1,16 +1,23 @@
-"""Run a TFLite model in LiteRT on the CPU, or with a delegate."""
+"""Run a TFLite model in LiteRT: by its interpreter, or compiled for the CPU, a GPU or an NPU."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
+from ..buffers import TensorSpec
+from ..errors import NpuLayoutError
 from ..specs import from_tflite
-from ..support import counted
+from ..support import counted, one_of
 from .runtime import RuntimeEngine, model_file, refused, runtime
+
+_PACKAGE = "ai-edge-litert"
+ACCELERATORS = ("cpu", "gpu", "npu")
 
 
 class LiteRtEngine(RuntimeEngine):
@@ -21,39 +28,108 @@ class LiteRtEngine(RuntimeEngine):
     model
         Path of the .tflite file, or its bytes.
     threads
-        Of the interpreter.
+        Of the CPU.
     delegates
         Delegates that the runtime loaded, such as that of an Edge TPU (``load_delegate("libedgetpu.so.1")``).
+    accelerator
+        None: the interpreter. "cpu", "gpu", "npu", or several, best first, as "npu+cpu": LiteRT's CompiledModel, which
+        compiles the model for them (ai_edge_litert.compiled_model); inputs and outputs have the names and the order of
+        its first signature. The CPU alone was tried.
 
     Raises
     ------
     NpuLayoutError
-        If ai-edge-litert is missing, or the model is missing or damaged.
+        If ai-edge-litert is missing, the model is missing or damaged, LiteRT cannot compile it for the accelerator, or
+        both delegates and an accelerator are given.
     """
 
     def __init__(
-        self, model: str | os.PathLike[str] | bytes, *, threads: int = 1, delegates: Sequence[Any] = ()
+        self,
+        model: str | os.PathLike[str] | bytes,
+        *,
+        threads: int = 1,
+        delegates: Sequence[Any] = (),
+        accelerator: str | None = None,
     ) -> None:
-        content = isinstance(model, (bytes, bytearray))
-        source: dict[str, Any] = {"model_content": bytes(model)} if content else {"model_path": model_file(model)}  # type: ignore[arg-type]
-        name = "model" if content else f"model {source['model_path']}"
-        interpreters = runtime("ai_edge_litert.interpreter", "ai-edge-litert")
+        content = bytes(model) if isinstance(model, (bytes, bytearray)) else None
+        path = "" if content is not None else model_file(model)
+        name = "model" if content is not None else f"model {path}"
+        threads = counted("threads", threads)
+        if accelerator is not None and delegates:
+            raise NpuLayoutError("delegates: expected none with accelerator=, which chooses them")
         try:
-            self._interpreter = interpreters.Interpreter(
-                **source, num_threads=counted("threads", threads), experimental_delegates=list(delegates) or None
+            self._runner: Any = (
+                _Interpreted(path, content, threads, delegates)
+                if accelerator is None
+                else _Compiled(path, content, threads, accelerator)
             )
-            self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             raise refused(name, error) from error
-        self._inputs = self._interpreter.get_input_details()
-        self._outputs = self._interpreter.get_output_details()
-        super().__init__(name, [from_tflite(d) for d in self._inputs], [from_tflite(d) for d in self._outputs])
+        super().__init__(name, self._runner.inputs, self._runner.outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        for details, spec, flat in zip(self._inputs, self.input_specs, inputs):
-            self._interpreter.set_tensor(details["index"], flat.reshape(spec.storage_shape))
-        self._interpreter.invoke()
-        return [self._interpreter.get_tensor(details["index"]) for details in self._outputs]
+        found: list[np.ndarray] = self._runner.run(inputs)
+        return found
 
     def _release(self) -> None:
-        del self._interpreter
+        del self._runner
+
+
+def _interpreter(path: str, content: bytes | None, **options: Any) -> Any:
+    source = {"model_path": path} if content is None else {"model_content": content}
+    return runtime("ai_edge_litert.interpreter", _PACKAGE).Interpreter(**source, **options)
+
+
+class _Interpreted:
+    """The interpreter, which fills the tensors in place."""
+
+    def __init__(self, path: str, content: bytes | None, threads: int, delegates: Sequence[Any]) -> None:
+        self._interpreter = _interpreter(
+            path, content, num_threads=threads, experimental_delegates=list(delegates) or None
+        )
+        self._interpreter.allocate_tensors()
+        given, made = self._interpreter.get_input_details(), self._interpreter.get_output_details()
+        self._given, self._made = ([details["index"] for details in side] for side in (given, made))
+        self.inputs, self.outputs = ([from_tflite(details) for details in side] for side in (given, made))
+
+    def run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        for index, spec, flat in zip(self._given, self.inputs, inputs):
+            self._interpreter.set_tensor(index, flat.reshape(spec.storage_shape))
+        self._interpreter.invoke()
+        return [self._interpreter.get_tensor(index) for index in self._made]
+
+
+class _Compiled:
+    """A CompiledModel. It reports no quantization; the interpreter, which is not started, reads it from the model."""
+
+    def __init__(self, path: str, content: bytes | None, threads: int, accelerator: str) -> None:
+        chosen = [one_of("accelerator", word, ACCELERATORS) for word in accelerator.split("+")]
+        compiling = runtime("ai_edge_litert.compiled_model", _PACKAGE)
+        options = compiling.Options(
+            hardware_accelerators=reduce(or_, (compiling.HardwareAccelerator[word.upper()] for word in chosen)),
+            cpu_options=compiling.CpuOptions(num_threads=threads),
+        )
+        model = compiling.CompiledModel
+        self._model = (
+            model.from_file(path, options=options) if content is None else model.from_buffer(content, options=options)
+        )
+        signature = self._model.get_signature_by_index(0)
+        known = _interpreter(path, content)
+        tensors = {d["index"]: d for d in (*known.get_input_details(), *known.get_output_details())}
+        sides = self._model.get_input_tensor_details, self._model.get_output_tensor_details
+        self.inputs, self.outputs = (
+            _named(signature[side], details(signature["key"]), tensors)
+            for side, details in zip(("inputs", "outputs"), sides)
+        )
+        self._given, self._made = self._model.create_input_buffers(0), self._model.create_output_buffers(0)
+
+    def run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        for buffer, flat in zip(self._given, inputs):
+            buffer.write(flat)
+        self._model.run_by_index(0, self._given, self._made)
+        return [buffer.read(spec.size, spec.stored) for buffer, spec in zip(self._made, self.outputs)]
+
+
+def _named(names: Sequence[str], details: dict[str, Any], tensors: dict[int, Any]) -> list[TensorSpec]:
+    """Return specs by the names of a signature."""
+    return [from_tflite(tensors[details[name]["index"]]).replace(name=name) for name in names]

@@ -29,6 +29,25 @@ def test_litert(tmp_path: Path) -> None:
         nl.LiteRtEngine(tmp_path / "bad.tflite")
 
 
+def test_litert_compiled(tmp_path: Path) -> None:
+    """CompiledModel on the CPU computes what the interpreter does, by the names of the model's signature."""
+    pytest.importorskip("ai_edge_litert.compiled_model", reason="ai-edge-litert is not installed")
+    path = models.tflite(tmp_path / "m.tflite")
+    with nl.LiteRtEngine(path) as interpreted, nl.open_engine(f"litert:{path}", accelerator="cpu") as compiled:
+        assert compiled.input_specs == interpreted.input_specs and compiled.output_specs == interpreted.output_specs
+        x = np.random.default_rng(1).integers(-128, 128, 90).astype(np.int8)
+        found = compiled.infer({"x": x})["y"]
+        assert np.abs(found.astype(int) - interpreted.infer({"x": x})["y"]).max() <= 1
+    assert len(check_engine(lambda: nl.LiteRtEngine(path.read_bytes(), accelerator="cpu", threads=2))) == 9
+    with pytest.raises(nl.NpuLayoutError, match="accelerator: expected"):
+        nl.LiteRtEngine(path, accelerator="tpu")
+    with pytest.raises(nl.NpuLayoutError, match="delegates: expected none with accelerator="):
+        nl.LiteRtEngine(path, accelerator="cpu", delegates=[object()])
+    (tmp_path / "bad.tflite").write_bytes(b"no model")
+    with pytest.raises(nl.NpuLayoutError, match=r"bad\.tflite: cannot be loaded"):
+        nl.LiteRtEngine(tmp_path / "bad.tflite", accelerator="cpu")
+
+
 def test_openvino(tmp_path: Path) -> None:
     pytest.importorskip("openvino", reason="openvino is not installed")
     path = models.onnx(tmp_path / "m.onnx")
