@@ -267,7 +267,7 @@ def _only_flips(affine: Affine | None, element: str) -> bool:
     return bool((stored.view(np.uint8) == pixels ^ 0x80).all())
 
 
-def _single(storage: Storage, letter: str) -> int | None:
+def single(storage: Storage, letter: str) -> int | None:
     """Return the stride of an axis that is one dimension, without padding; None if it is not."""
     chain = storage.chain(letter)
     whole = len(chain) == 1 and chain[0].extent == storage.extent(letter) and chain[0].stride > 0
@@ -277,13 +277,13 @@ def _single(storage: Storage, letter: str) -> int | None:
 def _row_pitch(storage: Storage) -> int | None:
     """Return the elements from one row of pixels to the next, if rows can be written band by band; else None."""
     axes = storage.layout.axes
-    if not storage.is_dense or ("N" in axes and (storage.extent("N") > 1 or _single(storage, "N") is None)):
+    if not storage.is_dense or ("N" in axes and (storage.extent("N") > 1 or single(storage, "N") is None)):
         return None
-    return _single(storage, "H")
+    return single(storage, "H")
 
 
 def _has_rows_of_pixels(storage: Storage) -> bool:
-    return _single(storage, "C") == 1 and _single(storage, "W") == storage.extent("C")
+    return single(storage, "C") == 1 and single(storage, "W") == storage.extent("C")
 
 
 def _rows_of(storage: Storage, rows: int) -> Storage:

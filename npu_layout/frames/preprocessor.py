@@ -13,7 +13,7 @@ from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from .canvas import Canvas
-from .fitting import PLANES, Pass, Run, Wanted, pass_of
+from .fitting import PLANES, Pass, Run, Wanted, pass_of, single
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad
@@ -255,10 +255,10 @@ class Preprocessor:
 
     def _in_passes(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:
         """Write each frame of a batch by a pass of its own; False if one of them has none: then nothing was written."""
-        single = self._wanted_of_one
-        if single is None:
+        wanted = self._wanted_of_one
+        if wanted is None:
             return False
-        passes = [self._pass(single, frame, geometry) for frame, geometry in zip(frames, geometries)]
+        passes = [self._pass(wanted, frame, geometry) for frame, geometry in zip(frames, geometries)]
         if not all(passes):
             return False
         parts = buffer.reshape(self._batch, -1)
@@ -268,7 +268,7 @@ class Preprocessor:
     def _wanted_of_one(self) -> Wanted | None:
         """What is written of one frame of a batch; None if the frames of the buffer are not one after the other."""
         target = self.target
-        if target.layout.letters[:1] != "N" or not target.storage.is_dense:
+        if target.layout.letters[:1] != "N" or not target.storage.is_dense or single(target.storage, "N") is None:
             return None
         shape = tuple(1 if letter == "N" else extent for letter, extent in zip(target.axes, target.shape))
         one = target.replace(shape=shape, storage_shape=None, storage_strides=None, storage_offset=0, size=None)

@@ -16,6 +16,8 @@ from ..engines import checked_outputs, specs_of
 from ..errors import NpuLayoutError
 from ..support import items_of, naming
 
+_PATIENCE = 2.0  # seconds for a thread that may never end
+
 
 class EnginePool:
     """Runs inputs on whichever of some engines is free, in the order in which they are submitted.
@@ -53,7 +55,7 @@ class EnginePool:
                     if specs_of(engine, which) != wanted:
                         raise NpuLayoutError(f"engine {i} has other {which} than engine 0; expected one network")
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._closed = False
+        self._closed = self._hung = False
         self._threads = [
             threading.Thread(target=self._work, args=(engine,), name=f"npu_layout engine {i}", daemon=True)
             for i, engine in enumerate(self.engines)
@@ -124,16 +126,23 @@ class EnginePool:
             del task, future, inputs, out
 
     def close(self) -> None:
-        """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing."""
+        """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing.
+
+        An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer.
+        """
         if self._closed:
             return
         self._closed = True
         for _ in self._threads:
             self._tasks.put(None)
-        for thread in self._threads:
-            thread.join()
-        for engine in self.engines:
-            getattr(engine, "close", lambda: None)()
+        for thread, engine in zip(self._threads, self.engines):
+            thread.join(_PATIENCE if self._hung else None)
+            if not thread.is_alive():
+                getattr(engine, "close", lambda: None)()
+
+    def give_up(self) -> None:
+        """Say that one of the engines does not answer: `close` does not wait for it forever. Raises nothing."""
+        self._hung = True
 
     def __enter__(self) -> EnginePool:
         return self
@@ -146,11 +155,11 @@ def run(
     engine: Any, inputs: Any, specs: Mapping[str, TensorSpec], out: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
     """Run any engine, and return its checked outputs as the caller's own: in `out`, or copied if it owns them."""
-    if out is not None and hasattr(engine, "owns_outputs"):
-        return checked_outputs(engine, engine.infer(inputs, out=out), specs)
-    found = checked_outputs(engine, engine.infer(inputs), specs)
     if out is None:
+        found = checked_outputs(engine, engine.infer(inputs), specs)
         return {name: array.copy() for name, array in found.items()} if getattr(engine, "owns_outputs", True) else found
+    answer = engine.infer(inputs, out=out) if hasattr(engine, "owns_outputs") else engine.infer(inputs)
+    found = checked_outputs(engine, answer, specs)
     for name, array in found.items():
-        np.copyto(out[name].reshape(-1), array)
+        np.copyto(out[name].reshape(-1), array)  # nothing happens where it is that memory, as the protocol asks
     return {name: out[name] for name in found}

@@ -66,7 +66,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
 
     Returns
     -------
-    A Source; cameras, network streams and pipelines are live.
+    A Source; cameras, network streams and pipelines are live, but for those of a known number of frames, as files.
 
     Raises
     ------
@@ -120,17 +120,26 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
     if not capture.isOpened():
         capture.release()
         raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it")
+    if isinstance(source, str) and capture.get(cv2.CAP_PROP_FRAME_COUNT) > 0:
+        live = False  # a file behind an address, or in a pipeline, which has an end
     state: dict[str, Any] = {"capture": capture, "ended": False}
 
     def frames() -> Generator[Any, None, None]:
+        end: float | None = None  # until when it is opened again, since the last frame
         try:
             while not state["ended"]:
                 done, picture = state["capture"].read()
                 if done:
+                    end = None
                     yield picture
-                elif not live:
+                    continue
+                if not live:
                     return
-                elif not _again(state, source, api, patience):
+                if end is None:
+                    end = time.monotonic() + patience
+                else:
+                    time.sleep(_WAIT)  # it opens, and gives no frame
+                if not _again(state, source, api, end):
                     if not state["ended"]:
                         yield NpuLayoutError(f"source: {source!r} is gone, and did not come back in {patience:g} s")
                     return
@@ -146,11 +155,10 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
     return Source(reading, live, close)
 
 
-def _again(state: dict[str, Any], source: Any, api: list[int], patience: float) -> bool:
-    """Open a capture again; return whether that was possible in time."""
+def _again(state: dict[str, Any], source: Any, api: list[int], end: float) -> bool:
+    """Open a capture again; return whether that was possible until `end`."""
     import cv2
 
-    end = time.monotonic() + patience
     state["capture"].release()
     while not state["ended"] and time.monotonic() < end:
         state["capture"] = cv2.VideoCapture(source, *api)

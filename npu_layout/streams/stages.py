@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import NpuLayoutError
+from .leases import Slot
 
 STAGES = ("capture", "preprocess", "infer", "function")
 
@@ -32,6 +33,17 @@ class StreamError(NpuLayoutError):
         return StreamError, (self.stage, self.number, self.words)
 
 
+def failure(stage: str, number: int, error: BaseException | None, watchdog: float | None) -> StreamError:
+    """Return what an exception in a stage becomes, which is its cause; without one the watchdog has given up."""
+    if error is None:
+        words = f"no answer for {watchdog:g} s (watchdog)"
+    else:
+        words = str(error) if isinstance(error, NpuLayoutError) else f"{type(error).__name__}: {error}"
+    failed = StreamError(stage, number, words)
+    failed.__cause__ = error
+    return failed
+
+
 class Counts(NamedTuple):
     """How many frames were captured, and what became of them: shown + dropped + failed + pending == captured.
 
@@ -44,3 +56,12 @@ class Counts(NamedTuple):
     dropped: int
     failed: int
     pending: int
+
+
+class Job:
+    """A frame in the stages: `state` is None until it is done, then a Result or a StreamError."""
+
+    def __init__(self, number: int, captured: float, frame: Any, slot: Slot | None) -> None:
+        self.number, self.captured, self.frame, self.slot = number, captured, frame, slot
+        self.stage, self.since, self.state = "capture", captured, None  # type: tuple[str, float, Any]
+        self.dropped = 0

@@ -19,21 +19,12 @@ from .leases import Result, Slot
 from .pool import EnginePool, run
 from .signals import Stopped
 from .sources import open_source
-from .stages import Counts, StreamError
+from .stages import Counts, Job, StreamError, failure
 
 POLICIES = ("latest", "every")
 ERRORS = ("stop", "skip")
 _PATIENCE = 2.0  # seconds for a thread that may never end
 _TICK = 0.05  # seconds between looks at the watchdog and at signals
-
-
-class _Job:
-    """A frame in the stages: `state` is None until it is done, then a Result or a StreamError."""
-
-    def __init__(self, number: int, captured: float, frame: Any, slot: Slot | None) -> None:
-        self.number, self.captured, self.frame, self.slot = number, captured, frame, slot
-        self.stage, self.since, self.state = "capture", captured, None  # type: tuple[str, float, Any]
-        self.dropped = 0
 
 
 class Stream:
@@ -60,8 +51,8 @@ class Stream:
         "stop": the first exception in a stage ends the stream, and is raised as a StreamError; "skip": that frame is
         counted as failed, and the stream goes on.
     watchdog
-        Seconds that a frame may be in one stage; then a StreamError is raised, or with "skip" its engine is left alone.
-        None: any time.
+        Seconds that a frame may be preprocessed, be in the engine, or in the function; then a StreamError is raised, or
+        with "skip" its engine is left alone. None: any time. A source may take as long as it likes.
     depth
         Frames that may wait or be in a stage, beside one for each engine.
     debug
@@ -119,11 +110,12 @@ class Stream:
         self._most = self._workers + counted("depth", depth)
         self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
         self._change = threading.Condition()
-        self._waiting: deque[_Job] = deque()  # captured, in no worker yet
-        self._order: deque[_Job] = deque()  # in a worker or done, in the order of their numbers
+        self._waiting: deque[Job] = deque()  # captured, in no worker yet
+        self._order: deque[Job] = deque()  # in a worker or done, in the order of their numbers
         self._captured = self._shown = self._dropped = self._failed = self._unreported = 0
         self._ended = self._stopping = self._started = self._finished = False
         self._held: Result | None = None
+        self._asked: asyncio.Future[Result | None] | None = None
         self._left = self._workers  # workers that are not hung
         self._threads: list[threading.Thread] = []
         self._signals = Stopped(self.stop)
@@ -168,7 +160,16 @@ class Stream:
         self.start()
         loop = asyncio.get_running_loop()
         while True:
-            result = await loop.run_in_executor(None, self._next)
+            if self._asked is None or self._asked.get_loop() is not loop:
+                self._asked = loop.run_in_executor(None, self._next)
+            try:
+                result = await asyncio.shield(self._asked)
+            except asyncio.CancelledError:  # who asks next gets that result
+                raise
+            except BaseException:
+                self._asked = None
+                raise
+            self._asked = None
             if result is None:
                 return
             yield result
@@ -211,40 +212,43 @@ class Stream:
 
     def _capture(self) -> None:
         number = 0
-        while not self._stopping:
-            error: Exception | None = None
-            frame = None
-            try:
-                frame = next(self._source)
-            except StopIteration:
-                break
-            except Exception as raised:  # whatever the source's own code raises
-                error = raised
-            if isinstance(frame, Exception):
-                error, frame = frame, None
-            captured = time.monotonic()
-            if not self._enter(number, captured, frame, error):
-                break
-            number += 1
-        with self._change:
-            self._ended = True
-            self._change.notify_all()
+        try:
+            while not self._stopping:
+                error: BaseException | None = None
+                frame = None
+                try:
+                    frame = next(self._source)
+                except StopIteration:
+                    break
+                except BaseException as raised:  # whatever the source's own code raises
+                    error = raised
+                if isinstance(frame, Exception):
+                    error, frame = frame, None
+                captured = time.monotonic()
+                if not self._enter(number, captured, frame, error):
+                    break
+                number += 1
+        finally:
+            with self._change:
+                self._ended = True
+                self._change.notify_all()
 
-    def _enter(self, number: int, captured: float, frame: Any, error: Exception | None) -> bool:
-        """Put a frame in the line; return whether to go on."""
+    def _enter(self, number: int, captured: float, frame: Any, error: BaseException | None) -> bool:
+        """Put a frame in the line; return whether to go on. Frames that failed wait too: they may come fast."""
+        waits = error is not None or not self._latest
         with self._change:
             self._captured += 1
-            if error is not None:
-                job = _Job(number, captured, None, None)
-                self._fail(job, "capture", error)
-                self._waiting.append(job)
-                self._change.notify_all()
-                return self._skips
-            while not self._latest and not self._stopping and len(self._waiting) + len(self._order) >= self._most:
+            while waits and not self._stopping and len(self._waiting) + len(self._order) >= self._most:
                 self._change.wait()
             if self._stopping:
                 self._dropped += 1
                 return False
+            if error is not None:
+                job = Job(number, captured, None, None)
+                self._fail(job, "capture", error)
+                self._waiting.append(job)
+                self._change.notify_all()
+                return self._skips and isinstance(error, Exception)
             if self._latest:
                 for old in [job for job in self._waiting if job.state is None]:
                     self._waiting.remove(old)
@@ -252,13 +256,19 @@ class Stream:
                     self._dropped += 1
                     self._unreported += 1 + old.dropped
             slot = self._slots.popleft() if self._slots else Slot()
-            job = _Job(number, captured, frame, slot)
+            job = Job(number, captured, frame, slot)
             job.dropped, self._unreported = self._unreported, 0
-        job.frame = slot.keep(frame)
+        failed: Exception | None = None
+        try:
+            job.frame = slot.keep(frame)
+        except Exception as raised:  # memory that numpy cannot read
+            failed = raised
         with self._change:
+            if failed is not None:
+                self._fail(job, "capture", failed)
             self._waiting.append(job)
             self._change.notify_all()
-        return True
+        return failed is None or self._skips
 
     # The workers
 
@@ -284,7 +294,7 @@ class Stream:
     def _ready(self) -> bool:
         return len(self._waiting) > 0 and len(self._order) < self._most
 
-    def _stages(self, job: _Job) -> bool:
+    def _stages(self, job: Job) -> bool:
         """Do the stages of a frame; return False if the watchdog has given this worker up meanwhile."""
         slot = job.slot
         assert slot is not None
@@ -298,12 +308,12 @@ class Stream:
                 result.seconds[stage], last = now - last, now
             result.seconds["total"] = last - job.captured
             state: Any = result
-        except Exception as raised:  # what users' code, engines and frames raise
+        except BaseException as raised:  # what users' code, engines and frames raise; SystemExit too
             state = raised
         with self._change:
             if job.state is not None:  # the watchdog was faster
                 return False
-            if isinstance(state, Exception):
+            if isinstance(state, BaseException):
                 self._fail(job, job.stage, state)
             else:
                 job.state = state
@@ -351,7 +361,7 @@ class Stream:
                         self._failed += 1
                         if job.slot is not None and job.stage != "hung":
                             self._back(job)
-                        if self._skips and self._left:
+                        if self._skips and self._left and isinstance(job.state.__cause__, (Exception, type(None))):
                             continue
                         error = job.state
                         break
@@ -386,25 +396,18 @@ class Stream:
                 self._fail(job, stage, None)
                 job.stage = "hung"
                 self._left -= 1
+                if isinstance(self._engine, EnginePool):
+                    self._engine.give_up()
 
-    def _fail(self, job: _Job, stage: str, error: Exception | None) -> None:
-        words = (
-            f"no answer for {self._watchdog:g} s (watchdog)"
-            if error is None
-            else f"{type(error).__name__}: {error}"
-            if not isinstance(error, NpuLayoutError)
-            else str(error)
-        )
-        failure = StreamError(stage, job.number, words)
-        failure.__cause__ = error
-        job.stage, job.state = stage, failure
+    def _fail(self, job: Job, stage: str, error: BaseException | None) -> None:
+        job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog)
 
     def _give(self, result: Result) -> None:
         slot = result._slot
         slot.returned(self._debug)
         self._slots.append(slot)
 
-    def _back(self, job: _Job) -> None:
+    def _back(self, job: Job) -> None:
         if job.slot is not None:
             job.slot.returned(self._debug)
             self._slots.append(job.slot)

@@ -269,6 +269,28 @@ def test_mean_and_std_of_pixels_from_0_to_1() -> None:
             nl.Preprocessor(spec, **wrong)
 
 
+def test_a_batch_whose_n_is_padded_or_blocked() -> None:
+    """Sophgo's 4N, and padded N: frames are not one after the other, or there are more places than frames."""
+    rng = np.random.default_rng(8)
+    for count, layout, more in (
+        (3, "NCHW4n", {}),
+        (5, "NCHW4n", {}),
+        (3, "NHWC2n", {"axes": "NCHW"}),
+        (2, "NCHW", {"storage_shape": (4, 3, 8, 8)}),
+        (3, "NCHW", {"storage_shape": (5, 3, 8, 8)}),
+        (2, "NCHW", {"storage_shape": (3, 3, 8, 8)}),
+        (2, "NCHW", {"storage_shape": (2, 4, 9, 10)}),
+    ):
+        spec, one = (
+            nl.TensorSpec((count, 3, 8, 8), layout, "uint8", **more),
+            nl.TensorSpec((1, 3, 8, 8), "NCHW", "uint8"),
+        )
+        frames = [rng.integers(0, 256, (13, 11, 3), np.uint8) for _ in range(count)]
+        buffer, _ = nl.Preprocessor(spec).batch(frames, np.full(spec.storage_shape, 77, np.uint8))
+        made = np.concatenate([one.unpack(nl.Preprocessor(one)(frame)[0]) for frame in frames])
+        assert np.array_equal(buffer, spec.pack(made).reshape(spec.storage_shape)), (count, layout, more)
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NHCW8w", "CHWN", "HWCN"])
 def test_a_batch_has_the_frames_that_single_calls_make(layout: str) -> None:
     """Where frames are one after the other each has a pass of its own; in CHWN they are interleaved."""

@@ -169,3 +169,6 @@ def test_the_core_checks_mosaics_and_tiles() -> None:
     for tiles in (((4, 0), (4, 4)), ((-4, 4),), ((257, 1),), ((1, 1),) * 4):
         with pytest.raises(ValueError, match="tiles"):
             native.picture_rows(resize._replace(tiles=tiles))
+    beyond = resize._replace(components=(Samples(0, 1, 1), *resize.components[1:]), tiles=((4, 4), (4, 4)))
+    with pytest.raises(ValueError, match="tiles: expected the first sample"):
+        native.picture_rows(beyond)

@@ -52,8 +52,16 @@ def test_a_slot_keeps_frames_in_its_memory() -> None:
     for other in (np.zeros((2, 4), np.uint8), np.zeros((2, 4, 3), np.uint16)):
         found = slot.keep(other)
         assert found.shape == other.shape and found.dtype == other.dtype
-    planes = (np.zeros((4, 4), np.uint8), np.zeros((2, 4), np.uint8))
-    assert slot.keep(planes) is planes  # what is no array stays what it is
+    planes = (np.full((4, 4), 1, np.uint8), np.full((2, 4), 2, np.uint8))
+    kept_planes = slot.keep(planes)
+    assert type(kept_planes) is tuple and all(np.array_equal(a, b) for a, b in zip(kept_planes, planes))
+    assert not any(np.shares_memory(a, b) for a, b in zip(kept_planes, planes))
+    memory = bytearray(b"abc")
+    found = slot.keep(memory)
+    memory[:] = b"xyz"
+    assert found.tobytes() == b"abc"
+    for other in (b"abc", object(), (planes[0], object()), ()):
+        assert slot.keep(other) is other  # what does not change, or is no memory
 
 
 def made(slot: Slot, **more: object) -> Result:

@@ -64,6 +64,46 @@ class Camera:
     def release(self) -> None:
         self.there = False
 
+    def get(self, what: int) -> float:
+        return -1.0 if what == cv2.CAP_PROP_FRAME_COUNT else 0.0
+
+
+class Empty(Camera):
+    """Opens whenever it is asked to, and never gives a frame."""
+
+    def __init__(self, source: Any, *api: int) -> None:
+        type(self).opened += 1
+
+    def isOpened(self) -> bool:
+        return True
+
+    def read(self) -> tuple[bool, Any]:
+        return False, None
+
+    def release(self) -> None:
+        pass
+
+
+def test_a_camera_that_opens_and_gives_no_frame_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not opened again and again at once, and not for longer than was asked."""
+    monkeypatch.setattr(cv2, "VideoCapture", Empty)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.05)
+    monkeypatch.setattr(Empty, "opened", 0)
+    frames = list(open_source("rtsp://nowhere", reopen=0.4))
+    assert len(frames) == 1 and "is gone, and did not come back in 0.4 s" in str(frames[0])
+    assert 2 <= Empty.opened <= 12
+
+
+def test_an_address_with_a_known_number_of_frames_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class File(Camera):
+        def get(self, what: int) -> float:
+            return 3.0 if what == cv2.CAP_PROP_FRAME_COUNT else 0.0
+
+    monkeypatch.setattr(cv2, "VideoCapture", File)
+    monkeypatch.setattr(File, "opened", 0)
+    source = open_source("http://nowhere/clip.mp4")
+    assert not source.live and len(list(source)) == 3 and File.opened == 1
+
 
 def test_a_camera_that_is_gone_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cv2, "VideoCapture", Camera)

@@ -79,6 +79,115 @@ def test_an_engine_that_lies_is_named() -> None:
             list(stream)
 
 
+class Obstinate(Reader):
+    """Returns memory of its own every second time, whatever `out` is."""
+
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        answer = super().infer(inputs, None)
+        return answer if out is None or int(next(iter(answer.values())).flat[0]) % 2 else super().infer(inputs, out)
+
+
+def test_outputs_belong_to_the_frame_also_of_an_engine_that_ignores_out() -> None:
+    with Stream(frames(40), PREPROCESS, Obstinate()) as stream:
+        assert [checked(r) for r in stream] == list(range(40))
+    with EnginePool([Obstinate(), Obstinate()]) as pool, Stream(frames(40), PREPROCESS, pool) as stream:
+        assert [checked(r) for r in stream] == list(range(40))
+
+
+class Foreign:
+    """Another library's array, of memory that the source uses again."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.array.__array_interface__
+
+
+@pytest.mark.parametrize("as_given", [lambda x: x, Foreign, memoryview], ids=["array", "foreign", "memoryview"])
+def test_frames_in_memory_that_the_source_uses_again(as_given: Any) -> None:
+    memory = drawn(0)
+    given = as_given(memory)
+
+    def again() -> Iterator[Any]:
+        for n in range(30):
+            memory[...] = drawn(n)
+            yield given
+
+    with Stream(again(), PREPROCESS, Reader(0.002)) as stream:
+        assert [checked(r) for r in stream] == list(range(30))
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_what_is_no_exception_ends_the_stream(error: type[BaseException], on_error: str) -> None:
+    def raises(result: Any) -> None:
+        if result.number == 5:
+            raise error("enough")
+
+    with Stream(frames(50), PREPROCESS, Reader(), raises, on_error=on_error) as stream:
+        with pytest.raises(StreamError, match=f"frame 5: function: {error.__name__}: enough") as caught:
+            list(stream)
+        assert type(caught.value.__cause__) is error
+
+    def source() -> Iterator[Any]:
+        yield from frames(3)
+        raise error("enough")
+
+    capture = f"frame 3: capture: {error.__name__}: enough"
+    with Stream(source(), PREPROCESS, Reader(), on_error=on_error) as stream, pytest.raises(StreamError, match=capture):
+        list(stream)
+
+
+def test_frames_that_fail_wait_as_others_do() -> None:
+    """A dead camera does not fill the memory while nobody asks for results."""
+
+    def fails() -> Iterator[Any]:
+        while True:
+            yield nl.NpuLayoutError("nothing")
+
+    for policy in ("every", "latest"):
+        with Stream(fails(), PREPROCESS, Reader(), on_error="skip", policy=policy) as stream:
+            stream.start()
+            time.sleep(0.1)
+            assert stream.counts.captured <= 6
+
+
+@pytest.mark.alone
+def test_a_pool_closes_beside_an_engine_that_hangs() -> None:
+    release = threading.Event()
+    start = time.monotonic()
+    engines = [Reader(0.001, lambda n: release.wait(30) if n == 4 else None) for _ in range(2)]
+    given_up = pytest.raises(StreamError, match="frame 4: infer: no answer")
+    with EnginePool(engines) as pool, Stream(frames(20), PREPROCESS, pool, watchdog=0.2) as stream, given_up:
+        list(stream)
+    assert time.monotonic() - start < 20
+    assert sorted(engine.closed for engine in engines) == [False, True]
+    release.set()
+
+
+def test_a_result_that_was_awaited_in_vain_is_not_lost() -> None:
+    """Who asks next gets it; no number is missing."""
+
+    async def numbers() -> list[int]:
+        found: list[int] = []
+        with Stream(frames(20), PREPROCESS, Reader(0.02)) as stream:
+            while len(found) < 20:
+
+                async def some() -> None:
+                    async for result in stream:
+                        found.append(checked(result))
+
+                try:
+                    await asyncio.wait_for(some(), 0.03)
+                except asyncio.TimeoutError:
+                    continue
+        return found
+
+    assert asyncio.run(numbers()) == list(range(20))
+
+
 @pytest.mark.alone
 def test_an_engine_that_hangs() -> None:
     release = threading.Event()

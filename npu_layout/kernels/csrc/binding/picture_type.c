@@ -139,6 +139,9 @@ static int read_spec(PyObject *components, PyObject *axes, PyObject *channels, P
         if (!read_axis(x, spec->x + k, views, open) || !read_axis(y, spec->y + k, views, open) || !axes_fit(spec, k)) return 0;
     }
     if (!source_fits(spec)) return 0;
+    for (int k = 0; k < spec->components; ++k)
+        if (spec->tile[spec->component[k].plane].bytes && spec->component[k].start >= spec->component[k].step)
+            return wrong("tiles: expected the first sample in the first step of a row");
     if (spec->packed) return spec->channels == spec->components || wrong("channels: expected as many as components");
     if (spec->components == 1) return spec->channels == 1 || wrong("channels: expected 1 of gray");
     if (!PyArg_ParseTuple(channels, "iii", spec->channel, spec->channel + 1, spec->channel + 2)) return 0;
