@@ -28,6 +28,7 @@ RUNTIMES = {  # {environment: what is installed there, one after the other; what
         "ncnn pnnx",
         "MNN",
         "ai-edge-litert flatbuffers",
+        "depthai",
         "apache-tvm",
         "torch --extra-index-url https://download.pytorch.org/whl/cpu",
         "executorch torchao",
@@ -345,7 +346,8 @@ def runtimes(session: nox.Session) -> None:
         for package in packages if first else ():
             if not pip(python, *package.split()):
                 session.warn(f"{package} could not be installed")
-        files = ["tests/engines/test_runtimes.py", "tests/exchange/test_toolchains.py"]
+        files = [f"tests/engines/test_{name}.py" for name in ("runtimes", "depthai", "rknn_simulator")]
+        files += ["tests/exchange/test_toolchains.py"]
         tests = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
         command = [str(python), str(ROOT / "scripts" / "runtime_matrix.py"), "--group", name, *session.posargs]
         for one in (tests, command):

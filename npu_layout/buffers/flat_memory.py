@@ -33,6 +33,7 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
     else:
         try:
             array = np.frombuffer(buffer, np.uint8)
+            check_items(spec, memoryview(buffer))
         except (TypeError, ValueError, AttributeError, BufferError) as error:
             foreign = foreign_array("buffer", buffer)
             if foreign is not None:
@@ -50,6 +51,13 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
             f"{size_words(storage, kind, array.nbytes)}"
         )
     return array if array.dtype == kind.buffer else array.view(kind.buffer)
+
+
+def check_items(spec: StoredTensor, memory: memoryview) -> None:
+    """Raise NpuLayoutError if memory of larger elements than bytes has others than the buffer's."""
+    if memory.itemsize > 1 and np.dtype(memory.format) != spec.element.buffer:
+        wanted = f"{spec.describe()} expects {spec.element.buffer}, or bytes"
+        raise NpuLayoutError(f"buffer has elements of {np.dtype(memory.format)}; {wanted}")
 
 
 def check_order(spec: StoredTensor, shapes: set[Shape], shape: Shape, what: str) -> None:

@@ -20,8 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("frames", metavar="FRAMES", nargs="+", help="images, videos, folders of images")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the recording: a new or empty folder")
     runs = parser.add_mutually_exclusive_group(required=True)
-    runs.add_argument("--engine", metavar="MODULE:FACTORY",
-                      help="a callable that returns an object with infer and output_specs")  # fmt: skip
+    runs.add_argument("--engine", metavar="ENGINE",
+                      help="module:factory, a callable that returns an object with infer and output_specs; or "
+                           "kind:model, as npu_layout.open_engine opens it without options")  # fmt: skip
     runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
                       help="no accelerator: simulate one of this layout (default dtype: int8)")  # fmt: skip
     parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,13 @@ class AclEngine(RuntimeEngine):
         number = whole_number("device", device)
         self._acl = acl = runtime("acl", "acl", "install Huawei's CANN, which has it, and source its set_env.sh")
         self._open, self._context = ExitStack(), None
+        self._end = weakref.finalize(self, _undone, acl, self._open, own := [])
+        self._end.atexit = False  # acl.finalize may have been called by then
         try:
             self._start()
-            with self._back():
+            with _back(acl):
                 self._context = self._took("rt.create_context", acl.rt.destroy_context, number)
+                own.append(self._context)
                 self._id = self._took("mdl.load_from_file", acl.mdl.unload, path)
                 desc = self._made("mdl.create_desc", acl.mdl.destroy_desc)
                 self._checked("mdl.get_desc", acl.mdl.get_desc(desc, self._id))
@@ -78,10 +82,10 @@ class AclEngine(RuntimeEngine):
                 self._inputs, self._outputs = self._memory(inputs), self._memory(outputs)
                 self._fed, self._found = self._dataset(self._inputs, inputs), self._dataset(self._outputs, outputs)
         except NpuLayoutError:
-            self._release()
+            self._end()
             raise
         except Exception as error:  # pyACL raises TypeError and others on what it cannot convert
-            self._release()
+            self._end()
             raise refused(name, error) from error
         self._host = [np.empty(spec.size, spec.stored) for spec in outputs]
         super().__init__(name, inputs, outputs)
@@ -121,16 +125,6 @@ class AclEngine(RuntimeEngine):
             self._checked(function, "no address")
         self._open.callback(undo, found)
         return found
-
-    @contextmanager
-    def _back(self) -> Iterator[None]:
-        """Give the calling thread its own context back."""
-        before, code = self._acl.rt.get_context()
-        try:
-            yield
-        finally:
-            if code == 0:
-                self._acl.rt.set_context(before)
 
     def _specs(self, desc: Any, shapes: Any, output_names: Any) -> tuple[list[TensorSpec], list[TensorSpec]]:
         found = {"input": self._described(desc, "input"), "output": self._described(desc, "output")}
@@ -185,7 +179,7 @@ class AclEngine(RuntimeEngine):
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         copy = self._acl.rt.memcpy
-        with self._back():
+        with _back(self._acl):
             self._checked("rt.set_context", self._acl.rt.set_context(self._context))
             for address, flat in zip(self._inputs, inputs):
                 code = copy(address, flat.nbytes, flat.ctypes.data, flat.nbytes, _TO_DEVICE)
@@ -196,9 +190,24 @@ class AclEngine(RuntimeEngine):
         return self._host
 
     def _release(self) -> None:
-        """Destroy all, the last first, in the engine's context; error codes are left, since nothing helps."""
-        if self._context is None:
-            return
-        with self._back():
-            self._acl.rt.set_context(self._context)
-            self._open.close()
+        self._end()
+
+
+@contextmanager
+def _back(acl: Any) -> Iterator[None]:
+    """Give the calling thread its own context back."""
+    before, code = acl.rt.get_context()
+    try:
+        yield
+    finally:
+        if code == 0:
+            acl.rt.set_context(before)
+
+
+def _undone(acl: Any, done: ExitStack, context: list[Any]) -> None:
+    """Destroy all, the last first, in the engine's context; what fails is left, since nothing helps."""
+    if not context:
+        return
+    with suppress(Exception), _back(acl):
+        acl.rt.set_context(context[0])
+        done.close()

@@ -75,7 +75,7 @@ class AxeraEngine(RuntimeEngine):
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        # The session copies an array's memory as it lies, and takes bfloat16 as the dtype of ml_dtypes.
+        # The session copies an array's memory whatever its strides are, and reads bfloat16 as the dtype of ml_dtypes.
         feed = {
             spec.name: flat.view(dtype).reshape(spec.shape)
             for spec, flat, dtype in zip(self.input_specs, inputs, self._dtypes)

@@ -42,7 +42,7 @@ class HailoEngine(RuntimeEngine):
         path = model_file(model)
         name = f"model {path}"
         asked = [one_of("input_format", input_format, FORMATS), one_of("output_format", output_format, FORMATS)]
-        hailo = runtime("hailo_platform", "hailort (from Hailo's developer zone)")
+        hailo = runtime("hailo_platform", "hailort", "install HailoRT from Hailo's developer zone")
         self._open = ExitStack()
         try:
             hef = hailo.HEF(path)

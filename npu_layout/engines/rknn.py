@@ -16,9 +16,9 @@ from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 class RknnEngine(RuntimeEngine):
     """Runs an RKNN model by RKNNLite (airockchip/rknn-toolkit2, rknn-toolkit-lite2): float32 outputs.
 
-    RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs. For the buffers as
-    the NPU stores them use the C interface, `npu_layout.specs.from_rknn` and an engine of your own. This one was never
-    run on a device: it was tried against a stand-in for RKNNLite.
+    RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs. RknnRuntimeEngine
+    returns the buffers as the NPU stores them. This one was never run on a device: it was tried against a stand-in for
+    RKNNLite.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class RknnEngine(RuntimeEngine):
         self,
         model: str | os.PathLike[str],
         *,
-        input_specs: Sequence[TensorSpec],
+        input_specs: Sequence[TensorSpec] | None = None,
         output_names: Sequence[str] | None = None,
         core_mask: int | None = None,
     ) -> None:

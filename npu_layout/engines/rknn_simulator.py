@@ -21,7 +21,8 @@ class RknnSimulator(RuntimeEngine):
     """Converts an ONNX model by rknn-toolkit2 (airockchip/rknn-toolkit2) and runs it on that package's simulator.
 
     Inputs are those of the ONNX model, in its own layout; outputs are float32, dequantised, with its names. A file that
-    is an RKNN model already cannot be simulated. rknn-toolkit2 is for Linux, and wants older packages of its own.
+    is an RKNN model already cannot be simulated. The process's folder is another one while a model is converted, since
+    the toolkit writes files where it is. rknn-toolkit2 is for Linux, and wants older packages of its own.
 
     Parameters
     ----------
@@ -72,11 +73,11 @@ class RknnSimulator(RuntimeEngine):
                     if status not in (0, None):
                         raise NpuLayoutError(f"{step} returned {status}")
             self.input_specs = inputs
-            answers = self._run([np.zeros(spec.size, spec.stored) for spec in inputs])
+            outputs = seen(name, self._run([np.zeros(spec.size, spec.stored) for spec in inputs]), names)
         except Exception as error:  # the toolkit raises whatever it meets
             self._rknn.release()
             raise refused(name, error) from error
-        super().__init__(name, inputs, seen(name, answers, names))
+        super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         shaped = [flat.reshape(spec.shape) for spec, flat in zip(self.input_specs, inputs)]

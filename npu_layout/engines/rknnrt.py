@@ -12,8 +12,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_rknn
-from ..support import one_of
-from .runtime import RuntimeEngine, model_file, refused
+from ..support import one_of, path_of, whole_number
+from .runtime import RuntimeEngine, distinct, model_file, refused
 
 # rknn_api.h of airockchip/rknn-toolkit2 2.3.2, rknpu2/runtime/Linux/librknn_api/include
 _QUERY_COUNTS, _QUERY_INPUT, _QUERY_OUTPUT, _QUERY_NATIVE_INPUT = 0, 1, 2, 8
@@ -34,7 +34,7 @@ _STATUSES = {
     -12: "INCOMPATILE_OPTIMIZATION_LEVEL_VERSION",
     -13: "TARGET_PLATFORM_UNMATCH",
 }
-_IMAGE_CHANNELS = (1, 3, 4)
+_IMAGE_CHANNELS, _ALL_CORES = (1, 3, 4), 0xFFFF
 _CONTEXT = ctypes.c_uint32 if ctypes.sizeof(ctypes.c_void_p) == 4 else ctypes.c_uint64  # of __arm__, and of others
 
 
@@ -98,17 +98,25 @@ class _Model:
                 f"{library} cannot be loaded ({error}); it comes with the board's system, or from "
                 "github.com/airockchip/rknn-toolkit2, rknpu2/runtime"
             ) from error
-        for name, arguments in _SIGNATURES.items():
-            function = getattr(self._library, name)
-            function.argtypes = arguments
-            function.restype = ctypes.POINTER(_Memory) if name == "rknn_create_mem" else ctypes.c_int
-        self._context = _CONTEXT()
-        _check("rknn_init", self._library.rknn_init(ctypes.byref(self._context), os.fsencode(path), 0, 0, None))
-        weakref.finalize(self, self._library.rknn_destroy, self._context)
+        self._name, self._context = library, _CONTEXT()
+        start, end = self.function("rknn_init"), self.function("rknn_destroy")
+        self.destroy_memory = self.function("rknn_destroy_mem")
+        _check("rknn_init", start(ctypes.byref(self._context), os.fsencode(path), 0, 0, None))
+        weakref.finalize(self, end, self._context)
+
+    def function(self, name: str) -> Any:
+        """Return a function of the library; NpuLayoutError if it has none of that name."""
+        try:
+            found = getattr(self._library, name)
+        except AttributeError as error:
+            raise NpuLayoutError(f"{self._name} has no function {name}; another version of it may have") from error
+        found.argtypes = _SIGNATURES[name]
+        found.restype = ctypes.POINTER(_Memory) if name == "rknn_create_mem" else ctypes.c_int
+        return found
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function of a context; NpuLayoutError if it returns an error."""
-        _check(name, getattr(self._library, name)(self._context, *arguments))
+        _check(name, self.function(name)(self._context, *arguments))
 
     def attr(self, query: int, index: int) -> _Attr:
         """Return an attribute of the input or output of that number."""
@@ -120,7 +128,7 @@ class _Model:
         """Return new memory that the NPU reads an input from, or writes an output to: 1-D, as `spec` says, of zeros."""
         dtype = spec.stored
         nbytes = max(spec.size * dtype.itemsize, attr.size_with_stride)
-        memory = self._library.rknn_create_mem(self._context, nbytes)
+        memory = self.function("rknn_create_mem")(self._context, nbytes)
         if not memory or not memory.contents.virt_addr:
             raise NpuLayoutError(f"rknn_create_mem: no memory of {nbytes} bytes for {spec.describe()}")
         raw = (ctypes.c_uint8 * nbytes).from_address(memory.contents.virt_addr)
@@ -132,7 +140,7 @@ class _Model:
 
 
 def _destroy_memory(model: _Model, memory: Any) -> None:
-    model._library.rknn_destroy_mem(model._context, memory)
+    model.destroy_memory(model._context, memory)
 
 
 def _check(name: str, status: int) -> None:
@@ -155,6 +163,8 @@ class RknnRuntimeEngine(RuntimeEngine):
         Path of the .rknn file.
     core_mask
         For rknn_set_core_mask, on chips of several cores: 1, 2 and 4 for one of three; None: the driver's choice.
+    images
+        "pixels", or "stored", as other inputs are: where an input of 1, 3 or 4 channels is no image of uint8.
     outputs
         "native" (as the NPU writes them), or "nhwc" (the runtime's NHWC; RV1103 and RV1106 have no other).
     library
@@ -163,9 +173,10 @@ class RknnRuntimeEngine(RuntimeEngine):
     Attributes
     ----------
     input_buffers, output_buffers
-        {name: 1-D array} of the memory that the NPU reads and writes. What is written to an input's is not copied by
-        `infer`, if it is given that array; `infer(inputs, out=engine.output_buffers)` does not copy outputs. They
-        stay valid after `close`, as long as they are referred to.
+        {name: array} of the memory that the NPU reads and writes: of the storage shape, or 1-D where that has gaps.
+        What is written to an input's is not copied by `infer`, if it is given that array;
+        ``infer(inputs, out=engine.output_buffers)`` does not copy outputs. They stay valid after `close`, as long as
+        they are referred to.
 
     Raises
     ------
@@ -178,35 +189,44 @@ class RknnRuntimeEngine(RuntimeEngine):
         model: str | os.PathLike[str],
         *,
         core_mask: int | None = None,
+        images: str = "pixels",
         outputs: str = "native",
         library: str | os.PathLike[str] = "librknnrt.so",
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
         stored = _QUERY_STORED[one_of("outputs", outputs, tuple(_QUERY_STORED))]
+        pixels = one_of("images", images, ("pixels", "stored")) == "pixels"
+        mask = None if core_mask is None else whole_number("core_mask", core_mask, "a mask of cores")
+        if mask is not None and not 0 <= mask <= _ALL_CORES:
+            raise NpuLayoutError(f"core_mask: expected 0 to {_ALL_CORES}, got {mask}")
         try:
-            loaded = _Model(path, os.fspath(library))
-            if core_mask is not None:
-                loaded.call("rknn_set_core_mask", core_mask)
+            loaded = _Model(path, path_of("library", library))
+            if mask is not None:
+                loaded.call("rknn_set_core_mask", mask)
             counts = _Counts()
             loaded.call("rknn_query", _QUERY_COUNTS, ctypes.byref(counts), ctypes.sizeof(counts))
-            inputs = [_input(loaded, i) for i in range(counts.n_input)]
+            inputs = [_input(loaded, i, pixels) for i in range(counts.n_input)]
             answers = [_output(loaded, i, stored) for i in range(counts.n_output)]
+            sides = [
+                distinct(name, kind, [s for s, _ in side]) for kind, side in (("input", inputs), ("output", answers))
+            ]
             self._memories = [loaded.bind(spec, attr) for spec, attr in (*inputs, *answers)]
         except NpuLayoutError as error:
             raise refused(name, error) from error
         self._model: _Model | None = loaded
-        super().__init__(name, [spec for spec, _ in inputs], [spec for spec, _ in answers])
+        super().__init__(name, *sides)
 
     @property
     def input_buffers(self) -> dict[str, np.ndarray]:
-        """The memory of each input: {name: 1-D array}; {} after `close`."""
-        return {spec.name: memory for spec, memory in zip(self.input_specs, self._memories)}
+        """The memory of each input: {name: array}; {} after `close`."""
+        return {spec.name: _shaped(spec, memory) for spec, memory in zip(self.input_specs, self._memories)}
 
     @property
     def output_buffers(self) -> dict[str, np.ndarray]:
-        """The memory of each output: {name: 1-D array}; {} after `close`."""
-        return {spec.name: memory for spec, memory in zip(self.output_specs, self._memories[len(self.input_specs) :])}
+        """The memory of each output: {name: array}; {} after `close`."""
+        memories = self._memories[len(self.input_specs) :]
+        return {spec.name: _shaped(spec, memory) for spec, memory in zip(self.output_specs, memories)}
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         for memory, flat in zip(self._memories, inputs):
@@ -222,10 +242,14 @@ class RknnRuntimeEngine(RuntimeEngine):
         self._memories, self._model = [], None
 
 
-def _input(model: _Model, index: int) -> tuple[TensorSpec, _Attr]:
-    """Return what is given to the runtime, and the attribute that tells it."""
+def _shaped(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
+    return memory.reshape(spec.storage_shape) if spec.storage.is_dense else memory
+
+
+def _input(model: _Model, index: int, pixels: bool) -> tuple[TensorSpec, _Attr]:
+    """Return what is given to the runtime, and the attribute that says so."""
     attr = model.attr(_QUERY_INPUT, index)
-    if attr.fmt == _NHWC and attr.n_dims == 4 and attr.dims[3] in _IMAGE_CHANNELS:
+    if pixels and attr.fmt == _NHWC and attr.n_dims == 4 and attr.dims[3] in _IMAGE_CHANNELS:
         attr.type, attr.qnt_type, attr.pass_through = _UINT8, _NO_QUANTIZATION, 0
         return from_rknn(attr), attr
     native = model.attr(_QUERY_NATIVE_INPUT, index)

@@ -32,6 +32,8 @@ def runtime(module: str, package: str, how: str = "") -> Any:
 def model_file(model: Any) -> str:
     """Return the path of a model that exists; NpuLayoutError if there is no such file."""
     path = path_of("model", model)
+    if not path:
+        raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
     if not os.path.isfile(path):
         raise NpuLayoutError(f"model {path}: " + ("is a directory" if os.path.isdir(path) else "no such file"))
     return path
@@ -162,6 +164,8 @@ class RuntimeEngine:
         found = checked_outputs(self, answers, specs)
         if out is None:
             return {name: flat.copy() for name, flat in found.items()}
+        if not isinstance(out, Mapping):
+            raise NpuLayoutError(f"out: expected {{name: array}}, got {type(out).__name__}")
         targets = {}
         for name, spec in specs.items():
             if name not in out:

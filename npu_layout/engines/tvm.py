@@ -42,7 +42,7 @@ class TvmEngine(RuntimeEngine):
         self,
         model: str | os.PathLike[str],
         *,
-        input_specs: Sequence[TensorSpec],
+        input_specs: Sequence[TensorSpec] | None = None,
         output_names: Sequence[str] | None = None,
         device: str = "cpu",
         function: str = "main",

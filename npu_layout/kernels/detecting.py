@@ -126,7 +126,7 @@ def least_code(values: np.ndarray, bound: float) -> int:
 def least_float(bound: float) -> int:
     """Return a number that no float32 of at least `bound` sorts below: sign and magnitude of the bound in float32.
 
-    One float32 less than the bound may have it too, which who scans compares again.
+    One float32 less than the bound may have it too: the scan compares those values again.
     """
     with np.errstate(over="ignore"):  # numpy 2 compares in float32
         single = np.float32(bound)

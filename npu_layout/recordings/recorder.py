@@ -152,6 +152,10 @@ class Recorder:
         outputs = self.engine.infer(inputs)
         recorded = Frame(went_in, run_of({}, self._named(outputs, where), self._specs, where).outputs)
         recorded = check_run(recorded, self._specs, where, shaped=True)
+        if not self._first and not set(self._outputs) <= set(recorded.outputs):
+            kind, got = type(self.engine).__name__, ", ".join(map(isolated, recorded.outputs)) or "none"
+            wanted = f"its output_specs: {', '.join(map(isolated, self._outputs))}"
+            raise RecordingError(f"{where}: engine {kind}: returned the outputs {got}, expected {wanted}")
         self._first = self._first or Frame(*(dict.fromkeys(side, np.empty(0)) for side in recorded))
         check_names(recorded, self._first, where)
         if self._noted is not None:  # the number of runs, which is about to change

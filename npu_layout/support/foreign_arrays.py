@@ -38,5 +38,5 @@ def foreign_array(what: str, x: Any) -> np.ndarray | None:
     kind, words = type(x), " ".join(str(failed).split())
     raise NpuLayoutError(
         f"{what}: numpy cannot read this {kind.__module__}.{kind.__qualname__} in place ({words}); expected memory of "
-        f"the CPU, in a dtype that numpy has (of PyTorch: x.detach().cpu(), and x.view(torch.int16) for bfloat16)"
+        f"the CPU, in a dtype that numpy has (of PyTorch: x.detach().cpu(), and x.view(torch.uint16) for bfloat16)"
     ) from None

@@ -55,3 +55,14 @@ def test_a_dtype_equals_what_names_it() -> None:
     half = nl.TensorSpec((2,), "N", "bfloat16")
     assert half.dtype == "bfloat16" and half.dtype != np.uint16
     assert nl.TensorSpec((2,), "N", ">i2").dtype == np.dtype(">i2") != SPEC.dtype
+
+
+@pytest.mark.parametrize(
+    "memory", [array.array("f", [1, 2, 3]), memoryview(np.ones(3, np.float32)), (ctypes.c_float * 3)(1, 2, 3)]
+)
+def test_memory_of_other_elements_is_refused_as_arrays_are(memory: Any) -> None:
+    spec = nl.TensorSpec((3,), "W", "int32")
+    with pytest.raises(nl.NpuLayoutError, match=r"buffer has elements of float32; .* expects int32, or bytes"):
+        spec.flat(memory)
+    assert nl.TensorSpec((3,), "W", "float32").flat(memory).size == 3
+    assert spec.flat(memoryview(memory).cast("B")).dtype == np.int32

@@ -74,6 +74,7 @@ int rknn_destroy(handle h) {
 }
 int rknn_set_core_mask(handle h, int mask) {
     if (!known(h)) return -7;
+    if (fails()) return -5;
     core_mask = mask;
     return 0;
 }

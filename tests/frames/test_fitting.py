@@ -302,3 +302,14 @@ def test_each_kind_of_kernels_has_the_pass_of_the_preprocessor(
         assert run is not None and run(out, frame)
         np.testing.assert_array_equal(out, preprocess(frame)[0])
     assert compiled_pass(nl.Preprocessor(spec, source=source, interpolation="cubic"), frame, backend) is None
+
+
+def test_a_target_of_one_row_may_have_its_columns_outermost() -> None:
+    """WHC of one row: the row's pitch is that of a pixel, and the row is longer."""
+    rng = np.random.default_rng(1)
+    frame = rng.integers(0, 256, (5, 90, 3), np.uint8)
+    for layout in ("WHC", "NWHC", "HWC"):
+        spec = nl.TensorSpec((3, 1, 63) if "N" not in layout else (1, 3, 1, 63), layout, "uint8")
+        buffer, _ = nl.Preprocessor(spec, resize="stretch")(frame)
+        wanted = METHODS["linear"](frame[..., ::-1], (63, 1))
+        assert np.array_equal(spec.unpack(buffer).reshape(3, 1, 63), wanted.transpose(2, 0, 1))

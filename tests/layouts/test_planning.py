@@ -166,7 +166,7 @@ def test_what_is_stored_beyond_the_blocks_is_filled(tag: str, shape: tuple[int, 
 
 def test_without_compiled_kernels_nothing_is_attempted(monkeypatch: pytest.MonkeyPatch) -> None:
     numpys = nl.kernels.program
-    monkeypatch.setattr(planning.kernels, "program", lambda *given: numpys(*given[:-1], "numpy"))
+    monkeypatch.setattr(planning.kernels, "program", lambda *given: numpys(*given[:5], "numpy"))
     bound = Storage.bind(nl.Layout("NCHW"), (1, 2, 2, 3))
     move = Plan(bound, bound, "int16", "int16", None, True)
     x, out = np.arange(12, dtype=np.int16), np.full(12, -1, np.int16)

@@ -405,3 +405,17 @@ def test_channels_of_a_preprocessor_are_kept_by_the_inputs_spec(tmp_path: Path) 
     loaded = nl.Recording.load(tmp_path / "r")
     assert loaded.specs["image"] == spec and loaded.meta["preprocess"]["color"] == "RGB"
     assert loaded.frames[0].inputs["image"].ravel().tolist() == frame.ravel().tolist()
+
+
+@pytest.mark.parametrize("answer, got", [({}, "none"), ({"boxes": np.zeros(SPECS["boxes"].size, np.float32)}, "boxes")])
+def test_outputs_that_an_engine_leaves_out_are_named(tmp_path: Path, answer: Any, got: str) -> None:
+    engine = Runtime(lambda buffers: {name: value.astype(SPECS[name].stored) for name, value in answer.items()})
+    with nl.Recorder(engine, tmp_path / "r") as recorder:
+        with pytest.raises(
+            nl.RecordingError, match=f"engine Runtime: returned the outputs {got}, expected its output_specs"
+        ):
+            recorder.infer(np.zeros((1, 3, 4, 4), np.float32))
+        assert recorder.count == 0
+        engine.answer = list
+        recorder.infer(np.zeros((1, 3, 4, 4), np.float32))
+    assert len(nl.Recording.load(tmp_path / "r").frames) == 1
