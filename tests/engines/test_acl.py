@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ctypes
 import sys
 import threading
@@ -249,6 +250,14 @@ def test_every_thread_keeps_its_own_context(model: Path, device: Device) -> None
     thread.start()
     thread.join()
     assert np.array_equal(first, others[0]) and device.count() == 1 and device.thread.context == mine
+
+
+def test_an_engine_that_is_dropped_is_released(model: Path, device: Device) -> None:
+    engine = AclEngine(model, shapes=SHAPES)
+    assert device.count() > 0
+    del engine
+    gc.collect()
+    assert device.count() == 0
 
 
 STEPS = [

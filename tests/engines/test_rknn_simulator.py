@@ -95,7 +95,12 @@ def test_what_goes_wrong(toolkit: type[RKNN], tmp_path: Path, monkeypatch: pytes
             RknnSimulator(path)
         assert toolkit.calls[-1] == ("release",) and Path.cwd() == tmp_path
     monkeypatch.setattr(toolkit, "statuses", {})
-    engine = RknnSimulator(path)
+    toolkit.calls.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(toolkit, "inference", lambda *given, **more: [np.zeros((1, 2))] * 5)
+        with pytest.raises(nl.NpuLayoutError, match="has 5 outputs, got 2 names"):
+            RknnSimulator(path)
+    assert toolkit.calls[-1] == ("release",)
     monkeypatch.setattr(toolkit, "silent", True)
     with pytest.raises(nl.NpuLayoutError, match="the simulator returned nothing"):
         engine.infer(models.image())

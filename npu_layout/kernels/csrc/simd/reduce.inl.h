@@ -263,9 +263,7 @@ static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t
     }
 }
 
-
-/* Blocks of whole vectors, `place[k]` bytes behind the first one: the largest element, then the first vector that has it. The
- * positions AHEAD bytes further on are fetched: no processor foresees so many runs. */
+/* The first channel that is NaN, of blocks `place[k]` bytes behind the first one. */
 static __attribute__((noinline)) Index HERE(first_nan)(const uint8_t *p, const int64_t *place, int64_t channels) {
     for (int64_t c = 0; c < channels; ++c) {
         float v;
@@ -274,6 +272,8 @@ static __attribute__((noinline)) Index HERE(first_nan)(const uint8_t *p, const i
     }
     return 0;
 }
+/* Blocks of whole vectors, `place[k]` bytes behind the first one: the largest element, then the first vector that has it. The
+ * positions AHEAD bytes further on are fetched: no processor foresees so many runs. */
 INLINE void across_runs(const uint8_t *p, int64_t step, int64_t n, int64_t channels, const int64_t *place, int64_t count, Index *where) {
     enum { AHEAD = 1024 };
     const int64_t last = count - 1, rest = channels - last * WIDTH;
