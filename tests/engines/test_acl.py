@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import ctypes
+import gc
 import sys
 import threading
 from pathlib import Path

@@ -101,6 +101,7 @@ def test_what_goes_wrong(toolkit: type[RKNN], tmp_path: Path, monkeypatch: pytes
         with pytest.raises(nl.NpuLayoutError, match="has 5 outputs, got 2 names"):
             RknnSimulator(path)
     assert toolkit.calls[-1] == ("release",)
+    engine = RknnSimulator(path)
     monkeypatch.setattr(toolkit, "silent", True)
     with pytest.raises(nl.NpuLayoutError, match="the simulator returned nothing"):
         engine.infer(models.image())
