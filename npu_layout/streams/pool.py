@@ -140,8 +140,8 @@ class EnginePool:
             if not thread.is_alive():
                 getattr(engine, "close", lambda: None)()
 
-    def give_up(self) -> None:
-        """Say that one of the engines does not answer: `close` does not wait for it forever. Raises nothing."""
+    def _give_up(self) -> None:
+        """Say that one of the engines does not answer: `close` does not wait for it forever."""
         self._hung = True
 
     def __enter__(self) -> EnginePool:

@@ -397,7 +397,7 @@ class Stream:
                 job.stage = "hung"
                 self._left -= 1
                 if isinstance(self._engine, EnginePool):
-                    self._engine.give_up()
+                    self._engine._give_up()
 
     def _fail(self, job: Job, stage: str, error: BaseException | None) -> None:
         job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog)
