@@ -16,7 +16,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_acl
 from ..support import whole_number
-from .runtime import RuntimeEngine, distinct, model_file, names_of, per_tensor, refused, runtime
+from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per_tensor, runtime
 
 # acl/acl_base.h, acl/acl_rt.h
 _INITIALISED = 100002  # ACL_ERROR_REPEAT_INITIALIZE
@@ -70,7 +70,7 @@ class AclEngine(RuntimeEngine):
         self._open, self._context = ExitStack(), None
         self._end = weakref.finalize(self, _undone, acl, self._open, own := [])
         self._end.atexit = False  # acl.finalize may have been called by then
-        try:
+        with opening(name, self._end):
             self._start()
             with _back(acl):
                 self._context = self._took("rt.create_context", acl.rt.destroy_context, number)
@@ -81,12 +81,6 @@ class AclEngine(RuntimeEngine):
                 inputs, outputs = self._specs(desc, shapes, output_names)
                 self._inputs, self._outputs = self._memory(inputs), self._memory(outputs)
                 self._fed, self._found = self._dataset(self._inputs, inputs), self._dataset(self._outputs, outputs)
-        except NpuLayoutError:
-            self._end()
-            raise
-        except Exception as error:  # pyACL raises TypeError and others on what it cannot convert
-            self._end()
-            raise refused(name, error) from error
         self._host = [np.empty(spec.size, spec.stored) for spec in outputs]
         super().__init__(name, inputs, outputs)
 

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import text_of, whole_number
-from .runtime import RuntimeEngine, distinct, model_file, per_tensor, refused, runtime
+from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
 
 
 class AxeraEngine(RuntimeEngine):
@@ -57,7 +57,7 @@ class AxeraEngine(RuntimeEngine):
             options["provider_options"] = [{"device_id": whole_number("device", device)}]
         library = runtime("axengine", "axengine", "install the wheel of github.com/AXERA-TECH/pyaxengine")
         self._session = None
-        try:
+        with opening(name, self._release):
             self._session = session = library.InferenceSession(path, **options)
             nodes = (session.get_inputs(), session.get_outputs())
             letters = per_tensor("layouts", layouts, [str(node.name) for side in nodes for node in side])
@@ -66,12 +66,6 @@ class AxeraEngine(RuntimeEngine):
                 for kind, side in zip(("input", "output"), nodes)
             )
             self._dtypes = [np.dtype(node.dtype) for node in nodes[0]]
-        except NpuLayoutError:
-            self._release()
-            raise
-        except Exception as error:  # it raises RuntimeError, ValueError, TypeError and AssertionError
-            self._release()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

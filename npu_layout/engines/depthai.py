@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_depthai, from_nnarchive
 from ..support import real_number
-from .runtime import RuntimeEngine, model_file, refused, runtime, told
+from .runtime import RuntimeEngine, model_file, opening, runtime, told
 
 _TYPES = {
     "float16": "FP16",
@@ -66,7 +66,7 @@ class DepthAiEngine(RuntimeEngine):
             raise NpuLayoutError(
                 f"{name}: input_specs: expected a TensorSpec for each input; a blob does not contain them"
             )
-        try:
+        with opening(name, self._release):
             archive: Any = dai.NNArchive(path) if is_archive else None
             if inputs is None:
                 inputs = [from_nnarchive(one) for one in archive.getConfigV1().model.inputs]
@@ -81,12 +81,6 @@ class DepthAiEngine(RuntimeEngine):
             self._pipeline.start()
             answer = self._answer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
             outputs = [from_depthai(info) for info in answer.getAllLayers()]
-        except NpuLayoutError:
-            self._release()
-            raise
-        except Exception as error:  # depthai's exceptions share no base of their own
-            self._release()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _kind(self, spec: TensorSpec) -> str:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NpuLayoutError
 from ..specs import from_hailo
 from ..support import one_of
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from .runtime import RuntimeEngine, model_file, opening, runtime
 
 FORMATS = ("AUTO", "UINT8", "UINT16", "FLOAT32")
 
@@ -44,7 +43,7 @@ class HailoEngine(RuntimeEngine):
         asked = [one_of("input_format", input_format, FORMATS), one_of("output_format", output_format, FORMATS)]
         hailo = runtime("hailo_platform", "hailort", "install HailoRT from Hailo's developer zone")
         self._open = ExitStack()
-        try:
+        with opening(name, self._open.close):
             hef = hailo.HEF(path)
             device = self._open.enter_context(hailo.VDevice())
             how = hailo.ConfigureParams.create_from_hef(hef, interface=hailo.HailoStreamInterface.PCIe)
@@ -61,12 +60,6 @@ class HailoEngine(RuntimeEngine):
             )
             self._streams = self._open.enter_context(hailo.InferVStreams(group, *streams))
             self._open.enter_context(group.activate(group.create_params()))
-        except NpuLayoutError:
-            self._open.close()
-            raise
-        except Exception as error:  # HailoRT's exceptions share no base with Python's
-            self._open.close()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

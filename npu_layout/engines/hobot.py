@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_hobot
-from .runtime import RuntimeEngine, distinct, model_file, one_network, per_tensor, refused, runtime, told
+from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, per_tensor, runtime, told
 
 
 class HobotEngine(RuntimeEngine):
@@ -56,7 +56,7 @@ class HobotEngine(RuntimeEngine):
         given = {} if input_specs is None else {spec.name: spec for spec in told(input_specs)}
         library = runtime("hbm_runtime", "hbm_runtime", "install that of RDK OS, on the board")
         self._runtime = None
-        try:
+        with opening(name, self._release):
             self._runtime = library.HB_HBMRuntime(path)
             self._network = one_network(name, "model_name", list(self._runtime.model_names), model_name)
             found = {side: self._described(side) for side in ("input", "output")}
@@ -70,12 +70,6 @@ class HobotEngine(RuntimeEngine):
                 )
                 for side, fields in found.items()
             )
-        except NpuLayoutError:
-            self._release()
-            raise
-        except Exception as error:  # std::runtime_error becomes RuntimeError, others ValueError
-            self._release()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _described(self, side: str) -> dict[str, dict[str, Any]]:

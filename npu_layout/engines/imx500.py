@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..specs import from_imx500
 from ..support import whole_number
-from .runtime import RuntimeEngine, model_file, names_of, refused, runtime
+from .runtime import RuntimeEngine, model_file, names_of, opening, runtime
 
 
 class Imx500Engine(RuntimeEngine):
@@ -54,7 +54,7 @@ class Imx500Engine(RuntimeEngine):
         library = runtime("picamera2", "picamera2 (on Raspberry Pi OS: apt install python3-picamera2)")
         devices = runtime("picamera2.devices.imx500", "picamera2")
         self._camera = None
-        try:
+        with opening(name, self._release):
             self._device = devices.IMX500(path)
             self._camera = library.Picamera2(getattr(self._device, "camera_num", 0))
             self._camera.start()
@@ -64,12 +64,6 @@ class Imx500Engine(RuntimeEngine):
             specs = [from_imx500(info, index=i, name=one) for i, one in enumerate(names)]
             if specs and run.size != specs[0].size:
                 raise NpuLayoutError(f"{name}: outputs of {[s['size'] for s in info]}, but {run.size} floats")
-        except NpuLayoutError:
-            self._release()
-            raise
-        except Exception as error:  # what the driver and libcamera raise shares no base of its own
-            self._release()
-            raise refused(name, error) from error
         super().__init__(name, [], specs)
 
     def _next(self) -> np.ndarray:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, Union
 
 import numpy as np
@@ -42,6 +43,19 @@ def model_file(model: Any) -> str:
 def refused(name: str, error: Exception) -> NpuLayoutError:
     """Return the error that a model cannot be loaded, with the runtime's reason on one line."""
     return NpuLayoutError(f"{name}: cannot be loaded: {' '.join(str(error).split())}")
+
+
+@contextmanager
+def opening(name: str, release: Callable[[], None]) -> Iterator[None]:
+    """Call `release` if opening a model fails; what runtimes raise becomes the error that it cannot be loaded."""
+    try:
+        yield
+    except NpuLayoutError:
+        release()
+        raise
+    except Exception as error:  # runtimes' exceptions share no base of their own
+        release()
+        raise refused(name, error) from error
 
 
 def told(input_specs: Any) -> list[TensorSpec]:

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_sophgo
 from ..support import whole_number
-from .runtime import RuntimeEngine, distinct, model_file, one_network, per_tensor, refused, runtime
+from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, per_tensor, runtime
 
 
 class SophgoEngine(RuntimeEngine):
@@ -55,7 +55,7 @@ class SophgoEngine(RuntimeEngine):
         sail = runtime("sophon.sail", "sophon", "install SOPHON-SAIL, built of github.com/sophgo/sophon-sail")
         self._tensors: dict[str, Any] = {}
         self._engine = None
-        try:
+        with opening(name, self._release):
             self._engine = engine = sail.Engine(path, where, sail.IOMode.DEVIO)
             self._graph = graph = one_network(name, "graph_name", list(engine.get_graph_names()), graph_name)
             names = {"input": list(engine.get_input_names(graph)), "output": list(engine.get_output_names(graph))}
@@ -69,12 +69,6 @@ class SophgoEngine(RuntimeEngine):
                 for spec in specs:
                     dtype = getattr(engine, f"get_{side}_dtype")(graph, spec.name)
                     self._tensors[f"{side} {spec.name}"] = sail.Tensor(handle, list(spec.shape), dtype, True, True)
-        except NpuLayoutError:
-            self._release()
-            raise
-        except Exception as error:  # sail's exceptions share no base of their own
-            self._release()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
