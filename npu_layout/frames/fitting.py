@@ -236,8 +236,8 @@ def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, back
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
     flipped = _only_flips(wanted.affine, element)
     canvas, affine = ("int8", None) if flipped else ("uint8", wanted.affine)
-    rows_apart = (pitch or 0) >= width * channels  # a single row may have any pitch
-    direct = rows_apart and resize.packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
+    fits_a_row = (pitch or 0) >= width * channels  # a single row may have any pitch
+    direct = fits_a_row and resize.packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
     if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
         return None
 

@@ -79,9 +79,7 @@ class PictureResize(NamedTuple):
     channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
     depth: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255
     source: RowSource | None = None  #: None: the components are samples of the planes; else `color` is None
-    tiles: tuple[
-        tuple[int, int] | None, ...
-    ] = ()  #: of each plane, bytes and rows of its tiles; then rows are of tiles
+    tiles: tuple[tuple[int, int] | None, ...] = ()  #: bytes and rows of each plane's tiles; rows are of tiles then
 
     @property
     def packed(self) -> bool:

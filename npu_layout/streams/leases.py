@@ -56,7 +56,10 @@ def _array_of(part: Any) -> np.ndarray | None:
     """Return an array of the memory that a frame, or a plane of it, may change; None if it is of another kind."""
     if isinstance(part, bytes):
         return None
-    array = foreign_array("frame", part)
+    try:
+        array = foreign_array("frame", part)
+    except NpuLayoutError:  # memory of a GPU: what the user's own preprocess reads
+        return None
     if array is None and isinstance(part, (bytearray, memoryview, mmap.mmap)):
         array = np.asarray(memoryview(part))
     return array

@@ -261,7 +261,7 @@ class Stream:
         failed: Exception | None = None
         try:
             job.frame = slot.keep(frame)
-        except Exception as raised:  # memory that numpy cannot read
+        except Exception as raised:  # such as no memory
             failed = raised
         with self._change:
             if failed is not None:

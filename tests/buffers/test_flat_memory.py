@@ -66,3 +66,10 @@ def test_memory_of_other_elements_is_refused_as_arrays_are(memory: Any) -> None:
         spec.flat(memory)
     assert nl.TensorSpec((3,), "W", "float32").flat(memory).size == 3
     assert spec.flat(memoryview(memory).cast("B")).dtype == np.int32
+
+
+def test_memory_of_structs_is_bytes() -> None:
+    class Pair(ctypes.Structure):
+        _fields_ = (("first", ctypes.c_int32), ("second", ctypes.c_int32))
+
+    assert nl.TensorSpec((4,), "W", "int32").flat((Pair * 2)((1, 2), (3, 4))).tolist() == [1, 2, 3, 4]

@@ -39,6 +39,13 @@ def test_the_same_memory_is_used_again() -> None:
     assert len(addresses) <= 6
 
 
+class OnGpu:
+    """An array that numpy cannot read, as a tensor of CUDA."""
+
+    def __array__(self, *given: object) -> np.ndarray:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
 def test_a_slot_keeps_frames_in_its_memory() -> None:
     slot = Slot()
     given = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
@@ -60,7 +67,7 @@ def test_a_slot_keeps_frames_in_its_memory() -> None:
     found = slot.keep(memory)
     memory[:] = b"xyz"
     assert found.tobytes() == b"abc"
-    for other in (b"abc", object(), (planes[0], object()), ()):
+    for other in (b"abc", object(), OnGpu(), (planes[0], object()), ()):
         assert slot.keep(other) is other  # what does not change, or is no memory
 
 

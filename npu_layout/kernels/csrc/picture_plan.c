@@ -301,7 +301,7 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
     const int64_t row = spec->width * (spec->mean[0] == 2 ? step : 1);
     int64_t most = row > needed ? row : needed;
     for (int k = 0; k < spec->components; ++k) {
-        const Tile2 *tile = spec->tile + spec->component[k].plane;
+        const PlaneTiles *tile = spec->tile + spec->component[k].plane;
         plan->tiled |= tile->bytes > 0;
         if (tile->bytes && plane_bytes(spec, k) + tile->bytes > most) most = plane_bytes(spec, k) + tile->bytes;
     }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void untile_row(const PicturePlane *plane, const Tile2 *tile, int64_t row, int64_t bytes, uint8_t *out) {
+void untile_row(const PicturePlane *plane, const PlaneTiles *tile, int64_t row, int64_t bytes, uint8_t *out) {
     const uint8_t *from = plane->first + row / tile->rows * plane->pitch + row % tile->rows * tile->bytes;
     for (int64_t at = 0; at < bytes; at += tile->bytes, from += tile->rows * tile->bytes)
         memcpy(out + at, from, (size_t)tile->bytes);

@@ -28,7 +28,7 @@ typedef enum { COMPONENTS, GRAY_OF_PIXELS, PIXELS_OF_565, MOSAIC } PictureSource
 /* Bytes and rows of a tile of a plane; 0: it is stored as rows. */
 typedef struct {
     int64_t bytes, rows;
-} Tile2;
+} PlaneTiles;
 
 /* convert first: pixels are converted, then resized, and U and V are those of the nearest sample; otherwise the component of each
  * plane is resized along its own axes, then pixels are converted. `mean`: both axes take means of two elements. */
@@ -37,7 +37,7 @@ typedef struct {
     PictureComponent component[4];
     PictureSource source;
     int red_x, red_y;
-    Tile2 tile[3];
+    PlaneTiles tile[3];
     int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;
     int64_t width, height;

@@ -109,7 +109,7 @@ static int read_source_form(PyObject *source, PyObject *tiles, PictureSpec *spec
         long long bytes, rows;
         if (!PyArg_ParseTuple(PyTuple_GetItem(tiles, p), "LL", &bytes, &rows)) return 0;
         if (bytes < 0 || bytes > STEP || rows < 0 || rows > STEP || !bytes != !rows) return wrong("tiles: out of range");
-        spec->tile[p] = (Tile2){bytes, rows};
+        spec->tile[p] = (PlaneTiles){bytes, rows};
     }
     return (!n || (!spec->packed && spec->source == COMPONENTS)) || wrong("tiles: expected planes of Y, U and V");
 }
@@ -232,7 +232,7 @@ void picture_plane_needs(const PictureObject *self, int plane, int64_t *rows, in
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
         const int whole = self->packed || self->source != COMPONENTS;
         const int64_t needed = whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
-        const Tile2 *tile = self->tile + plane;
+        const PlaneTiles *tile = self->tile + plane;
         const int64_t rows_of_tiles = tile->rows ? (down + tile->rows - 1) / tile->rows : down;
         const int64_t row = tile->rows ? (samples * c->step + tile->bytes - 1) / tile->bytes * tile->bytes * tile->rows : needed;
         if (rows_of_tiles > *rows) *rows = rows_of_tiles;

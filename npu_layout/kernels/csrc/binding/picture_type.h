@@ -14,7 +14,7 @@ typedef struct {
     int components, planes, packed;
     PictureSource source;
     PictureComponent component[4];
-    Tile2 tile[3];
+    PlaneTiles tile[3];
     Benches benches;
 } PictureObject;
 
