@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..engines import OnnxRuntimeEngine, open_engine
+from ..errors import NpuLayoutError
 from ..frames import MODES
 from ..recordings import Feed, Frames, capture, simulated
 from ..support import isolated
@@ -22,9 +23,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     runs = parser.add_mutually_exclusive_group(required=True)
     runs.add_argument("--engine", metavar="ENGINE",
                       help="module:factory, a callable that returns an object with infer and output_specs; or "
-                           "kind:model, as npu_layout.open_engine opens it without options")  # fmt: skip
+                           "kind:model, as npu_layout.open_engine opens it")  # fmt: skip
     runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
                       help="no accelerator: simulate one of this layout (default dtype: int8)")  # fmt: skip
+    parser.add_argument("--engine-option", type=words.option, action="append", metavar="NAME=VALUE",
+                        help="an option of the engine of kind:model, in JSON or as text: "
+                             "'input_shapes={\"in0\": [3, 192, 256]}', accelerator=npu")  # fmt: skip
     parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
     parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
@@ -37,13 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the recording and return 0."""
+    chosen = words.options("--engine-option", options.engine_option)
+    if chosen and options.engine is None:
+        raise NpuLayoutError("--engine-option: expected --engine KIND:MODEL beside it, got --simulate")
     model, frames = OnnxRuntimeEngine(options.model), Frames(options.frames, options.limit)
     how: dict[str, Any] = dict(axes=options.axes, resize=options.resize, color=options.color)
     for key in ("mean", "std"):
         value = getattr(options, key)
         how[key] = value[0] if len(value) == 1 else value
     sys.path.insert(0, os.getcwd())  # as for python -m: the project's own modules
-    engine = None if options.engine is None else open_engine(options.engine)
+    engine = None if options.engine is None else open_engine(options.engine, **chosen)
     feed = Feed(model, engine, **how)
     if engine is None:
         engine = simulated(model, feed, frames, *options.simulate)

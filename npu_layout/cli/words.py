@@ -1,4 +1,4 @@
-"""Read the command line's arguments: shapes, layouts, dtypes, numbers for outputs, files of arrays and specs."""
+"""Read the command line's arguments: shapes, layouts, dtypes, numbers for outputs, options, files of arrays."""
 
 from __future__ import annotations
 
@@ -89,6 +89,26 @@ def tolerance(text: str) -> tuple[str, float]:
         return name, float(number)
     except ValueError:
         raise NpuLayoutError(f"{text!r}: expected a number, or OUTPUT:NUMBER") from None
+
+
+@_argument
+def option(text: str) -> tuple[str, Any]:
+    """Read a name and a value, which is JSON or text: ``input_shapes={"in0": [3, 192, 256]}``, ``accelerator=npu``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise NpuLayoutError(f"{text!r}: expected NAME=VALUE, with a value in JSON or a text")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
+
+
+def options(what: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
+    """Return the options as {name: value}; NpuLayoutError if a name is given twice."""
+    named = dict(given or ())
+    if len(named) < len(given or ()):
+        raise NpuLayoutError(f"{what}: expected each name once, got {', '.join(name for name, _ in given or ())}")
+    return named
 
 
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:

@@ -92,6 +92,25 @@ def test_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0, out
 
 
+def test_options_of_an_engine(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OnnxRuntimeEngine is a kind that needs no board: its options reach it, as values and not as texts."""
+    Path("own_board.py").write_text(ENGINES)
+    sys.modules.pop("own_board", None)
+    record = ["record", "model.onnx", "images", "--mean", "120,115,100", "--std", "60,58,57"]
+    chosen = ["--engine", "onnx:model.onnx", "--engine-option", "threads=1"]
+    assert ran(capsys, *record, *chosen, "--out", "optional")[0] == 0
+    assert len(nl.Recording.load("optional")) == 4
+    for refused, says in (
+        (["--engine", "onnx:model.onnx", "--engine-option", "threads=no"], "threads"),
+        (["--engine", "onnx:model.onnx", "--engine-option", "cores=1"], "engine 'onnx': options {'cores': 1}"),
+        (["--engine", "own_board:Board", "--engine-option", "cores=1"], "a factory accepts no options, got cores"),
+        (["--simulate", "NHWC", "--engine-option", "threads=1"], "expected --engine KIND:MODEL beside it"),
+        ([*chosen, "--engine-option", "threads=2"], "expected each name once, got threads, threads"),
+    ):
+        status, _, err = ran(capsys, *record, "--out", "never", *refused)
+        assert status == 2 and says in err.splitlines()[-1] and not Path("never").exists(), err
+
+
 @pytest.mark.parametrize("engine", [["--engine", "own_board:Board"], ["--simulate", "NHWC"]])
 def test_record_refuses_units_of_0_to_1(here: Path, capsys: pytest.CaptureFixture[str], engine: list[str]) -> None:
     Path("own_board.py").write_text(ENGINES)

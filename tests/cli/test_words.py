@@ -33,6 +33,12 @@ from npu_layout.cli import words
         (words.layout_and_dtype, "NHWC:uint8", (nl.Layout("NHWC"), "uint8")),
         (words.layout_and_dtype, "NC1HWC2:16", (nl.Layout("NCHW16c"), "int8")),
         (words.layout_and_dtype, "NC1HWC2:16:float16", (nl.Layout("NCHW16c"), "float16")),
+        (words.option, 'input_shapes={"in0": [3, 192, 256]}', ("input_shapes", {"in0": [3, 192, 256]})),
+        (words.option, "core_mask=1", ("core_mask", 1)),
+        (words.option, "accelerator=npu", ("accelerator", "npu")),
+        (words.option, "dataset=a=b.txt", ("dataset", "a=b.txt")),
+        (words.option, "dataset=" + "[" * 100_000, ("dataset", "[" * 100_000)),
+        (words.option, "color=", ("color", "")),
     ],
 )
 def test_words(read: Callable[[str], Any], text: str, value: Any) -> None:
@@ -50,11 +56,20 @@ def test_words(read: Callable[[str], Any], text: str, value: Any) -> None:
         (words.layout, "NC1HWC2:x", "a block's size behind the colon"),
         (words.layout, "NC1HWC2", "needs block="),
         (words.layout, "QQQ", "QQQ"),
+        (words.option, "core_mask", "expected NAME=VALUE"),
+        (words.option, "core mask=1", "expected NAME=VALUE"),
     ],
 )
 def test_words_that_are_refused(read: Callable[[str], Any], text: str, says: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=says):
         read(text)
+
+
+def test_options() -> None:
+    assert words.options("--engine-option", None) == {}
+    assert words.options("--engine-option", [("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
+    with pytest.raises(nl.NpuLayoutError, match="--engine-option: expected each name once, got a, a"):
+        words.options("--engine-option", [("a", 1), ("a", 2)])
 
 
 def test_tolerances() -> None:

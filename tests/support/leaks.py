@@ -88,7 +88,7 @@ def calls() -> Iterator[dict[str, Call]]:
     convert = nl.plan(spec, nl.TensorSpec(shape, "NHWC", "float32"))
     out = np.empty((1, 6, 5, 7), np.float32)
     tensor = nl.Tensor(x, "NHWC")
-    points, boxes = rng.random((4, 2)) * 8, rng.random((4, 4)) * 8
+    points, boxes = rng.random((4, 2)) * 8, rng.random((4, 4)) * 4 + (0, 0, 4, 4)
     codes, where = np.zeros((6, 5), np.int64), np.zeros((30, 7), np.float32)
     planes = [np.zeros((6, 5), np.uint8) for _ in range(4)]
     heat = np.ascontiguousarray(x)
