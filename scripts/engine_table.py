@@ -1,7 +1,7 @@
 """What the engines of installed runtimes read and return: a row each, for docs/vendors.md.
 
-Each is opened by one line. The sample network is compared with onnxruntime; LiteRT and ncnn, whose converters are
-large, run the networks of tests/support/runtime_models.py. What is not installed is named.
+Each is opened by one line. The sample network is compared with onnxruntime; LiteRT, ncnn, QNN, TVM and ExecuTorch run
+the networks of tests/support/runtime_models.py. What is not installed is named.
 
     python scripts/engine_table.py
 """
@@ -94,12 +94,35 @@ def of_ncnn(folder: Path) -> None:
     row("ncnn, a ReLU", opened, x, lambda x: np.maximum(x, 0), input_shapes=shapes)
 
 
+def of_detector(what: str, kind: str, path: Path, **options: Any) -> None:
+    image = models.image()
+    score = nl.OnnxRuntimeEngine(models.onnx(path.with_name("float.onnx"))).infer(image)
+    row(what, f"{kind}:{path}", image, lambda _: score["box"], **options)
+
+
+def of_qnn(folder: Path) -> None:
+    import onnxruntime_qnn  # noqa: F401
+
+    of_detector("QNN, the emulator of the HTP, int8", "qnn", models.quantized(folder / "qdq.onnx"))
+
+
+def of_tvm(folder: Path) -> None:
+    given = [nl.TensorSpec((1, 3, 64, 64), name="image")]
+    names = ["box", "score"]
+    of_detector("TVM", "tvm", models.tvm(folder / "m.so"), input_specs=given, output_names=names)
+
+
+def of_executorch(folder: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 3, 4, 5)).astype(np.float32)
+    row("ExecuTorch, 2 x + 1", f"executorch:{models.executorch(folder / 'm.pte')}", x, lambda x: 2 * x + 1)
+
+
 def main() -> int:
     """Print the table and return 0."""
     print("| runtime | input | output | match |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         row("onnxruntime", f"onnx:{MODEL}", frame(), pose)
-        for measure in (of_openvino, of_mnn, of_litert, of_ncnn):
+        for measure in (of_openvino, of_mnn, of_litert, of_ncnn, of_qnn, of_tvm, of_executorch):
             try:
                 measure(Path(folder))
             except ImportError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ class DepthAiEngine(RuntimeEngine):
     model
         Path of the archive (.tar.xz), or of a blob, superblob or DLC.
     input_specs
-        TensorSpecs of the inputs, with their names: what the device reads. None: as the archive's config says.
+        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): what the device reads. None:
+        as the archive's config says.
     timeout
         Seconds to wait for an answer.
 
@@ -52,7 +53,7 @@ class DepthAiEngine(RuntimeEngine):
         self,
         model: str | os.PathLike[str],
         *,
-        input_specs: Sequence[TensorSpec] | None = None,
+        input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
         timeout: float = 10.0,
     ) -> None:
         path = model_file(model)

@@ -33,8 +33,9 @@ class HobotEngine(RuntimeEngine):
         {name: letters of its shape}, such as ``{"output": "NHWC"}``, for inputs and outputs; others have those of
         their rank: N, NC, NCW, NCHW.
     input_specs
-        TensorSpecs of inputs that are described otherwise, by their names: that of an NV12 picture of X5,
-        which is no tensor, is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual is silent.
+        TensorSpecs, or their dicts, of inputs that are described otherwise, by their names: that of an NV12 picture of
+        X5, which is no tensor, is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual does
+        not say.
 
     Raises
     ------
@@ -49,7 +50,7 @@ class HobotEngine(RuntimeEngine):
         *,
         model_name: str | None = None,
         layouts: Mapping[str, str] | None = None,
-        input_specs: Sequence[TensorSpec] | None = None,
+        input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
     ) -> None:
         path = model_file(model)
         name = f"model {path}"

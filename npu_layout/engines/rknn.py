@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ class RknnEngine(RuntimeEngine):
     model
         Path of the .rknn file.
     input_specs
-        TensorSpecs of the inputs, with their names: mostly uint8 of axes N, H, W, C (``TensorSpec.of_storage``).
+        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): mostly uint8 of axes N, H, W,
+        C (``TensorSpec.of_storage``).
     output_names
         Names of the outputs; None: output0, output1 ... in the model's order.
     core_mask
@@ -41,7 +42,7 @@ class RknnEngine(RuntimeEngine):
         self,
         model: str | os.PathLike[str],
         *,
-        input_specs: Sequence[TensorSpec] | None = None,
+        input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
         output_names: Sequence[str] | None = None,
         core_mask: int | None = None,
     ) -> None:

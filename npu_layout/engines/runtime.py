@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, path_of, text_of
+from ..support import isolated, items_of, naming, path_of, text_of
 from .onnxruntime import by_name
 from .protocol import checked_outputs
 
@@ -59,8 +59,12 @@ def opening(name: str, release: Callable[[], None]) -> Iterator[None]:
 
 
 def told(input_specs: Any) -> list[TensorSpec]:
-    """Return the inputs that a runtime does not report; NpuLayoutError if one is no TensorSpec with a name."""
-    specs = items_of("input_specs", input_specs, TensorSpec)
+    """Return the inputs that a runtime does not report, given as TensorSpecs or dicts; NpuLayoutError without names."""
+    given = input_specs
+    if isinstance(given, (list, tuple)):
+        with naming("input_specs"):
+            given = [TensorSpec.from_dict(spec) if isinstance(spec, Mapping) else spec for spec in given]
+    specs = items_of("input_specs", given, TensorSpec)
     if not specs or not all(spec.name for spec in specs):
         raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
     return specs

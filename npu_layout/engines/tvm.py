@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class TvmEngine(RuntimeEngine):
     model
         Path of the library.
     input_specs
-        TensorSpecs of the inputs with their names, in the function's order.
+        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`), in the function's order.
     output_names
         Names of the outputs; None: output0, output1 ...
     device
@@ -42,7 +42,7 @@ class TvmEngine(RuntimeEngine):
         self,
         model: str | os.PathLike[str],
         *,
-        input_specs: Sequence[TensorSpec] | None = None,
+        input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
         output_names: Sequence[str] | None = None,
         device: str = "cpu",
         function: str = "main",

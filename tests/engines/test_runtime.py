@@ -162,8 +162,13 @@ def test_model_files(tmp_path: Path) -> None:
 
 
 def test_inputs_that_a_runtime_does_not_report() -> None:
-    assert told([X, Y]) == [X, Y]
-    for wrong in ([], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3):
+    assert told([X, Y]) == told([X.to_dict(), Y]) == told((X, Y.to_dict())) == [X, Y]
+    assert told([{"shape": [1, 3, 8, 8], "layout": "NHWC", "name": "x"}]) == [
+        nl.TensorSpec((1, 3, 8, 8), "NHWC", name="x")
+    ]
+    with pytest.raises(nl.NpuLayoutError, match=r"input_specs: .*depth"):
+        told([{**X.to_dict(), "depth": 3}])
+    for wrong in ([], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3, X.to_dict(), [{"shape": [1], "layout": "N"}]):
         with pytest.raises(nl.NpuLayoutError, match="input_specs: expected"):
             told(wrong)
 
