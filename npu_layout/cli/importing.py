@@ -31,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.specs is not None:
         given["specs"] = words.specs_in(options.specs)
+    if options.model is not None:
+        words.file("--model", options.model)
     recording = exchange.load(options.path, **given)
     recording.save(options.out)
     console.show(f"{isolated(options.out)}: {len(recording)} frames")

@@ -111,6 +111,13 @@ def options(what: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any
     return named
 
 
+def file(what: str, path: str) -> str:
+    """Return the path of a file; NpuLayoutError if it is not there."""
+    if not Path(path).is_file():
+        raise NpuLayoutError(f"{what}: {path}: expected a file, got {'a folder' if Path(path).is_dir() else 'nothing'}")
+    return path
+
+
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
     """Return what `validate` accepts: a number for all outputs, or {output: number}; NpuLayoutError for both."""
     named = dict(given or ())

@@ -319,11 +319,22 @@ def _words(every_x: int, every_y: int, channels: int) -> str:
 
 
 def _in_place(given: Any) -> Any:
-    """Return another library's array as one of numpy; anything else as it is."""
-    if _is_memory(given):
+    """Return another library's array, or memory with a shape, as an array of numpy; anything else as it is."""
+    if isinstance(given, np.ndarray):
         return given
+    if _is_memory(given):
+        return _shaped(memoryview(given), given)
     foreign = foreign_array("frame", given)
     return given if foreign is None else foreign
+
+
+def _shaped(memory: memoryview, given: Any) -> Any:
+    if memory.ndim < 2:
+        return given
+    try:
+        return np.asarray(memory)
+    except (TypeError, ValueError, NotImplementedError) as error:  # elements that numpy has not
+        raise NpuLayoutError(f"memory of {memory.format!r} of shape {memory.shape} is no array ({error})") from None
 
 
 def _is_memory(given: Any) -> bool:

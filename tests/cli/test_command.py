@@ -324,6 +324,12 @@ def test_options_are_named_as_they_are_typed() -> None:
 
 
 def test_a_models_absence_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("snap").mkdir()
-    status, _, err = ran(capsys, "import", "snap", "out", "--form", "raw", "--model", "nowhere.onnx")
-    assert status == 2 and "model=" not in err
+    for verb in (
+        ["import", "dumps", "out", "--form", "onnx"],
+        ["export", "good", "out", "--form", "onnx"],
+        ["compare", "onnx_layers", "board_layers"],
+        ["calibration", "images", "--for", "rknn", "--out", "out"],
+    ):
+        status, _, err = ran(capsys, *verb, "--model", "nowhere.onnx")
+        assert status == 2 and err.endswith(": --model: nowhere.onnx: expected a file, got nothing\n"), err
+        assert not Path("out").exists()

@@ -65,6 +65,15 @@ def test_words_that_are_refused(read: Callable[[str], Any], text: str, says: str
         read(text)
 
 
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"")
+    assert words.file("--model", str(tmp_path / "m.onnx")) == str(tmp_path / "m.onnx")
+    for path, got in ((tmp_path / "n.onnx", "nothing"), (tmp_path, "a folder")):
+        with pytest.raises(nl.NpuLayoutError) as refused:
+            words.file("--model", str(path))
+        assert str(refused.value) == f"--model: {path}: expected a file, got {got}"
+
+
 def test_options() -> None:
     assert words.options("--engine-option", None) == {}
     assert words.options("--engine-option", [("a", 1), ("b", 2)]) == {"a": 1, "b": 2}

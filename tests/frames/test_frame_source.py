@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,21 @@ def test_memory_as_rows_of_its_pitch() -> None:
     np.testing.assert_array_equal(
         picture(FrameSource.of(PITCHED).read("frame", memory.reshape(18, 32))), whole(PITCHED, memory)
     )
+
+
+def test_memory_with_a_shape() -> None:
+    """Such as a memoryview of an array, or one that ctypes has."""
+    image = formats.noise(16 * 12 * 3).reshape(12, 16, 3)
+    held = (ctypes.c_uint8 * 3 * 16 * 12).from_buffer_copy(image.tobytes())
+    for given in (memoryview(image), memoryview(image[::-1]), memoryview(image[:, 2:9]), held):
+        np.testing.assert_array_equal(picture(FrameSource.of("BGR").read("frame", given)), np.asarray(given))
+    y, uv = NV12.planes(formats.noise(NV12.size or 0))
+    read = picture(FrameSource.of("NV12").read("frame", (memoryview(y), memoryview(uv))))
+    np.testing.assert_array_equal(read, picture(FrameSource.of("NV12").read("frame", (y, uv))))
+    with pytest.raises(nl.NpuLayoutError, match=r"frame: memory of '<P' of shape \(9, 3\) is no array"):
+        FrameSource.of("BGR").read("frame", (ctypes.c_void_p * 3 * 9)())
+    with pytest.raises(nl.NpuLayoutError, match=r"expected a uint8 array .* got float32"):
+        FrameSource.of("BGR").read("frame", memoryview(image.astype(np.float32)))
 
 
 def test_flipped_frames() -> None:
