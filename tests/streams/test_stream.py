@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import os
 import random
 import threading
@@ -216,6 +217,18 @@ def test_an_engine_that_hangs() -> None:
 def test_a_slow_stage_slows_only() -> None:
     with Stream(frames(40), PREPROCESS, Reader(), lambda r: time.sleep(0.01 * (r.number == 5))) as stream:
         assert [checked(r) for r in stream] == list(range(40))
+
+
+def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The day's clock goes back and forth by an hour at every look; the watchdog and the times do not see it."""
+    clock, jumps = time.time, itertools.cycle([3600.0, -3600.0])
+    monkeypatch.setattr(time, "time", lambda: clock() + next(jumps))
+    with Stream(frames(40), PREPROCESS, Reader(0.002), number, watchdog=30.0) as stream:
+        results = [(checked(r), r.captured, dict(r.seconds)) for r in stream]
+    assert [n for n, _, _ in results] == list(range(40)) and stream.counts == (40, 40, 0, 0, 0)
+    captured = [at for _, at, _ in results]
+    assert captured == sorted(captured) and captured[-1] - captured[0] < 60
+    assert all(0 <= took <= seconds["total"] < 60 for _, _, seconds in results for took in seconds.values())
 
 
 def test_frames_of_other_sizes_and_kinds_in_mid_stream() -> None:
