@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -137,9 +138,10 @@ def test_the_table_of_wings_is_complete() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGES[0].read_text(encoding="utf-8"), re.M)
     wings = {path.parent.name for path in HOUSE.glob("*/__init__.py")}
     assert len(rows) == len(wings) and set(rows) == wings
-    layers = re.search(r"^layers =\n((?: +.*\n)+)", (ROOT / "setup.cfg").read_text(encoding="utf-8"), re.M)
-    assert layers
-    floors = [re.findall(r"\w+", line) for line in layers[1].splitlines()]
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    (layers,) = (settings[name]["layers"] for name in settings.sections() if "layers" in settings[name])
+    floors = [re.findall(r"\w+", line) for line in layers.splitlines()]
     at = {wing: floor for floor, on_it in enumerate(floors) for wing in on_it}
     assert [at[wing] for wing in rows] == sorted(at[wing] for wing in rows)
 

@@ -16,7 +16,8 @@ import pytest
 from npu_layout.streams.signals import Stopped
 
 SCRIPT = """
-import sys
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests in the background ignores it
 from npu_layout.streams import Stream
 from tests.support.streaming import PREPROCESS, Reader, frames
 with Stream(frames(10**9), PREPROCESS, Reader(0.005)) as stream:
