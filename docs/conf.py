@@ -42,19 +42,20 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 nitpick_ignore_regex = [("py:.*", r"(np|numpy|onnx|collections|concurrent|os|pathlib|pytest|typing)\..*")]
 
-MADE, MAKERS = HERE / "made", ("layouts.md", "proving.md")
+MADE, REPORT = HERE / "made", "proving.md"
 
 
 def make_pictures() -> None:
-    """Run the pages that make pictures, in the folder where the pictures are looked for."""
+    """Run the pages that show what they make, in the folder where it is looked for."""
+    makers = [page for page in sorted(HERE.glob("*.md")) if "](made/" in page.read_text("utf-8") or page.name == REPORT]
     shutil.rmtree(MADE, ignore_errors=True)
     MADE.mkdir()
     (MADE / "samples").symlink_to(HERE.parent / "samples")
     before = Path.cwd()
     os.chdir(MADE)
     try:
-        for page in MAKERS:
-            blocks.run(HERE / page, ("python",))
+        for page in makers:
+            blocks.run(page, ("python",))
     finally:
         os.chdir(before)
 

@@ -243,7 +243,7 @@ class FrameSpec:
         NpuLayoutError
             On anything else, and on a format that is not in the table; it names the library's own word.
 
-        Which attributes are read, and where each library documents them: :mod:`npu_layout.frames.camera_stacks`.
+        Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py``.
         """
         return cls(**described(x))
 
