@@ -55,14 +55,18 @@ def above(
     stored_buffers.extents(x, "above")
     flat, codes = x.flat(buffer), _codes(x)
     found = None if codes is None else _scanned(codes, x, flat, bound)
-    return _joined(_in_bands(x, flat, bound) if found is None else found)
+    return _joined(_in_bands(x, flat, bound)) if found is None else found
 
 
 class _Codes(NamedTuple):
-    """Where the elements of each image are, and the values of all codes, ascending, float64 (None: float32 itself)."""
+    """Where the elements of each image are, and the values of all codes.
+
+    values: ascending, float64; None: float32 itself. exact: float32, of integers, of which a code says everything.
+    """
 
     maps: tuple[kernels.FeatureMap, ...]
     values: np.ndarray | None
+    exact: np.ndarray | None
 
 
 Found = tuple[np.ndarray, np.ndarray]
@@ -77,9 +81,10 @@ def _codes(spec: TensorSpec) -> _Codes | None:
     stored = kernels.codes(spec.dtype)
     if stored is None and spec.dtype != "float32":
         return None
-    values = None
+    values = exact = None
     if stored is not None:
         values = _values(spec.dtype, stored, known)
+        exact = None if spec.dtype in _INFINITY else values.astype(np.float32)
     n, c, h, w = stored_buffers.extents(spec, "above")
     start = int(spec.offset(0, 0, 0, 0))
 
@@ -89,7 +94,8 @@ def _codes(spec: TensorSpec) -> _Codes | None:
         return np.asarray(spec.offset(*index), np.int64) - start
 
     images, tables = start + along("N", n), (along("C", c), along("H", h), along("W", w))
-    return _Codes(tuple(kernels.FeatureMap(spec.dtype, tables[0] + at, *tables[1:]) for at in images), values)
+    maps = tuple(kernels.FeatureMap(spec.dtype, tables[0] + at, *tables[1:]) for at in images)
+    return _Codes(maps, values, exact)
 
 
 def _real(dtype: str, stored: np.ndarray, known: Quantization | None) -> np.ndarray:
@@ -116,22 +122,38 @@ def _rounded(threshold: float) -> float:
         return float(np.float32(threshold))
 
 
-def _scanned(codes: _Codes, spec: TensorSpec, flat: np.ndarray, threshold: float) -> list[Found] | None:
+def _scanned(codes: _Codes, spec: TensorSpec, flat: np.ndarray, threshold: float) -> Found | None:
     """Find them by the compiled scan, image by image; None where there is none."""
     bound, parts = _rounded(threshold), []
     least = kernels.least_float(bound) if codes.values is None else kernels.least_code(codes.values, bound)
-    for n, made in enumerate(codes.maps):
+    for made in codes.maps:
         hits = kernels.scan(made, flat, least)
         if hits is None:
             return None
-        cell, channel, _ = hits.T
-        y, x = np.divmod(cell, len(made.columns))
+        parts.append(_placed(codes, made, spec, flat, hits))
+    where = np.empty((sum(len(values) for _, values in parts), 4), np.int64)
+    done = 0
+    for n, (pixels, values) in enumerate(parts):
+        rows = where[done : done + len(values)]
+        rows[:, 0], rows[:, 1:] = n, pixels
+        done += len(values)
+    return where, np.concatenate([values for _, values in parts] or [np.empty(0, np.float32)])
+
+
+def _placed(codes: _Codes, made: kernels.FeatureMap, spec: TensorSpec, flat: np.ndarray, hits: np.ndarray) -> Found:
+    """Return c, y, x, ascending, and the values of hits that are in the order of cells."""
+    few = np.uint16 if len(made.channels) <= 1 << 16 else np.int32  # numpy counts 16 bits, and compares 32
+    hits = hits[np.argsort(hits[:, 1].astype(few), kind="stable")]
+    cell, channel, code = hits.T
+    y, x = np.divmod(cell, len(made.columns))
+    if codes.exact is not None:
+        values = codes.exact[code + len(codes.exact) // 2]
+    else:
         stored = flat[made.channels[channel] + made.rows[y] + made.columns[x]]
         values = _real(spec.dtype, stored, spec.quantization)
-        where = np.stack([np.full_like(cell, n), channel, y, x], 1).astype(np.int64)
-        numbers = values == values
-        parts.append((where[numbers], values[numbers]))
-    return parts
+    pixels = np.stack([channel, y, x], 1)
+    numbers = values == values
+    return (pixels, values) if numbers.all() else (pixels[numbers], values[numbers])
 
 
 def _in_bands(spec: TensorSpec, flat: np.ndarray, threshold: float) -> list[Found]:
