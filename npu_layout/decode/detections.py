@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,7 +68,12 @@ class Detections:
         return f"<Detections: {len(self)}{' with ' + ' and '.join(beside) if beside else ''}>"
 
     def __getitem__(self, rows: Any) -> Detections:
-        """Return some of them: a mask of bools, indices or a slice."""
+        """Return some of them as Detections: a mask of bools, indices, a slice, or one index."""
+        if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
+            at = operator.index(rows)
+            if not -len(self) <= at < len(self):
+                raise IndexError(f"expected one of {len(self)} detections, got {at}")
+            rows = [at]
         columns = {
             name: getattr(self, name)[rows] for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor")
         }

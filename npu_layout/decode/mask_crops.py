@@ -106,7 +106,8 @@ def masks(
     Parameters
     ----------
     spec, buffer
-        The prototypes, (1, channels, h, w) by their spec, as stored in any layout. The buffer may be reused afterwards.
+        The prototypes, (1, channels, h, w) by their spec, or with their axes in another order (N, H, W, C, as
+        `from_tflite` gives them), as stored in any layout. The buffer may be reused afterwards.
     coefficients
         (n, channels): stored integers, or real numbers.
     xyxy
@@ -132,22 +133,36 @@ def masks(
     size = tuple(whole_numbers("input_shape: height and width", input_shape, 2, 1))
     one_of("rule", rule, tuple(RULES))
     zero_point = real_number("zero_point", zero_point)
-    shape = tuple(spec.shape)
-    if len(shape) != 4 or shape[0] != 1:
-        raise LayoutError(f"prototypes: expected (1, channels, h, w), got {shape}")
-    h, w = shape[2:]
+    shape = planes_of(spec)
+    if shape is None:
+        raise LayoutError(f"prototypes: expected (1, channels, h, w), got {spec.describe()}")
+    _, h, w = shape
     if size[0] % h or size[1] % w:
         raise LayoutError(f"prototypes: expected an input of whole multiples of {h}x{w}, got {size[0]}x{size[1]}")
     given, boxes = numbers_of("coefficients", coefficients), numbers_of("xyxy", xyxy).astype(np.float64)
-    if given.ndim != 2 or given.shape[1] != shape[1] or boxes.shape != (len(given), 4):
+    if given.ndim != 2 or given.shape[1] != shape[0] or boxes.shape != (len(given), 4):
         raise LayoutError(
-            f"coefficients and xyxy: expected (n, {shape[1]}) and (n, 4), got {given.shape} and {boxes.shape}"
+            f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"
         )
     windows = _windows(boxes, size)
     crops = _compiled(spec, buffer, given, zero_point, windows, size) if rule == "logits" else None
     if crops is None:
         crops = _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule])
     return Masks(crops, windows[:, :2].astype(np.int64), (size[0], size[1]))
+
+
+def planes_of(spec: TensorSpec) -> tuple[int, int, int] | None:
+    """Return channels, rows and columns of one image, whatever the order of its axes; None of anything else."""
+    extents = dict(zip(spec.axes, spec.shape))
+    if not {"C", "H", "W"} <= extents.keys() <= {"N", "C", "H", "W"} or extents.get("N", 1) != 1:
+        return None
+    return extents["C"], extents["H"], extents["W"]
+
+
+def _places(spec: TensorSpec, channel: Any, row: Any, column: Any) -> np.ndarray:
+    """Return the places in the buffer of such elements of the one image."""
+    index = {"N": 0, "C": channel, "H": row, "W": column}
+    return np.asarray(spec.offset(*(index[letter] for letter in spec.axes)), np.int64)
 
 
 def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
@@ -185,17 +200,17 @@ def _compiled(
     windows: np.ndarray,
     size: tuple[int, ...],
 ) -> list[np.ndarray] | None:
-    _, _, h, w = spec.shape
+    count, h, w = planes_of(spec) or (0, 1, 1)
     factor = size[0] // h
     if not _integers(spec, given, zero_point) or size[1] // w != factor or not len(given):
         return None
     wide = given.astype(np.int32) - int(zero_point)
     if int(abs(wide).max()) > np.iinfo(np.int16).max or not -255 <= _zero(spec) <= 255:
         return None
-    start = int(spec.offset(0, 0, 0, 0))
-    channels = np.asarray(spec.offset(0, np.arange(spec.shape[1]), 0, 0), np.int64)
-    rows = np.asarray(spec.offset(0, 0, np.arange(h), 0), np.int64) - start
-    columns = np.asarray(spec.offset(0, 0, 0, np.arange(w)), np.int64) - start
+    start = int(_places(spec, 0, 0, 0))
+    channels = _places(spec, np.arange(count), 0, 0)
+    rows = _places(spec, 0, np.arange(h), 0) - start
+    columns = _places(spec, 0, 0, np.arange(w)) - start
     place = kernels.FeatureMap(kernel_name(spec.stored), channels, rows, columns)
     flat = kernels.masks(place, spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor)
     if flat is None:
@@ -222,14 +237,16 @@ def _fallback(
     """Return the crops by numpy: in integers where the sign is one, else in float64."""
     exact = _integers(spec, given, zero_point) and not rule.sigmoid
     kind: type = np.int64 if exact else np.float64
+    count, h, w = planes_of(spec) or (0, 1, 1)
     if exact:
-        channels, rows, columns = np.ogrid[: spec.shape[1], : spec.shape[2], : spec.shape[3]]
-        stored = spec.flat(buffer)[np.asarray(spec.offset(0, channels, rows, columns), np.int64)]
+        stored = spec.flat(buffer)[_places(spec, *np.ogrid[:count, :h, :w])]
         prototypes = stored.astype(np.int64) - _zero(spec)
     else:
-        prototypes = spec.unpack(buffer)[0].astype(np.float64)
+        order = [spec.axes.index(letter) for letter in "CHW"]
+        values = spec.unpack(buffer)
+        prototypes = values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(count, h, w)
+        prototypes = prototypes.astype(np.float64)
     weights = given.astype(kind) - kind(zero_point)
-    h, w = spec.shape[2:]
     crops = []
     for c, box, (left, top, right, bottom) in zip(weights, boxes, windows.tolist()):
         if right == left:

@@ -1,4 +1,4 @@
-"""Compare two sets of detections, without mAP: which are missing, extra, moved, of another class, of another score."""
+"""Compare two sets of detections, without mAP: which are missing, extra, moved, of another class, score or shape."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import instance, real_number
 from .detections import Detections
+
+_SEEN = 0.5  # confidence of a keypoint that counts
+_APART = 0.25  # difference of two confidences of a keypoint that is one, and the share of keypoints that may differ
+_SAME = 1 / 128  # difference of two scores that 8 bits may have made equal
+_FEW = 16  # pixels of a mask that is too small to be compared
+_COUNTED = {  # {field: the words behind its number}
+    "missing": "missing",
+    "extra": "extra",
+    "moved": "moved",
+    "relabelled": "relabelled",
+    "rescored": "rescored",
+    "keypoints": "with other keypoints",
+    "masks": "with another mask",
+}
+_BESIDE = {"tied": "of these tied", "marginal": "marginal"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +40,11 @@ class Comparison:
     moved, relabelled, rescored
         Pairs of `matched` with an edge that differs by more than `same` allows, of another class, and with scores that
         differ by more than it allows.
+    keypoints, masks
+        Pairs with more than a quarter of the keypoints elsewhere, and with masks whose IoU is less than `overlap`.
+    tied
+        Pairs of `moved` that come from another cell with the same score: suppression may have had a tie. They count as
+        differences all the same.
     marginal
         ("found" or "reference", row): what one side alone has, with a score so near the threshold that the other side
         may have lost it there. Not counted as a difference.
@@ -40,19 +60,19 @@ class Comparison:
     moved: tuple[tuple[int, int], ...]
     relabelled: tuple[tuple[int, int], ...]
     rescored: tuple[tuple[int, int], ...]
+    keypoints: tuple[tuple[int, int], ...]
+    masks: tuple[tuple[int, int], ...]
+    tied: tuple[tuple[int, int], ...]
     marginal: tuple[tuple[str, int], ...]
     pixels: float
     score: float
 
     def __bool__(self) -> bool:
-        return not (self.missing or self.extra or self.moved or self.relabelled or self.rescored)
+        return not any(getattr(self, name) for name in _COUNTED)
 
     def __str__(self) -> str:
-        counts = [
-            f"{len(getattr(self, name))} {name}"
-            for name in ("missing", "extra", "moved", "relabelled", "rescored", "marginal")
-            if getattr(self, name)
-        ]
+        words = {**_COUNTED, **_BESIDE}.items()
+        counts = [f"{len(getattr(self, name))} {word}" for name, word in words if getattr(self, name)]
         worst = f"edges within {self.pixels:.3g} px, scores within {self.score:.3g}"
         return f"{len(self.matched)} matched" + "".join(f", {count}" for count in counts) + f"; {worst}"
 
@@ -83,20 +103,25 @@ def same(
         The threshold of both: what one side alone has, with a score at most `score` above it, is marginal. None:
         nothing is.
     pixels, shift
-        How far an edge may be from the reference's: `pixels`, and this share of the box's longer side.
+        How far an edge or a keypoint may be from the reference's: `pixels`, and this share of the box's longer side.
+        Keypoints that the reference sees (confidence 0.5, where they have one) are compared; confidences may differ by
+        0.25.
     score
         How much a score may differ.
     overlap
-        The least IoU of a match; boxes without area match if no edge is farther than `pixels`.
+        The least IoU of a match, and of two masks of 16 pixels or more; boxes without area match if no edge is farther
+        than `pixels`.
 
     Returns
     -------
-    A Comparison; it is true if nothing is missing, extra, moved, relabelled or rescored.
+    A Comparison; it is true if nothing is missing, extra, moved, relabelled or rescored, nor are keypoints or masks
+    others.
 
     Raises
     ------
     NpuLayoutError
-        On what are no Detections, and on boxes or scores that are not finite.
+        On what are no Detections, on boxes or scores that are not finite, on a negative limit, and if one side alone
+        has keypoints or masks, or of another number or size.
 
     Examples
     --------
@@ -107,38 +132,84 @@ def same(
     (True, '1 matched, 1 moved, 1 relabelled; edges within 3 px, scores within 0')
     """
     given = {"pixels": pixels, "shift": shift, "score": score, "overlap": overlap}
-    limits = [real_number(name, value) for name, value in given.items()]
-    pixels, shift, score, overlap = limits
+    pixels, shift, score, overlap = (real_number(name, value, 0.0) for name, value in given.items())
     bound = -np.inf if confidence is None else real_number("confidence", confidence) + score
-    sides = []
     for name, one in (("found", found), ("reference", reference)):
         side = instance(name, one, Detections)
         if not (np.isfinite(side.xyxy).all() and np.isfinite(side.confidence).all()):
             raise NpuLayoutError(f"{name}: expected finite boxes and scores")
-        sides.append(side)
-    a, b = (np.asarray(side.xyxy, np.float64) for side in sides)
+    _check_parts(found, reference)
+    a, b = (np.asarray(side.xyxy, np.float64) for side in (found, reference))
     similar = _ious(a, b, pixels)
     of_class = found.class_id[:, None] == reference.class_id[None]
     pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
     pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
     pairs.sort()
-    rows = [[pair[side] for pair in pairs] for side in (0, 1)]
-    apart = np.abs(a[rows[0]] - b[rows[1]]).max(1, initial=0)
-    allowed = pixels + shift * (b[rows[1], 2:] - b[rows[1], :2]).max(1, initial=0)
-    differs = np.abs(found.confidence[rows[0]].astype(np.float64) - reference.confidence[rows[1]])
-    extra, weak = _alone(found, rows[0], bound)
-    missing, lost = _alone(reference, rows[1], bound)
+    one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
+    apart = np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0)
+    allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
+    differs = np.abs(one.confidence.astype(np.float64) - other.confidence)
+    moved = apart > allowed
+    extra, weak = _alone(found, [i for i, _ in pairs], bound)
+    missing, lost = _alone(reference, [j for _, j in pairs], bound)
     return Comparison(
         tuple(pairs),
         missing,
         extra,
-        _some(pairs, apart > allowed),
-        _some(pairs, found.class_id[rows[0]] != reference.class_id[rows[1]]),
+        _some(pairs, moved),
+        _some(pairs, one.class_id != other.class_id),
         _some(pairs, differs > score),
+        _some(pairs, _other_keypoints(one, other, allowed)),
+        _some(pairs, _other_masks(one, other, overlap)),
+        _some(pairs, _elsewhere(one, other) & moved & (differs <= _SAME)),
         (*(("found", i) for i in weak), *(("reference", i) for i in lost)),
         float(apart.max(initial=0)),
         float(differs.max(initial=0)),
     )
+
+
+def _check_parts(found: Detections, reference: Detections) -> None:
+    """Raise NpuLayoutError if keypoints or masks of the two sides cannot be compared."""
+    for name in ("keypoints", "masks"):
+        sides = [getattr(side, name) for side in (found, reference)]
+        sizes = [
+            None if side is None else side.shape[1:] if name == "keypoints" else side.input_shape for side in sides
+        ]
+        if sizes[0] != sizes[1]:
+            got = " and ".join("none" if size is None else f"those of {size}" for size in sizes)
+            raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}")
+
+
+def _other_keypoints(one: Detections, other: Detections, allowed: np.ndarray) -> np.ndarray:
+    """Return whether more than a quarter of the keypoints that the reference sees differ."""
+    if one.keypoints is None or other.keypoints is None:
+        return np.zeros(len(one), bool)
+    a, b = (np.asarray(side.keypoints, np.float64) for side in (one, other))
+    far = ~(np.abs(a[..., :2] - b[..., :2]).max(2, initial=0) <= allowed[:, None])
+    seen = np.ones(far.shape, bool)
+    if b.shape[2] > 2:
+        far |= ~(np.abs(a[..., 2] - b[..., 2]) <= _APART)
+        seen = b[..., 2] >= _SEEN
+    result: np.ndarray = (far & seen).sum(1) > _APART * seen.sum(1)
+    return result
+
+
+def _other_masks(one: Detections, other: Detections, least: float) -> np.ndarray:
+    """Return whether the masks of a pair overlap too little."""
+    if one.masks is None or other.masks is None:
+        return np.zeros(len(one), bool)
+    differ = []
+    for i in range(len(one)):
+        a, b = one.masks.full(i), other.masks.full(i)
+        most = max(int(a.sum()), int(b.sum()))
+        differ.append(most >= _FEW and int((a & b).sum()) < least * int((a | b).sum()))
+    return np.array(differ, bool)
+
+
+def _elsewhere(one: Detections, other: Detections) -> np.ndarray:
+    """Return which pairs come from another cell."""
+    result: np.ndarray = (one.level != other.level) | (one.cell != other.cell) | (one.anchor != other.anchor)
+    return result
 
 
 def _some(pairs: list[tuple[int, int]], chosen: np.ndarray) -> tuple[tuple[int, int], ...]:

@@ -11,6 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from .assigning import Axes, Size, assign, flat_axes, grid_axes, listed
 from .head import Form, Head, Part
+from .mask_crops import planes_of
 
 
 class Place(NamedTuple):
@@ -107,8 +108,8 @@ def _fit(
     prototypes = count = None
     if head.prototypes is not None:
         s = head.prototypes.stride
-        shape = (1, head.prototypes.channels, input_hw[0] // s, input_hw[1] // s)
-        prototypes = _single("prototypes", left, lambda spec: tuple(spec.shape) == shape, f"shape {shape}")
+        planes = (head.prototypes.channels, input_hw[0] // s, input_hw[1] // s)
+        prototypes = _single("prototypes", left, lambda spec: planes_of(spec) == planes, f"shape {(1, *planes)}")
     if form.part("count") is not None:
         count = _single("count", left, lambda spec: int(np.prod(spec.shape)) == 1, "one element")
     given = _Given(head, form, specs, left, input_hw, names)

@@ -45,6 +45,11 @@ def test_rows_of_every_field_go_together() -> None:
         assert part.cell.tolist() == [found.cell[i] for i in kept] and part.keypoints is not None
         assert part.keypoints.tolist() == [found.keypoints[i].tolist() for i in kept]  # type: ignore[index]
         assert [len(crop) for crop in part.masks] == [i + 1 for i in kept]
+    for i, one in enumerate(found):
+        assert len(one) == 1 and one.cell.tolist() == [found.cell[i]] == found[i - 5].cell.tolist()
+        assert one.xyxy.shape == (1, 4) and len(one.masks) == 1
+    with pytest.raises(IndexError, match="expected one of 5 detections, got 5"):
+        found[5]
 
 
 def test_fields_are_named_as_in_supervision() -> None:

@@ -107,3 +107,27 @@ def test_float_prototypes_and_what_is_refused():
     with pytest.raises(NpuLayoutError, match="rule"):
         decode.masks(spec, flat, np.ones((1, 2)), np.zeros((1, 4)), (16, 16), rule="half")
     assert len(decode.masks(spec, flat, np.ones((0, 2)), np.zeros((0, 4)), (16, 16))) == 0
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("axes", ["NHWC", "HWC", "CHW", "NWHC"])
+def test_prototypes_with_their_axes_in_any_order(axes, dtype):
+    """As TFLite and Hailo give them: channels last in the tensor itself."""
+    rng = np.random.default_rng(len(axes))
+    extents = {"N": 1, "C": 16, "H": 12, "W": 20}
+    quantization = Quantization(0.03, 5) if dtype == "int8" else None
+    usual = TensorSpec((1, 16, 12, 20), "NCHW", dtype, quantization=quantization)
+    other = TensorSpec.of_storage([extents[a] for a in axes], axes, dtype, quantization=quantization)
+    values = rng.integers(-60, 60, (16, 12, 20)).astype(np.float32) * 0.03
+    moved = values.transpose(["CHW".index(a) for a in axes if a != "N"])
+    coefficients, boxes = rng.integers(-99, 99, (3, 16)), np.float32([[3, 2, 70, 40], [0, 0, 80, 48], [9, 9, 30, 30]])
+    wanted = decode.masks(usual, usual.pack(values[None]), coefficients, boxes, (48, 80))
+    found = decode.masks(other, other.pack(moved.reshape(other.shape)), coefficients, boxes, (48, 80))
+    assert all(np.array_equal(a, b) and a.any() for a, b in zip(found, wanted))
+    head = decode.yolov8(2, (8,), coefficients=16)
+    parts = [TensorSpec((1, n, 6, 10), "NCHW", dtype, name=f"p{n}") for n in (64, 2, 16)]
+    proto = other.replace(name="proto")
+    assert (
+        len(decode.Decoder(head, [*parts, proto], (48, 80))([np.zeros(s.size, s.stored) for s in [*parts, proto]], 1))
+        == 0
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,9 @@ def scene(rng: np.random.Generator, n: int) -> decode.Detections:
     return decode.Detections(xyxy, scores, rng.integers(0, 5, n), where, where, where)
 
 
-def changed(d: decode.Detections, **columns: np.ndarray) -> decode.Detections:
-    fields = {k: getattr(d, k) for k in ("xyxy", "confidence", "class_id", "level", "cell", "anchor")}
-    return decode.Detections(**{**fields, **columns})
+def changed(d: decode.Detections, **columns: Any) -> decode.Detections:
+    names = ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks")
+    return decode.Detections(**{**{name: getattr(d, name) for name in names}, **columns})
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -67,6 +68,73 @@ def test_planted_faults_are_all_named(seed: int) -> None:
     assert set(turned.extra) == set(lost.tolist()) and turned.missing == ()
     words = str(found)
     assert words.startswith("27 matched, 3 missing, 2 moved, 4 relabelled, 1 rescored; edges within 5 px")
+
+
+def posed(d: decode.Detections, keypoints: np.ndarray) -> decode.Detections:
+    return changed(d, keypoints=keypoints.astype(np.float32))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_keypoints_count(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = scene(rng, 12)
+    points = rng.uniform(0, 1, (12, 17, 3))
+    points[..., :2] = d.xyxy[:, None, :2] + points[..., :2] * (d.xyxy[:, None, 2:] - d.xyxy[:, None, :2])
+    real = posed(d, points)
+    noisy = points + np.concatenate([rng.uniform(-2, 2, (12, 17, 2)), rng.uniform(-0.2, 0.2, (12, 17, 1))], 2)
+    noisy[:, 0, :2] += 300  # one joint that is taken for another one
+    unseen = points[..., 2] < 0.5
+    noisy[unseen] = rng.uniform(0, 800, (int(unseen.sum()), 3))
+    assert decode.same(posed(d, noisy), real), str(decode.same(posed(d, noisy), real))
+    wrong = points.copy()
+    wrong[3:5, :, 0] += 40
+    wrong[7, :, 2] = 1 - wrong[7, :, 2]
+    found = decode.same(posed(d, wrong), real)
+    strong = (abs(2 * points[7, :, 2] - 1) > 0.25) & (points[7, :, 2] >= 0.5)
+    also = {7} if strong.sum() > 0.25 * (points[7, :, 2] >= 0.5).sum() else set()
+    assert {j for _, j in found.keypoints} == {3, 4} | also and not found and "with other keypoints" in str(found)
+    flat = decode.same(posed(d, wrong[..., :2]), posed(d, points[..., :2]))
+    assert {j for _, j in flat.keypoints} == {3, 4}
+    assert not decode.same(posed(d, np.full_like(points, np.nan)), real)
+
+
+def masked(d: decode.Detections, crops: list[np.ndarray]) -> decode.Detections:
+    corners = np.floor(d.xyxy[:, :2]).astype(np.int64)
+    return changed(d, masks=decode.Masks(crops, corners, (900, 900)))
+
+
+def test_masks_count() -> None:
+    d = scene(np.random.default_rng(5), 6)
+    disk = np.hypot(*np.mgrid[-8:8, -8:8]) < 7.5
+    real = masked(d, [disk] * 6)
+    assert decode.same(masked(d, [np.roll(disk, 1, 0)] * 6), real)
+    found = decode.same(masked(d, [disk, ~disk, *[disk] * 3, np.zeros((16, 16), bool)]), real)
+    assert [j for _, j in found.masks] == [1, 5] and "2 with another mask" in str(found)
+    few = np.zeros((16, 16), bool)
+    few[:2, :2] = True
+    assert decode.same(masked(d, [~few & False] * 6), masked(d, [few] * 6))
+
+
+def test_one_side_alone_cannot_be_compared() -> None:
+    d = scene(np.random.default_rng(1), 3)
+    points = np.zeros((3, 5, 3))
+    for a, b in ((posed(d, points), d), (d, posed(d, points)), (posed(d, points), posed(d, points[:, :4]))):
+        with pytest.raises(nl.NpuLayoutError, match="keypoints: expected the same kind on both sides, got"):
+            decode.same(a, b)
+    with pytest.raises(nl.NpuLayoutError, match="masks: expected the same kind on both sides, got none and those of"):
+        decode.same(d, masked(d, [np.ones((4, 4), bool)] * 3))
+
+
+def test_ties_are_named_and_count() -> None:
+    """Suppression that kept the other one of two boxes with one score."""
+    d = scene(np.random.default_rng(2), 4)
+    xyxy, cell, score = d.xyxy.copy(), d.cell.copy(), d.confidence.copy()
+    xyxy[:3, 2] += 6
+    cell[[0, 2, 3]] += 1
+    score[2] -= 0.04
+    found = decode.same(changed(d, xyxy=xyxy, cell=cell, confidence=score), d)
+    assert found.tied == ((0, 0),) and not found and "3 moved, 1 of these tied" in str(found)
+    assert found.moved == ((0, 0), (1, 1), (2, 2))
 
 
 def test_what_is_at_the_threshold_is_marginal() -> None:
