@@ -124,7 +124,7 @@ class _Assignment(NamedTuple):
 
     def is_hinted(self, cover: _Cover) -> bool:
         """Return whether the name of each output has the letters that its parts hint at."""
-        return all(part.hint in self.specs[k].name for k, run in cover for part in self.parts_of(run))
+        return all(part.is_hinted(self.specs[k].name) for k, run in cover for part in self.parts_of(run))
 
     def words(self, cover: _Cover) -> str:
         """Return in words which part each output begins with."""

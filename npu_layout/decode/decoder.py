@@ -80,7 +80,8 @@ class Decoder:
             raise NpuLayoutError("specs: expected one for each output, got none")
         rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
         self.input_shape = (rows, columns)
-        self._fitted: Fitted = fit(head, self.specs, self.input_shape, _names(outputs, self.specs))
+        self._outputs = _names(outputs, self.specs)
+        self._fitted: Fitted = fit(head, self.specs, self.input_shape, self._outputs)
         self._most = largest_score(head, self._fitted, self.specs)
         self._made = compiled(head, self._fitted, self.specs, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
@@ -125,9 +126,12 @@ class Decoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs; if no stored value reaches `confidence`; on an `out` without room.
+            On buffers that do not fit their specs; if no stored value reaches `confidence`; on an `iou` outside 0 .. 1,
+            and an `out` without room.
         """
-        least, overlap = real_number("confidence", confidence), real_number("iou", iou)
+        least, overlap = real_number("confidence", confidence), real_number("iou", iou, least=0.0)
+        if overlap > 1:
+            raise NpuLayoutError(f"iou: expected 0 .. 1, got {iou}; {iou} percent are {overlap / 100:g}")
         most = whole_number("limit", limit)
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
@@ -153,6 +157,10 @@ class Decoder:
             rows = np.flatnonzero(found.level == n)
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
         return masks(self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes it again."""
+        return _again, (self.head, self.specs, self.input_shape, self._outputs)
 
     def _use(self, backend: str) -> None:
         """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
@@ -182,6 +190,10 @@ class Decoder:
                 codes = thresholds(self.head, self._made, confidence)
                 self._thresholds = confidence, codes
             return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room))
+
+
+def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:
+    return Decoder(head, specs, input_shape, outputs=outputs)
 
 
 def in_order(specs: Sequence[TensorSpec], buffers: Any) -> list[np.ndarray]:

@@ -58,14 +58,20 @@ def ssd_postprocessed(classes: int = 90) -> Head:
     """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
 
     Outputs are boxes (1, n, 4) top, left, bottom, right, the whole input being 1, classes and scores (1, n) and their
-    number (1,). Classes and scores have one shape: the ends of their names, ":1" and ":2" as TFLite gives them,
-    distinguish them, or ``outputs=`` does.
+    number (1,). Classes and scores have one shape: TFLite's names distinguish them, or ``outputs=`` does. These are
+    TFLite_Detection_PostProcess:1 and :2 from TensorFlow 1, and StatefulPartitionedCall:2 and :1 from TensorFlow 2
+    (tensorflow/tensorflow, issue 44481), :32 and :33 of EfficientDet-Lite.
 
     classes: those above it are an error. Raises NpuLayoutError on anything else.
     """
     classes, _ = sizes(classes, (1,))
     boxes = Boxes("xyxy", unit="input", order=(1, 0, 3, 2))
-    parts = (Part("box", 4), Part("label", 1, hint=":1"), Part("score", 1, hint=":2"), Part("count", 1))
+    parts = (
+        Part("box", 4),
+        Part("label", 1, hint="PostProcess:1|Call:2|Call:32"),
+        Part("score", 1, hint="PostProcess:2|Call:1|Call:33"),
+        Part("count", 1, hint="PostProcess:3|Call:0|Call:34"),
+    )
     form = Form("rows", parts, boxes, "rows")
     return Head("ssd_postprocessed", classes, (1,), (form,), suppression=Suppression("none"))
 

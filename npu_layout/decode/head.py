@@ -35,7 +35,8 @@ class Part(Record):
     optional
         Outputs may lack it.
     hint
-        Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj".
+        Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj"; "a|b": one or
+        the other. If they end in a digit, the name ends with them.
     across
         One output has it for the cells of all levels, on one axis, while other parts are maps. Its channels may be two
         axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
@@ -49,6 +50,12 @@ class Part(Record):
     optional: bool = False
     hint: str = ""
     across: bool = False
+
+    def is_hinted(self, name: str) -> bool:
+        """Return whether an output's name has the letters of the hint; of none, every name has them."""
+        hints = self.hint.split("|")
+        return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in hints)
+
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:
@@ -166,7 +173,7 @@ class Suppression(Record):
         for name in ("per_class", "inclusive"):
             if not isinstance(getattr(self, name), bool):
                 raise NpuLayoutError(f"Suppression: {name}: expected True or False, got {shown(getattr(self, name))}")
-        extra, epsilon = (real_number(f"Suppression: {n}", getattr(self, n)) for n in ("extra", "epsilon"))
+        extra, epsilon = (real_number(f"Suppression: {n}", getattr(self, n), least=0.0) for n in ("extra", "epsilon"))
         self._set(extra=extra, epsilon=epsilon)
 
 
@@ -276,6 +283,8 @@ class Head(Record):
             raise NpuLayoutError("Head: forms: expected one or more, got none")
         if self.background is not None:
             (background,) = whole_numbers("Head: background", [self.background], 1, 0)
+            if background > int(self.classes):
+                raise NpuLayoutError(f"Head: background: expected 0 .. {self.classes}, got {background}")
             self._set(background=background)
         for form in self.forms:
             self._check_form(form)

@@ -132,7 +132,7 @@ def same(
     (True, '1 matched, 1 moved, 1 relabelled; edges within 3 px, scores within 0')
     """
     given = {"pixels": pixels, "shift": shift, "score": score, "overlap": overlap}
-    pixels, shift, score, overlap = (real_number(name, value, 0.0) for name, value in given.items())
+    pixels, shift, score, overlap = (real_number(name, value, least=0.0) for name, value in given.items())
     bound = -np.inf if confidence is None else real_number("confidence", confidence) + score
     for name, one in (("found", found), ("reference", reference)):
         side = instance(name, one, Detections)

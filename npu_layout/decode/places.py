@@ -110,8 +110,12 @@ def _fit(
         s = head.prototypes.stride
         planes = (head.prototypes.channels, input_hw[0] // s, input_hw[1] // s)
         prototypes = _single("prototypes", left, lambda spec: planes_of(spec) == planes, f"shape {(1, *planes)}")
-    if form.part("count") is not None:
-        count = _single("count", left, lambda spec: int(np.prod(spec.shape)) == 1, "one element")
+    part = form.part("count")
+    if part is not None:
+        ones = [i for i, spec in left.items() if int(np.prod(spec.shape)) == 1]
+        hinted = [i for i in ones if part.is_hinted(specs[i].name)]
+        chosen = hinted if len(ones) > 1 and len(hinted) == 1 else ones
+        count = _single("count", left, lambda spec: any(spec is specs[i] for i in chosen), "one element")
     given = _Given(head, form, specs, left, input_hw, names)
     across = [_across(given, part) for part in form.parts if part.across]
     levels = _LEVELS[form.cells](given)

@@ -48,9 +48,10 @@ def _of_level(head: Head, places: dict[str, Place], specs: Sequence[TensorSpec])
 
 
 def _largest(place: Place, specs: Sequence[TensorSpec]) -> float:
-    if place.part.activation == "softmax":
-        return 1.0
     stored = codes(specs[place.output])
     if stored is None:
-        return 1.0 if place.part.activation == "sigmoid" else math.inf
+        return math.inf if place.part.activation == "none" else 1.0
+    if place.part.activation == "softmax":  # one class has the largest value, and all others the least
+        values = values_of(specs[place.output], stored).astype(np.float64)
+        return float(1 / (1 + (place.part.count - 1) * math.exp(values.min() - values.max())))
     return float(activated(place.part.activation, values_of(specs[place.output], stored)).max())

@@ -172,7 +172,8 @@ class Geometry:
         Parameters
         ----------
         boxes_xyxy
-            (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4).
+            (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4). Or Detections, which have
+            them as `xyxy`.
         clip
             Clip to the frame, (0, 0, frame_w, frame_h).
 
@@ -236,6 +237,8 @@ class Geometry:
         return (in_input, in_frame) if to_frame else (in_frame, in_input)
 
     def _mapped(self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool) -> np.ndarray:
+        if last == 4 and not isinstance(values, (np.ndarray, list, tuple)):
+            values = getattr(values, "xyxy", values)
         array, dtype = _numbers(name, values, last)
         if last == 4:
             _check_corners(name, array)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ class Frames(Iterable[np.ndarray]):
     Parameters
     ----------
     paths
-        Files and folders; a folder's images come by name.
+        Files and folders, or one of them; a folder's images come by name.
     limit
         The largest number of frames.
 
@@ -38,8 +39,9 @@ class Frames(Iterable[np.ndarray]):
     Each iteration reads the files again.
     """
 
-    def __init__(self, paths: Iterable[PathLike], limit: int | None = None) -> None:
-        self._files = [file for path in paths for file in _files(Path(path))]
+    def __init__(self, paths: PathLike | Iterable[PathLike], limit: int | None = None) -> None:
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        self._files = [file for path in given for file in _files(Path(path))]
         self._limit = None if limit is None else counted("limit", limit)
         lengths = sum(1 if file.suffix.lower() in IMAGES else _length(file) for file in self._files)
         self.total = lengths if limit is None else min(lengths, limit)

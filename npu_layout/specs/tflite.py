@@ -31,7 +31,7 @@ def from_tflite(details: Any) -> TensorSpec:
     """
     details = Metadata("TFLite details", details)
     shape = tuple(details.extents("shape")) or (1,)
-    axes = {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
+    axes = {2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
     if len(axes) != len(shape):
         raise NpuLayoutError(f"TFLite tensor {details.field('name', '')!r}: expected 0 to 8 dimensions, got {shape}")
     dtype = details.read("dtype", np.dtype)

@@ -32,7 +32,7 @@ class EnginePool:
     Raises
     ------
     NpuLayoutError
-        If there are none, or their specs differ.
+        If there are none, one is there twice, or their specs differ.
 
     Attributes
     ----------
@@ -48,6 +48,14 @@ class EnginePool:
         self.engines = tuple(items_of("engines", engines, object, "engines"))
         if not self.engines:
             raise NpuLayoutError("engines: expected one or more, got none")
+        for i, engine in enumerate(self.engines):
+            if isinstance(engine, type):
+                raise NpuLayoutError(f"engines: expected engines, got the class {engine.__name__}; call it")
+            if any(engine is other for other in self.engines[:i]):
+                raise NpuLayoutError(
+                    f"engine {i} is one of those before it: each thread needs an engine of its own, as in "
+                    f"EnginePool([open_engine(model) for _ in range({len(self.engines)})])"
+                )
         with naming("engines"):
             self._inputs, self._outputs = (specs_of(self.engines[0], k) for k in ("input_specs", "output_specs"))
             for i, engine in enumerate(self.engines):

@@ -104,16 +104,18 @@ def items_of(what: str, given: Any, kind: type[_T], plural: str = "") -> list[_T
     return items
 
 
-def real_number(what: str, given: Any, above: float | None = None) -> float:
-    """Return a finite number as a float; NpuLayoutError if it is anything else, or not greater than `above`."""
+def real_number(what: str, given: Any, above: float | None = None, *, least: float | None = None) -> float:
+    """Return a finite number as a float; NpuLayoutError if it is anything else, not above `above`, or below `least`."""
     number = math.nan
     if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
         try:
             number = float(given)
         except OverflowError:
             number = math.inf
-    if not math.isfinite(number) or (above is not None and not number > above):
+    small = (above is not None and not number > above) or (least is not None and number < least)
+    if not math.isfinite(number) or small:
         expected = "a finite number" if above is None else f"a number above {above:g}"
+        expected = expected if least is None else f"a number of at least {least:g}"
         raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}")
     return number
 

@@ -47,7 +47,7 @@ _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the report counts what is NaN or infinite
 def validate(
-    recording: Recording,
+    recording: Recording | str | os.PathLike[str],
     model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
     *,
     min_snr_db: Tolerance = 10,
@@ -63,8 +63,9 @@ def validate(
     Parameters
     ----------
     recording
-        Its inputs go to the model, unpacked by their spec if they have one (and normalised by ``meta["preprocess"]``'s
-        mean and std, if the spec's integers are pixels and the model reads floats).
+        A Recording, or the folder of one. Its inputs go to the model, unpacked by their spec if they have one (and
+        normalised by ``meta["preprocess"]``'s mean and std, if the spec's integers are pixels and the model reads
+        floats).
     model
         Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
     min_snr_db, min_cosine, max_abs, max_steps
@@ -99,6 +100,8 @@ def validate(
     See "When the answers look wrong" in the README, which is run as a test.
     """
     engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    if isinstance(recording, (str, os.PathLike)):
+        recording = Recording.load(recording)
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     progress = None if progress is None else flag("progress", progress)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -170,6 +172,27 @@ def test_memory_is_used_again() -> None:
             decoder(buffers, limit=51, out=first)
         with pytest.raises(nl.NpuLayoutError, match=r"out: expected Detections of a Decoder .* got no memory"):
             decoder(buffers, out=first[:1])
+
+
+def test_a_decoder_goes_to_other_processes() -> None:
+    rng, choose = np.random.default_rng(1), random.Random(1)
+    outputs, _, _ = maps_v8(rng, choose, (64, 64), 3, True)
+    buffers = [o.buffer for o in outputs]
+    decoder = decode.Decoder(decode.yolov8(3), [o.spec for o in outputs], (64, 64))
+    wanted = decoder(buffers)
+    for again in (pickle.loads(pickle.dumps(decoder)), copy.deepcopy(decoder)):
+        assert len(wanted) and np.array_equal(again(buffers).xyxy, wanted.xyxy) and repr(again) == repr(decoder)
+    maps = [nl.TensorSpec((1, n, 8, 8), name=f"{i}") for i, n in enumerate((64, 1, 1))]
+    named = decode.Decoder(decode.yolov8(1, (8,)), maps, (64, 64), outputs={"score": "2"})
+    assert pickle.loads(pickle.dumps(named))._fitted == named._fitted
+
+
+def test_thresholds_that_are_none() -> None:
+    maps = [nl.TensorSpec((1, n, 8, 8), name=f"{n}") for n in (64, 2)]
+    decoder, buffers = decode.Decoder(decode.yolov8(2, (8,)), maps, (64, 64)), [np.zeros(s.size, "f4") for s in maps]
+    for iou, says in ((45, r"iou: expected 0 \.\. 1, got 45; 45 percent are 0\.45"), (-0.1, "iou"), (np.nan, "iou")):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            decoder(buffers, iou=iou)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -95,6 +96,21 @@ def test_tflites_post_process() -> None:
     assert found.class_id.tolist() == [2, 0, 1] and np.array_equal(found.confidence, scores[0, :3])
     height, width = SIZE
     assert found.xyxy[0].tolist() == [0.25 * width, 0.5 * height, 0.5 * width, height]
+    for ends in (
+        ("Call:3", "Call:2", "Call:1", "Call:0"),
+        ("Call:31", "Call:32", "Call:33", "Call:34"),
+    ):  # TensorFlow 2
+        renamed = [spec.replace(name=f"StatefulPartitioned{end}") for spec, end in zip(specs, ends)]
+        for order in itertools.permutations(range(4)):
+            other = decode.Decoder(decode.ssd_postprocessed(CLASSES), [renamed[i] for i in order], SIZE)
+            again = other([buffers[i] for i in order], confidence=0.25)
+            assert np.array_equal(again.xyxy, found.xyxy) and np.array_equal(again.class_id, found.class_id)
+    first = [
+        nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=n) for s, n in zip([(1, 1, 4), (1, 1), (1, 1), (1,)], names)
+    ]
+    one = decode.Decoder(decode.ssd_postprocessed(CLASSES), first[::-1], SIZE)
+    alone = one([np.float32([n]) for n in (1, 0.9, 2)] + [boxes[0, 0]])
+    assert alone.class_id.tolist() == [2] and alone.xyxy[0].tolist() == found.xyxy[0].tolist()
     unnamed = [spec.replace(name="abcd"[i]) for i, spec in enumerate(specs)]
     with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
         decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE)

@@ -44,6 +44,8 @@ def test_json_both_ways(head: decode.Head) -> None:
         (dict(anchors=(((10, 13),),)), "anchors: expected as many for each of 3 strides"),
         (dict(forms=()), "forms: expected one or more, got none"),
         (dict(name=3), "Head: name: expected text"),
+        (dict(background=81), r"Head: background: expected 0 \.\. 80, got 81"),
+        (dict(background=80), "part 'score' has 80 channels, classes and background need 81"),
     ],
 )
 def test_bad_heads(change: dict[str, Any], words: str) -> None:

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -228,6 +229,15 @@ def test_a_frame_of_the_input_size_is_left_alone(size: Any, mode: str, values: l
         assert convert(values).tolist() == values
     for convert in (g.points_to_frame, g.points_to_input):
         assert convert(np.reshape(values, (2, 2))).ravel().tolist() == values
+
+
+def test_detections_have_their_boxes() -> None:
+    """Ours and supervision's have them as xyxy."""
+    g = Geometry.letterbox((640, 480), (320, 320))
+    boxes = np.float32([[10, 50, 60, 90]])
+    found = SimpleNamespace(xyxy=boxes)
+    assert np.array_equal(g.boxes_to_frame(found), g.boxes_to_frame(boxes))
+    assert np.array_equal(g.boxes_to_input(found), g.boxes_to_input(boxes))
 
 
 def test_points_are_half_a_pixel_inside_boxes() -> None:

@@ -53,6 +53,13 @@ def test_files_come_in_the_order_that_is_given(images: Path) -> None:
     assert [int(frame[0, 0, 0]) for frame in frames] == [3, 1, 1, 2, 3] and frames.total == 5
 
 
+def test_one_path_is_enough(images: Path) -> None:
+    for one in (images, str(images)):
+        assert [int(frame[0, 0, 0]) for frame in Frames(one)] == [1, 2, 3]
+    with pytest.raises(nl.NpuLayoutError, match=r"^jpg: no such file or folder"):
+        Frames("jpg")
+
+
 def test_a_limit_counts_over_all_files(images: Path) -> None:
     frames = Frames([images, images], limit=4)
     assert [int(frame[0, 0, 0]) for frame in frames] == [1, 2, 3, 1] and frames.total == 4

@@ -114,7 +114,7 @@ def test_zero_points_that_are_not_given_are_0() -> None:
 
 def test_details_without_a_quantization() -> None:
     bare = {"shape": [2, 3], "dtype": np.int8}
-    assert nl.specs.from_tflite(bare) == nl.TensorSpec((2, 3), "AB", "int8")
+    assert nl.specs.from_tflite(bare) == nl.TensorSpec((2, 3), "NC", "int8")
     halves = {"scales": [0.0, 0.5], "zero_points": [1, 2], "quantized_dimension": 0}
     with pytest.raises(nl.NpuLayoutError, match="expected positive"):
         nl.specs.from_tflite({**bare, "quantization_parameters": halves})

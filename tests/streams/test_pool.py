@@ -78,6 +78,11 @@ def test_bad_pools() -> None:
         EnginePool([])
     with pytest.raises(nl.NpuLayoutError, match="engines: engine object"):
         EnginePool([object()])
+    one = Reader()
+    with pytest.raises(nl.NpuLayoutError, match="engine 2 is one of those before it: each thread needs an engine of"):
+        EnginePool([Reader(), one, one])
+    with pytest.raises(nl.NpuLayoutError, match="engines: expected engines, got the class Reader; call it"):
+        EnginePool([Reader])
     other = Reader()
     other.output_specs = (nl.TensorSpec((1, 5), "NC", "int32", name="number"),)  # type: ignore[assignment]
     with pytest.raises(nl.NpuLayoutError, match="engine 1 has other output_specs than engine 0"):

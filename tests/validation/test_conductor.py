@@ -38,6 +38,14 @@ def test_match(board: Board) -> None:
     assert json.loads(report.to_json())["outputs"]["maps"]["verdict"] == "match"
 
 
+def test_a_folder_is_read(board: Board, tmp_path: Path) -> None:
+    board.recording().save(tmp_path / "run")
+    for path in (tmp_path / "run", str(tmp_path / "run")):
+        assert nl.validate(path, board.engine).verdict == "match"
+    with pytest.raises(nl.NpuLayoutError, match="nowhere"):
+        nl.validate(tmp_path / "nowhere", board.engine)
+
+
 def test_nothing_compared_is_a_failure(board: Board) -> None:
     report = nl.validate(nl.Recording({"maps": board.spec}, []), board.engine)
     assert not report and report.frames == 0 and "nothing was compared" in str(report)
