@@ -189,7 +189,7 @@ def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], me
     """Return the judgement if the values do not vary, or the data do not decide between two readings."""
     model, device = _varies(evidence)
     if not (model and device):
-        verdict = "mismatch" if model or not met else "ambiguous"
+        verdict = "mismatch" if model or not (met or _within_a_step(evidence)) else "ambiguous"
         return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
     doubt = next((c for c in others if _in_doubt(evidence, c, score)), None)
     if doubt is not None:
@@ -297,6 +297,11 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     """Whether the data are clearly on the side of `best`, of two candidates of one cause that are nearly as good."""
     leans = evidence.sides(best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN
+
+
+def _within_a_step(evidence: Evidence) -> bool:
+    """Whether integers are the model's within a step: of values that hardly vary, no tolerance says more."""
+    return bool(evidence.steps and float((evidence.as_declared().left ** 2).mean()) <= 1)
 
 
 def _varies(evidence: Evidence) -> tuple[bool, bool]:

@@ -218,3 +218,19 @@ def test_no_channel_is_searched_by_itself(noise: float) -> None:
     """Causes are looked for in all channels at once: 8 reductions a channel were counted, and 240 for one by one."""
     few, many = _reductions(20, noise), _reductions(160, noise)
     assert many - few < 20 * 140
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_empty_scene_accuses_no_board(board: Board, seed: int) -> None:
+    """Outputs that stay within a step: rounding and a little noise are all that differs, and no tolerance is met."""
+    rng = np.random.default_rng(seed)
+    flat = board.engine.infer(board.inputs[0])["maps"]
+    spread = float(np.ptp(flat - flat.mean((2, 3), keepdims=True)))
+    spec = board.spec.replace(quantization=nl.Quantization(3 * spread, int(rng.integers(-40, 40))))
+    stored = [spec.pack(a["maps"]).astype(np.int16) for a in board.answers]
+    noisy = [np.clip(x + (rng.random(x.shape) < 0.3) * rng.choice([-1, 1], x.shape), -128, 127) for x in stored]
+    faultless = board.recording(spec, [{"maps": x.astype(np.int8)} for x in noisy])
+    report = nl.validate(faultless, board.engine)
+    assert report.outputs["maps"].verdict in ("match", "ambiguous"), str(report)
+    wrong = [{"maps": np.clip(x + 9, -128, 127).astype(np.int8)} for x in stored]
+    assert nl.validate(board.recording(spec, wrong), board.engine).outputs["maps"].verdict != "match"
