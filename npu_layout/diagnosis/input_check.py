@@ -27,6 +27,7 @@ from .input_changes import (
     other_frames,
 )
 from .input_pairs import Pair
+from .input_sources import other_sources
 from .input_variants import FLIPPED, How, image_channels
 from .verdict import Judgement
 
@@ -40,6 +41,7 @@ _SATURATED = 0.5  # of the values: what saturates more is no way to make an inpu
 _REACH = 2  # frames before and after
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
+_RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
@@ -116,14 +118,43 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
         recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
         frames, how = _Frames(recording, declared), as_channels(seen[0][FRAME], _stated(declared))[1]
-        found = _found(_Seen(spec_in_model_order(spec, color), frames, recorded), how)
+        raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
+        found = _of_raw_frames(spec_in_model_order(spec, color), raw, recorded, _stated(declared))
+        found = found or _found(_Seen(spec_in_model_order(spec, color), frames, recorded), how)
     except NpuLayoutError:
         return {}
     if found is None:
         return {}
-    own = {"source": declared["source"]} if "source" in declared else {}  # its frames were made into channels
+    changed = found.fix is not None and "source" in found.fix and found.names_cause
+    own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
+
+
+def _of_raw_frames(
+    spec: TensorSpec, raw: Mapping[int, np.ndarray], recorded: Mapping[int, np.ndarray], how: How
+) -> Judgement | None:
+    """Return the judgement that the frames give in their own format; None if they have none, or it explains nothing."""
+    others = [*other_sources(how.get("source", "BGR"), next(iter(raw.values())))]
+    pairs = [Pair(spec, raw, number, array, how) for number, array in recorded.items()]
+    if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
+        return None
+    frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, recorded))}"
+
+    def off(by: How) -> float:
+        return max(pair.off(pair.made(pair.pixels(by), by).values) for pair in pairs)
+
+    declared = off(how)
+    if declared <= _SAME:
+        return Judgement("match", None, f"{_RIGHT} ({frames} made again).")
+    best, words, source = min((off({**how, "source": one.source}), *one) for one in others)
+    if best > min(_SAME, _BETTER * declared):
+        return None
+    by = (
+        f"within {_pixels(pairs, best)} pixel values in {frames}; as declared, it differs by {_pixels(pairs, declared)}"
+    )
+    fix = {**how, "source": source}
+    return Judgement("preprocessing", fix, f"{_WRONG}: it is what {words} makes ({by}).", _FIX, names_cause=True)
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
@@ -224,9 +255,7 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     offs = [pair.off(m) for pair, m in zip(pairs, made)]
     declared = max(offs)
     if declared <= _SAME:
-        return Judgement(
-            "match", None, f"The recorded input is what preprocess= makes of the frame ({frames} made again)."
-        )
+        return Judgement("match", None, f"{_RIGHT} ({frames} made again).")
     off_by = f"{_pixels(pairs, declared)} pixel values"
     formulas, others = _tried(pairs, made, base, scaled)
     resized = _NEAR * max([_SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
@@ -248,7 +277,7 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
         except_for = "the resize formula" if is_resize else "a loss as JPEG's"
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
-        why = f"The recorded input is what preprocess= makes of the frame, except for {except_for}: it differs by"
+        why = f"{_RIGHT}, except for {except_for}: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"

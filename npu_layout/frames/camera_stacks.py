@@ -11,7 +11,9 @@ None of these libraries is imported. What is read, and where it is documented:
   are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes). Tiled formats have the numbers of
   tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
 * picamera2: ``request.config[name]`` or a stream's configuration, `format`, `size`, `stride`: The Picamera2 Library,
-  appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2.
+  appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request its `colour_space`, with
+  `ycbcrEncoding` and `range`: libcamera, src/py/libcamera/py_color_space.cpp.
+* Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
 """
@@ -47,6 +49,7 @@ _PICAMERA2 = {
     **{"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"},
     **{"YUV420": "I420", "YVU420": "YV12", "NV12": "NV12", "NV21": "NV21"},
     **{"YUYV": "YUYV", "UYVY": "UYVY", "YVYU": "YVYU", "MJPEG": "MJPEG"},
+    "R8": "GRAY",
     **{f"S{pattern}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
     **{
         f"S{pattern}{bits}_CSI2P": f"{pattern}{bits}P"
@@ -60,8 +63,14 @@ _ROS = {
     **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
     **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
 }
+_PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY"}
 _FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020"}  # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL
 _GSTREAMER_MATRICES = {3: "bt709", 4: "bt601", 6: "bt2020"}  # GST_VIDEO_COLOR_MATRIX_BT709, BT601, BT2020
+_LIBCAMERA_MATRICES = {"Rec601": "bt601", "Rec709": "bt709", "Rec2020": "bt2020"}  # ColorSpace.YcbcrEncoding
+_GSTREAMER_NAMES = {  # gst-libs/gst/video/video-color.h
+    **{"bt601": "bt601", "bt709": "bt709", "bt2020": "bt2020", "bt2020-10": "bt2020"},
+    **{"bt2100-pq": "bt2020", "bt2100-hlg": "bt2020"},
+}
 _FULL_FFMPEG, _FULL_GSTREAMER = 2, 1  # AVCOL_RANGE_JPEG, GST_VIDEO_COLOR_RANGE_0_255
 
 Described = dict[str, Any]
@@ -69,6 +78,8 @@ Described = dict[str, Any]
 
 def described(x: Any) -> Described:
     """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known."""
+    if _is_pillow(x):
+        return {"format": _known("Pillow", _PILLOW, x.mode), "size_wh": tuple(x.size)}
     if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
         return _gst_sample(x)
     if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
@@ -80,22 +91,28 @@ def described(x: Any) -> Described:
     if hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower():
         return {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))}
     if isinstance(getattr(x, "config", None), Mapping):
-        return _picamera2(x.config.get("main", x.config))
+        return _picamera2(x.config.get("main", x.config), x.config.get("colour_space"))
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2 or ROS, got {shown(x)}; describe others with "
+        f"x: expected a frame of PyAV, GStreamer, picamera2, ROS or Pillow, got {shown(x)}; describe others with "
         f"FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
 
 def is_described(x: Any) -> bool:
-    """Return whether a frame describes itself and has its memory with it: PyAV's and ROS's do."""
-    return buffers_of(x) is not x
+    """Return whether a frame describes itself and has its memory with it: PyAV's, ROS's and Pillow's do."""
+    return _is_pillow(x) or buffers_of(x) is not x
+
+
+def _is_pillow(x: Any) -> bool:
+    return hasattr(x, "getbands") and hasattr(x, "tobytes") and hasattr(x, "mode")
 
 
 def buffers_of(x: Any) -> Any:
-    """Return the memory of a frame of PyAV (a buffer for each plane) or ROS; anything else as it is."""
+    """Return the memory of a frame of PyAV (a buffer for each plane), ROS or Pillow (a copy); others as they are."""
+    if _is_pillow(x):
+        return x.tobytes()
     planes = getattr(x, "planes", None)
     if planes is not None and hasattr(getattr(x, "format", None), "name"):
         return [memoryview(plane) for plane in planes]
@@ -179,16 +196,23 @@ def _colorimetry(text: Any) -> Described:
     if len(parts) == 4 and all(part.isdigit() for part in parts[:2]):
         matrix = _GSTREAMER_MATRICES.get(int(parts[1]), "bt601")
         return {"matrix": matrix, "range": "full" if int(parts[0]) == _FULL_GSTREAMER else "limited"}
-    return {"matrix": parts[0]} if parts[0] in _GSTREAMER_MATRICES.values() else {}
+    return {"matrix": _GSTREAMER_NAMES[parts[0]]} if parts[0] in _GSTREAMER_NAMES else {}
 
 
-def _picamera2(stream: Mapping[str, Any]) -> Described:
+def _picamera2(stream: Mapping[str, Any], space: Any = None) -> Described:
+    if not {"format", "size"} <= set(stream):
+        streams = ", ".join(map(str, stream)) or "none"
+        raise NpuLayoutError(f"x: picamera2: expected a stream 'main' with format and size, got {streams}")
     name = _known("picamera2", _PICAMERA2, stream["format"])
     found: Described = {"format": name, "size_wh": tuple(stream["size"])}
     if stream.get("stride") and name != "MJPEG":
         found["strides"] = int(stream["stride"])
     if stream.get("framesize") and name != "MJPEG":
         found["size"] = int(stream["framesize"])
+    matrix = _LIBCAMERA_MATRICES.get(getattr(getattr(space, "ycbcrEncoding", None), "name", ""))
+    if matrix is not None:
+        found["matrix"] = matrix
+        found["range"] = "full" if getattr(getattr(space, "range", None), "name", "") == "Full" else "limited"
     return found
 
 

@@ -17,6 +17,7 @@ from .pixel_formats import Plane, pixel_format
 Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
 _PITCHES = (16, 32, 64, 128, 256, 512)  # bytes: what cameras and codecs round a row up to
+_LINES = (2, 8, 16, 32, 64)  # to whose multiples drivers round the height
 _PITCH_UNIT = 4  # bytes: every pitch that was met is a multiple
 
 
@@ -48,7 +49,7 @@ class FrameSpec:
     ------
     NpuLayoutError
         On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
-        overlap or end behind `size`.
+        overlap or end behind `size`, and a `size` without offsets that is that of a rounded height.
 
     16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
     mosaic, the high 8 bits are used and the others dropped, not rounded.
@@ -96,6 +97,23 @@ class FrameSpec:
             object.__setattr__(self, name, value)
         if form.kind != "coded":
             object.__setattr__(self, "size", self._checked_size(what, size))
+            if offsets is None and size is not None:
+                self._check_lines(what)
+
+    def _check_lines(self, what: str) -> None:
+        """Raise NpuLayoutError if a buffer is as large as one with more rows, in which other planes begin later."""
+        width, height = self.size_wh
+        planes = pixel_format(self.format).planes
+        for lines in dict.fromkeys(-(-height // step) * step for step in _LINES):
+            if len(planes) < 2 or lines == height or any(plane.tile for plane in planes):
+                continue
+            other = FrameSpec(self.format, (width, lines), strides=self.strides)
+            if other.size == self.size:
+                raise NpuLayoutError(
+                    f"{what}: size {self.size} is that of {lines} rows of {self.strides[0]} bytes: expected "
+                    f"offsets={other.offsets}, as drivers that round the height place planes, or "
+                    f"offsets={self.offsets} if what is behind the last row is a gap"
+                )
 
     def _checked_size(self, what: str, given: int | None) -> int:
         """Return the bytes of the buffer; NpuLayoutError if planes overlap or end behind it."""
@@ -188,6 +206,12 @@ class FrameSpec:
                 raise BufferSizeError(
                     f"buffer: plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
                     f"{stride * (rows - 1) + row}: {rows} rows, one every {stride} bytes"
+                )
+            if plane.tile is None and memory.size > stride * rows and memory.size % rows == 0:
+                raise BufferSizeError(
+                    f"buffer: plane {plane.name} has {memory.size} bytes, which are {rows} rows of "
+                    f"{memory.size // rows}; {self.describe()} has rows of {stride}: give strides= with that pitch, or "
+                    f"the first {stride * rows} bytes"
                 )
             views.append(self._view(plane, stride, 0, memory))
         return tuple(views)

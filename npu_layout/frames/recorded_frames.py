@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
+from .camera_stacks import is_described
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .pictures import picture
@@ -19,8 +20,8 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     """Return a camera's frame as an array of which a Preprocessor with the arguments `how` makes the same input.
 
     Of a format's name: the array itself, or its planes in one array in OpenCV's shape (a copy). Of a FrameSpec: a copy
-    of its memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does not fit, or planes of odd
-    sizes have no such array.
+    of its memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does not fit, if planes of odd
+    sizes have no such array, and if a frame that describes itself has other colours than the format's name says.
     """
     source = FrameSource.of(how.get("source", "BGR"))
     if source.spec is None and isinstance(frame, np.ndarray):
@@ -29,6 +30,8 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     if source.format.kind == "coded":
         return read.planes[0]
     spec = source.spec or FrameSpec(source.name, read.size_wh)
+    if source.spec is None and is_described(frame):
+        _check_colors(spec, FrameSpec.of(frame))
     memory = np.zeros(spec.size or 0, np.uint8)
     for plane, own in zip(read.planes, spec.planes(memory)):
         own[...] = plane
@@ -43,10 +46,28 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     return memory.view(source.format.planes[0].dtype).reshape(shape)
 
 
+def _check_colors(spec: FrameSpec, own: FrameSpec) -> None:
+    """Raise NpuLayoutError if a frame describes other colours than its recording would."""
+    if (own.matrix, own.range) != (spec.matrix, spec.range):
+        raise NpuLayoutError(
+            f"frame: it says {own.matrix}, {own.range}; a recording of source={spec.format!r} says {spec.matrix}, "
+            f"{spec.range}: expected preprocess with source=FrameSpec.of(frame)"
+        )
+
+
+def frame_spec_of(source: Any, frame: np.ndarray) -> FrameSpec | None:
+    """Return the FrameSpec of a recorded frame of `source`; None where it is of channels, or a JPEG."""
+    found = FrameSource.of(source)
+    if found.format.kind != "yuv":
+        return None
+    return found.spec or FrameSpec(found.name, found.read("frame", frame).size_wh)
+
+
 def as_channels(frame: np.ndarray, how: Mapping[str, Any]) -> tuple[np.ndarray, How]:
     """Return a recorded frame as (H, W) or (H, W, channels), uint8, and the arguments that make the same input of it.
 
-    Frames of channels are returned as they are; others are converted, to gray if the model reads gray.
+    Frames of channels are returned as they are; others are converted, to gray if the model reads gray. `yuv` is left
+    out: colours are resized.
     """
     source = FrameSource.of(how.get("source", "BGR"))
     form = source.format
@@ -54,4 +75,5 @@ def as_channels(frame: np.ndarray, how: Mapping[str, Any]) -> tuple[np.ndarray, 
         return frame, dict(how)
     gray = how.get("color") == "GRAY" and form.kind != "channels"
     pixels = picture(source.read("frame", frame), gray=gray)
-    return np.ascontiguousarray(pixels), {**how, "source": "GRAY" if gray else form.order}
+    others = {name: value for name, value in how.items() if name != "yuv"}
+    return np.ascontiguousarray(pixels), {**others, "source": "GRAY" if gray else form.order}

@@ -186,6 +186,12 @@ def test_a_samples_meta_is_read_if_gstvideo_is_loaded(monkeypatch: Any) -> None:
     assert nl.FrameSpec.of(sample(2000, format="NV12", width=20, height=10)) == spec
 
 
+@pytest.mark.parametrize("name", ["bt2020-10", "bt2100-pq", "bt2100-hlg"])
+def test_gstreamers_names_of_colours(name: str) -> None:
+    got = nl.FrameSpec.of(sample(2 * 24 * 18, format="P010_10LE", width=24, height=12, colorimetry=name))
+    assert (got.format, got.matrix, got.range) == ("P010", "bt2020", "limited")
+
+
 def test_picamera2() -> None:
     main = {"format": "YUV420", "size": (640, 480), "stride": 768, "framesize": 768 * 720}
     spec = nl.FrameSpec("I420", (640, 480), strides=(768, 384, 384), size=768 * 720)
@@ -196,6 +202,54 @@ def test_picamera2() -> None:
     formats_ = {"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"}
     for name, ours in formats_.items():
         assert nl.FrameSpec.of({"format": name, "size": (8, 6)}).format == ours
+
+
+@pytest.mark.parametrize("encoding", ["Null", "Rec601", "Rec709", "Rec2020"])
+@pytest.mark.parametrize("span", ["Full", "Limited"])
+def test_picamera2_colour_spaces(encoding: str, span: str) -> None:
+    """libcamera's enumerations have names; a still's space is sYCC, of full range, a video's from 720p on Rec. 709."""
+    main = {"format": "YUV420", "size": (64, 48), "stride": 64}
+    space = Twin(ycbcrEncoding=Twin(name=encoding), range=Twin(name=span))
+    found = nl.FrameSpec.of(Twin(config={"main": main, "colour_space": space}))
+    known = encoding != "Null"
+    assert found.matrix == {"Rec709": "bt709", "Rec2020": "bt2020"}.get(encoding, "bt601")
+    assert found.range == ("full" if known and span == "Full" else "limited")
+
+
+class Image:
+    """An image as Pillow has it."""
+
+    def __init__(self, pixels: np.ndarray, mode: str) -> None:
+        self.pixels, self.mode, self.size = pixels, mode, pixels.shape[1::-1]
+        self.__array_interface__ = pixels.__array_interface__
+
+    def getbands(self) -> tuple[str, ...]:
+        return tuple(self.mode)
+
+    def tobytes(self) -> bytes:
+        return self.pixels.tobytes()
+
+
+def test_pillow_images_say_their_order() -> None:
+    """Its arrays have R first: where B is expected they are refused, and never read as something else."""
+    pixels = formats.noise(6 * 5 * 3).reshape(6, 5, 3)
+    image = Image(pixels, "RGB")
+    assert nl.FrameSpec.of(image) == nl.FrameSpec("RGB", (5, 6))
+    target = nl.TensorSpec((1, 3, 6, 5), "NHWC", "uint8")
+    rgb = nl.Preprocessor(target, source="RGB", color="RGB")
+    np.testing.assert_array_equal(rgb(image)[0].reshape(6, 5, 3), pixels)
+    gray = nl.Preprocessor(nl.TensorSpec((1, 1, 6, 5), "NCHW", "uint8"), source="GRAY", color="GRAY")
+    np.testing.assert_array_equal(gray(Image(pixels[..., 0].copy(), "L"))[0].reshape(6, 5), pixels[..., 0])
+    for given, says in ((image, "got RGB of 5x6.* give source='RGB'"), (Image(pixels, "YCbCr"), "Pillow's format")):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.Preprocessor(target)(given)
+
+
+def test_pillow_itself() -> None:
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    red = pillow.new("RGB", (4, 4), (255, 0, 0))
+    made = nl.Preprocessor(nl.TensorSpec((1, 3, 4, 4), "NCHW", "uint8"), source="RGB")(red)[0]
+    assert made.reshape(3, 16).max(1).tolist() == [255, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +296,11 @@ def test_what_is_not_known_is_named() -> None:
             r"x: FFmpeg's format 'yuv410p' is not in the table; expected one of bgr24",
         ),
         (meta("VUYA", (2, 2), [8], [0]), "GStreamer's format 'vuya' is not in the table"),
-        ({"format": "R8", "size": (2, 2)}, "picamera2's format 'R8' is not in the table"),
+        ({"format": "R9", "size": (2, 2)}, "picamera2's format 'R9' is not in the table"),
+        (Twin(config={"raw": {}}), "picamera2: expected a stream 'main' with format and size, got raw"),
+        (Image(np.zeros((2, 2, 3), np.uint8), "YCbCr"), "Pillow's format 'YCbCr' is not in the table"),
         (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
-        (np.zeros((2, 2)), r"x: expected a frame of PyAV, GStreamer, picamera2 or ROS, got numpy.ndarray"),
+        (np.zeros((2, 2)), r"x: expected a frame of PyAV, GStreamer, picamera2, ROS or Pillow, got numpy.ndarray"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.FrameSpec.of(x)

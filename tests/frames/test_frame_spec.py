@@ -208,3 +208,41 @@ def test_bad_memory() -> None:
     for d, says in (({"format": "BGR"}, "no size_wh"), ({"x": 1}, "unknown keys"), (3, "expected a dict, got 3")):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.FrameSpec.from_dict(d)
+
+
+def test_a_size_of_more_rows_needs_offsets() -> None:
+    """A driver's NV12 of 1080 rows in a buffer of 1088: chroma begins behind the 1088th row."""
+    how: dict[str, Any] = {"strides": 2048, "size": 2048 * 1088 * 3 // 2}
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"size 3342336 is that of 1088 rows of 2048 bytes: expected offsets=\(0, 2228224"
+    ):
+        nl.FrameSpec("NV12", (1920, 1080), **how)
+    spec = nl.FrameSpec("NV12", (1920, 1080), offsets=(0, 2228224), **how)
+    assert nl.FrameSpec.from_dict(spec.to_dict()) == spec
+    gap = nl.FrameSpec("NV12", (1920, 1080), offsets=(0, 2211840), **how)
+    assert gap.offsets == nl.FrameSpec("NV12", (1920, 1080), strides=2048).offsets
+    assert nl.FrameSpec("NV12", (1920, 1080), strides=2048, size=2048 * 1080 * 3 // 2 + 4096).size == 3321856
+    assert nl.FrameSpec("BGR", (1920, 1080), size=1920 * 3 * 1088).size == 1920 * 3 * 1088
+    for name in ("I420", "NV16", "P010", "NV21"):
+        whole = nl.FrameSpec(name, (64, 50)).size
+        taller = nl.FrameSpec(name, (64, 64)).size
+        assert whole and taller and nl.FrameSpec(name, (64, 50), size=whole).size == whole
+        with pytest.raises(nl.NpuLayoutError, match="is that of 64 rows"):
+            nl.FrameSpec(name, (64, 50), size=taller)
+
+
+def test_planes_with_other_rows_are_refused() -> None:
+    """Their memory is as long as rows of another pitch."""
+    spec = nl.FrameSpec("NV12", (16, 16))
+    with pytest.raises(
+        nl.BufferSizeError, match=r"plane Y has 512 bytes, which are 16 rows of 32; .* has rows of 16: give"
+    ):
+        spec.planes((bytes(16 * 32), bytes(8 * 32)))
+    with pytest.raises(nl.BufferSizeError, match="plane pixels has 1024 bytes, which are 16 rows of 64"):
+        nl.FrameSpec("BGR", (16, 16)).planes((bytes(16 * 64),))
+    i420 = nl.FrameSpec("I420", (16, 16))
+    with pytest.raises(nl.BufferSizeError, match="plane U has 256 bytes"):
+        i420.planes((bytes(256), bytes(256), bytes(64)))
+    assert len(spec.planes((bytes(256 + 9), bytes(128 + 33)))) == 2  # rounded up, to pages say
+    pitched = nl.FrameSpec("NV12", (16, 16), strides=32)
+    assert pitched.planes((bytes(16 * 32), bytes(8 * 32 - 16)))[0].shape == (16, 16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -67,6 +68,37 @@ def test_mjpeg() -> None:
     recorded = frame_array(data, {"source": "MJPEG"})
     assert recorded.tobytes() == data
     np.testing.assert_array_equal(make({"source": "MJPEG"}, recorded), make({"source": "MJPEG"}, data))
+
+
+class Frame:
+    """A frame that describes its colours, as PyAV has it."""
+
+    def __init__(self, planes: Any, size_wh: Any, **colors: int) -> None:
+        self.width, self.height = size_wh
+        self.format = SimpleNamespace(name="yuv420p")
+        self.planes = [Memory(plane.tobytes()) for plane in planes]
+        for memory, plane in zip(self.planes, planes):
+            memory.line_size = plane.shape[1]
+        self.__dict__.update(colors)
+
+
+class Memory(bytes):
+    line_size = 0
+
+
+def test_colours_that_a_recording_would_lose_are_refused() -> None:
+    spec = nl.FrameSpec("I420", (32, 18))
+    planes = spec.planes(formats.noise(spec.size or 0))
+    usual = Frame(planes, (32, 18), color_range=1, colorspace=5)
+    np.testing.assert_array_equal(frame_array(usual, {"source": "I420"}).reshape(-1)[: 32 * 18], planes[0].reshape(-1))
+    for colors, says in (({"color_range": 2}, "bt601, full"), ({"colorspace": 1}, "bt709, limited")):
+        frame = Frame(planes, (32, 18), **colors)
+        with pytest.raises(nl.NpuLayoutError, match=f"it says {says}; .* expected preprocess with source=FrameSpec.of"):
+            frame_array(frame, {"source": "I420"})
+        own = nl.FrameSpec.of(frame)
+        np.testing.assert_array_equal(
+            make({"source": own}, frame_array(frame, {"source": own.to_dict()})), make({"source": own}, frame)
+        )
 
 
 def negation() -> bytes:

@@ -1,0 +1,121 @@
+"""Frames in their own format: U and V exchanged, another matrix or range; and faultless ones, on which it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.input_sources import other_sources
+from tests.support.small_models import FLOAT, build, helper
+
+SIZE = (48, 36)
+TARGET = nl.TensorSpec((1, 3, 24, 32), "NCHW", "float32", name="x")
+QUANTISED = nl.TensorSpec((1, 3, 24, 32), "NHWC", "int8", name="x", quantization=nl.Quantization(1 / 255, -128))
+FORMATS = {"NV12": cv2.COLOR_BGR2YUV_I420, "I420": cv2.COLOR_BGR2YUV_I420, "YUYV": cv2.COLOR_BGR2YUV_YUYV}
+TWINS = {"NV12": "NV21", "I420": "YV12", "YUYV": "YVYU"}
+
+
+def negation() -> bytes:
+    shapes = [[(name, FLOAT, TARGET.shape)] for name in "xy"]
+    return bytes(build([helper.make_node("Neg", ["x"], ["y"])], *shapes))
+
+
+def scene(seed: int, colour: float = 1.0) -> np.ndarray:
+    """A smooth picture; colour 0: gray."""
+    small = np.random.default_rng(seed).integers(0, 256, (5, 6, 3)).astype(np.float32)
+    small = small.mean(2, keepdims=True) + colour * (small - small.mean(2, keepdims=True))
+    large = cv2.resize(small, SIZE, interpolation=cv2.INTER_CUBIC)
+    return np.clip(large, 0, 255).astype(np.uint8)
+
+
+def stored(name: str, bgr: np.ndarray) -> np.ndarray:
+    flat = cv2.cvtColor(bgr, FORMATS[name])
+    if name != "NV12":
+        return flat
+    height, width = bgr.shape[:2]
+    uv = flat[height:].reshape(2, -1, width // 2).transpose(1, 2, 0).reshape(-1, width)
+    return np.concatenate([flat[:height], uv])
+
+
+def judged(name: str, spec: nl.TensorSpec, declared: Any, really: Any, frames: Any = None, noise: Any = None) -> Any:
+    """The report of an input that was made as `really` says, of frames in their format."""
+    device = nl.SimulatedNpu(negation(), [nl.TensorSpec(TARGET.shape, "NCHW", "float32", name="y")], threads=1)
+    own, other = (nl.Preprocessor(spec, **{"std": 255, **how}) for how in (declared, really))
+    runs = []
+    for i, bgr in enumerate(frames or [scene(seed) for seed in range(3)]):
+        frame = stored(name, bgr)
+        x = other(frame)[0] if noise is None else noise(i, other(frame)[0])
+        real = spec.unpack(np.ascontiguousarray(x))
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": frame}, device.infer(real)))
+    specs = {"y": device.output_specs[0], **({} if spec is TARGET else {"x": spec})}
+    report = nl.validate(nl.Recording(specs, runs, {"preprocess": own.arguments}), negation(), progress=False)
+    (found,) = report.inputs.values()
+    return found
+
+
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("fault", ["twin", "matrix", "range", "colour"])
+def test_what_was_really_read_is_the_fix(name: str, spec: nl.TensorSpec, yuv: str, fault: str) -> None:
+    own: dict[str, Any] = {"source": name, "yuv": yuv}
+    really: dict[str, Any] = {
+        "twin": {"source": TWINS[name]},
+        "matrix": {"source": nl.FrameSpec(name, SIZE, matrix="bt709")},
+        "range": {"source": nl.FrameSpec(name, SIZE, range="full")},
+        "colour": {"color": "BGR"},
+    }[fault]
+    found = judged(name, spec, own, {**own, **really})
+    assert found.verdict == "preprocessing" and found.fix is not None, found
+    again = nl.Preprocessor(spec, **found.fix)
+    if fault == "colour":
+        assert again.arguments == nl.Preprocessor(spec, std=255, **{**own, **really}).arguments
+    else:
+        frame = stored(name, scene(7))
+        wanted = nl.Preprocessor(spec, std=255, **{**own, **really})(frame)[0]
+        np.testing.assert_array_equal(again(frame)[0], wanted)
+        assert {"twin": "U and V exchanged", "matrix": "BT.709", "range": "0 to 255"}[fault] in found.why
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_it_is_silent_on_the_faultless(seed: int) -> None:
+    """Noise, gray scenes, dim ones, and another code for the same resize."""
+    rng, name, yuv = np.random.default_rng(seed), [*FORMATS][seed % 3], ("exact", "planes")[seed % 2]
+    spec = (TARGET, QUANTISED)[seed // 3 % 2]
+    frames = [scene(100 * seed + i, colour=(1.0, 0.02, 0.3)[seed % 4 % 3]) for i in range(3)]
+    if seed % 5 == 0:
+        frames = [frame // 8 for frame in frames]
+    most = rng.uniform(0, 0.9)
+
+    def noise(_: int, x: np.ndarray) -> np.ndarray:
+        if x.dtype != np.float32:
+            return np.clip(x + rng.integers(-1, 2, x.shape), -128, 127).astype(x.dtype)
+        return (x + most / 255 * rng.standard_normal(x.shape)).astype(np.float32)
+
+    own = {"source": name, "yuv": yuv}
+    assert judged(name, spec, own, own, frames, noise).verdict == "match"
+    other = {"source": name, "yuv": ("planes", "exact")[seed % 2]}
+    found = judged(name, spec, own, other, frames)
+    assert found.fix is None or found.fix["source"] == name, found
+
+
+def test_others_are_of_one_change() -> None:
+    frame = stored("NV12", scene(0))
+    named = [*other_sources("NV12", frame)]
+    assert [one.source for one in named][:1] == ["NV21"] and len(named) == 4
+    spec = nl.FrameSpec("NV12", SIZE, strides=64, matrix="bt2020", range="full")
+    memory = np.zeros(spec.size or 0, np.uint8)
+    others = [nl.FrameSpec.from_dict(one.source) for one in other_sources(spec.to_dict(), memory)]
+    assert all(other.strides == spec.strides and other.size == spec.size for other in others)
+    changed = [
+        {field for field in ("format", "matrix", "range") if getattr(other, field) != getattr(spec, field)}
+        for other in others
+    ]
+    assert changed == [{"format"}, {"matrix"}, {"matrix"}, {"range"}]
+    for channels in ("BGR", "GRAY", "MJPEG", "RGGB", "RGB565"):
+        assert not [*other_sources(channels, frame)]
+    assert [one.source["matrix"] for one in other_sources("NV16", np.zeros((36 * 2, 48), np.uint8))][:1] == ["bt709"]
