@@ -229,7 +229,7 @@ def matrix(session: nox.Session) -> None:
         os.environ["HYPOTHESIS_PROFILE"] = "slow"
     summary, failed = [], False
     runs: list[tuple[str, str, list[str]]] = []
-    for version, path in interpreters().items():
+    for version, path in reversed([*interpreters().items()]):  # the newest headers make the wheel of the stable ABI
         runs.append((version, path, []))
         if version == "3.9":
             runs.append(("oldest", path, OLDEST))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.kernels.test_gray import GRAYS
 from tests.support.conversion_examples import CONVERSIONS
 from tests.support.kernel_walks import NATIVE, WIDEST
 from tests.support.move_examples import EXAMPLES
+from tests.support.paths import ROOT
 from tests.support.reduction_examples import EXAMPLES as REDUCTIONS
 
 if NATIVE:
@@ -63,3 +66,14 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
             program.run(one, two, part, parts)  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="overlap"):
         program.run(one, one, 0, 2)  # type: ignore[attr-defined]
+
+
+def test_no_format_counts_bytes() -> None:
+    """Under the stable ABI, headers of 3.13 have lengths of "#" that 3.11 and 3.12 do not."""
+    sources = sorted((ROOT / "npu_layout" / "kernels" / "csrc" / "binding").glob("*.c"))
+    if not sources:
+        pytest.skip("the installed package has no sources of the core")
+    calls = [
+        call for path in sources for call in re.findall(r'(?:Parse\w*|BuildValue)\([^"]*"([^"]*)"', path.read_text())
+    ]
+    assert len(calls) > 15 and not [call for call in calls if "#" in call]

@@ -53,14 +53,15 @@ static int fit_fits(const FitObject *self) {
 }
 
 static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *rows, *band, *tail;
-    const char *border;
+    PyObject *rows, *band, *tail, *bytes;
+    char *border;
     Py_ssize_t border_bytes;
     int flipped;
     long long width, height, left, top, out_bytes, count, pitch;
     if (kwargs && PyDict_Size(kwargs)) return PyErr_Format(PyExc_TypeError, "Fit takes no keywords");
-    if (!PyArg_ParseTuple(args, "O(LLLL)y#pLLLOO", &rows, &width, &height, &left, &top, &border, &border_bytes, &flipped, &out_bytes, &count,
-                          &pitch, &band, &tail))
+    if (!PyArg_ParseTuple(args, "O(LLLL)OpLLLOO", &rows, &width, &height, &left, &top, &bytes, &flipped, &out_bytes, &count, &pitch, &band,
+                          &tail) ||
+        PyBytes_AsStringAndSize(bytes, &border, &border_bytes))
         return NULL;
     const PictureObject *source = picture_object(rows);
     if (!source) return NULL;
