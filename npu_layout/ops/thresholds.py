@@ -29,7 +29,8 @@ def above(
         Numbers, (N,C,H,W); or a TensorSpec and its buffer, which is read in any layout, without its padding. Stored
         codes are compared; values are computed of what is found alone.
     threshold
-        In real values; not NaN. It is rounded to float32, as stored values are. NaN elements are not above it.
+        In real values; not NaN. Values are compared with it in float64, as by a Decoder: a float32 0.7 is less than the
+        number 0.7. NaN elements are not above it.
     quantization
         Of stored integers, a Quantization or (scale, zero_point).
 
@@ -117,14 +118,16 @@ def _values(dtype: str, stored: np.ndarray, known: Quantization | None) -> np.nd
     return values
 
 
-def _rounded(threshold: float) -> float:
+def _least(threshold: float) -> float:
+    """Return the least float32 that is at least `threshold`: real values are float32."""
     with np.errstate(over="ignore"):
-        return float(np.float32(threshold))
+        single = np.float32(threshold)
+    return float(single if float(single) >= threshold else np.nextafter(single, np.float32(np.inf)))
 
 
 def _scanned(codes: _Codes, spec: TensorSpec, flat: np.ndarray, threshold: float) -> Found | None:
     """Find them by the compiled scan, image by image; None where there is none."""
-    bound, parts = _rounded(threshold), []
+    bound, parts = _least(threshold), []
     least = kernels.least_float(bound) if codes.values is None else kernels.least_code(codes.values, bound)
     for made in codes.maps:
         hits = kernels.scan(made, flat, least)
@@ -167,7 +170,7 @@ def _in_bands(spec: TensorSpec, flat: np.ndarray, threshold: float) -> list[Foun
 
 def _compared(x: np.ndarray, known: Quantization | None, threshold: float) -> Found:
     values = x if known is None else known.dequantize(x)
-    found = np.nonzero(values >= np.array([_rounded(threshold)], np.float32))  # of one dtype for every numpy
+    found = np.nonzero(values >= np.array([_least(threshold)], np.float32))  # of one dtype for every numpy
     return np.stack(found, 1).astype(np.int64), values[found].astype(np.float32)
 
 

@@ -11,19 +11,28 @@ from npu_layout import ops
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW16c", "NHWC8h4w", "NCHW4n"])
-@pytest.mark.parametrize("threshold", [-1e9, -0.5, 0.0, 0.3, 1.3, 1e9, -3.0e38, 3.4e38])
+@pytest.mark.parametrize("threshold", [-1e9, -0.5, 0.0, 0.3, 0.7, 1.3, 1e9, -3.0e38, 3.4e38, 1e39, -1e39])
 def test_loops_find_the_same(dtype: str, tag: str, threshold: float) -> None:
     rng = np.random.default_rng(7)
     q = nl.Quantization(0.1, 5) if "int" in dtype else None
     spec = nl.TensorSpec((2, 5, 4, 7), nl.Layout(tag, "NCHW"), dtype, quantization=q)
     buffer = spec.pack(np.round(rng.normal(0, 1, spec.shape), 1).astype(np.float32))
     values = spec.unpack(buffer)
-    bound = np.float32(threshold)
-    wanted = [index for index in np.ndindex(values.shape) if values[index] >= bound]
+    wanted = [index for index in np.ndindex(values.shape) if float(values[index]) >= threshold]
     where, found = ops.above(spec, threshold, buffer)
     assert [tuple(row) for row in where.tolist()] == wanted
     assert where.dtype == np.int64 and where.shape == (len(wanted), 4) and found.dtype == np.float32
     assert found.tolist() == [float(values[index]) for index in wanted]
+
+
+def test_every_code_of_bytes_at_thresholds_between_and_on_values() -> None:
+    """As many as a float64 comparison of the dequantised values finds."""
+    stored = np.arange(256).astype(np.uint8)
+    for scale in (0.7, 0.1, 1 / 255, 3.0):
+        spec = nl.TensorSpec((1, 1, 16, 16), "NCHW", "uint8", quantization=nl.Quantization(scale, 3))
+        values = spec.unpack(stored).astype(np.float64)
+        for threshold in (np.arange(0, 250, 7) * scale).tolist():
+            assert len(ops.above(spec, threshold, stored)[1]) == (values >= threshold).sum()
 
 
 def test_nan_is_not_above_and_infinity_is() -> None:
