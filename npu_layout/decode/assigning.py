@@ -15,6 +15,17 @@ _Run = tuple[int, int]  # of parts: the first, and the one after the last
 _Cover = list[tuple[int, _Run]]  # every part in an output of its own, or with its neighbours
 
 
+class UndistinguishedError(LayoutError):
+    """Outputs have the parts of a head, but extents and names do not say which has which.
+
+    ways: two ways to assign them, in words.
+    """
+
+    def __init__(self, told: str, ways: str = "") -> None:
+        super().__init__(told)
+        self.ways = ways
+
+
 class Axes(NamedTuple):
     """How an output's axes are read: as channels and cells, and anchors if they have an axis.
 
@@ -147,7 +158,7 @@ def assign(
 ) -> list[tuple[int, tuple[Part, ...], Axes]]:
     """Return which output has which parts: each one part, or several that follow each other.
 
-    wanted: {role: name of its output}. LayoutError if no assignment fits, or several do.
+    wanted: {role: name of its output}. LayoutError if no assignment fits, UndistinguishedError if several do.
     """
     asked = _Assignment(parts, specs, found, anchors, wanted)
     fits = dict(asked.fits())
@@ -161,7 +172,8 @@ def assign(
         covers = hinted if len(hinted) == 1 else covers
     if len(covers) > 1:
         ways = "; or ".join(map(asked.words, covers[:2]))
-        raise LayoutError(f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}")
+        told = f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}"
+        raise UndistinguishedError(told, ways)
     return [(k, asked.parts_of(run), fits[k, run]) for k, run in covers[0]]
 
 

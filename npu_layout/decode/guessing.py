@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import counted, items_of, whole_numbers
+from .assigning import UndistinguishedError
 from .detectors import nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
@@ -34,7 +36,8 @@ class _Family(NamedTuple):
     """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
 
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
-    have them this often.
+    have them this often. units: boxes of a list may be in pixels or of an input of 1. rows: classes, if outputs are
+    rows of detections, which do not say their number.
     """
 
     make: Callable[[int, str], Head]
@@ -42,15 +45,33 @@ class _Family(NamedTuple):
     beside: tuple[int, ...] = (0,)
     anchors: int = 1
     activations: tuple[str, ...] = ("none", "sigmoid")
+    units: bool = False
+    rows: int = 80
 
 
 _FAMILIES = (
-    _Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68)),
+    _Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
     _Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
-    _Family(lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55)),
-    _Family(lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36)),
-    _Family(lambda n, act: yolov5(n, activation=act), "anchors (YOLOv5, v7)", (5,), 3),
-    _Family(lambda n, act: yolov5(n, activation=act, coefficients=32), "anchors and masks (YOLOv5-seg)", (37,), 3),
+    _Family(
+        lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True
+    ),
+    _Family(
+        lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36), units=True
+    ),
+    _Family(
+        lambda n, act: yolov5(n, activation=act),
+        "the anchors of YOLOv5 (anchors= of v7 and of your own)",
+        (5,),
+        3,
+        units=True,
+    ),
+    _Family(
+        lambda n, act: yolov5(n, activation=act, coefficients=32),
+        "anchors and masks (YOLOv5-seg)",
+        (37,),
+        3,
+        units=True,
+    ),
     _Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
     _Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
     _Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
@@ -59,9 +80,8 @@ _FAMILIES = (
     _Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
     _Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
     _Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
-    _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",)),
+    _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
 )
-_CLASSES_OF_ROWS = 80  # rows of detections do not say how many classes there are
 
 
 def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int | None = None) -> Guess:
@@ -75,7 +95,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         Height and width of the network's input, in pixels.
     classes
         Their number, if it is known: it distinguishes some heads. Rows of detections do not show it: None means 80
-        there.
+        there, and 90 for TFLite's post-process.
 
     Returns
     -------
@@ -104,26 +124,53 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     if not found:
         others = other_answers(given, (size[0], size[1]))
         hint = f"; what decodes such outputs is {others}" if others else ""
+        batch = next(
+            (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None
+        )
+        hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
         return Guess(None, f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}")
+    return _told(found, given)
+
+
+def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
+    """Return what is known of heads that fit: the one, or all with the questions that are open."""
     heads, questions, reasons = [], [], []
-    for family, fitted, n in found:
-        acts = _activations(family, fitted, given)
-        heads += [family.make(n, act) for act in acts]
+    for family, fitted, n, unclear in found:
+        acts = family.activations if fitted is None else _activations(family, fitted, given)
+        units = _units(family, fitted, given)
+        heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
         reasons.append(f"{family.word}, {n} classes")
+        if unclear:
+            questions.append(f"which output is which part (outputs=): {unclear}")
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
+        if len(units) > 1:
+            questions.append("whether boxes are in pixels, or the whole input is 1 (unit=)")
     if len(found) > 1:
         questions.insert(0, "which of these the network is: " + "; ".join(reasons))
-    if len(heads) == 1:
+    if len(heads) == 1 and not questions:
         return Guess(heads[0], reasons[0])
     asked = ", and ".join(dict.fromkeys(questions))
     return Guess(None, f"extents and ranges do not decide, ask {asked}", tuple(heads))
 
 
-def _fitting(
-    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
-) -> Iterator[tuple[_Family, Fitted, int]]:
-    """Yield each family and number of classes whose head the outputs fit."""
+class _Fit(NamedTuple):
+    """A family whose head the outputs fit with so many classes; unclear: why `fitted` is not known, "" if it is."""
+
+    family: _Family
+    fitted: Fitted | None
+    classes: int
+    unclear: str = ""
+
+
+def _fitting(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:
+    """Yield each family and number of classes whose head the outputs fit; if none does, those that names would tell."""
+    every = list(_tried(specs, size, known))
+    clear = [one for one in every if one.fitted is not None]
+    yield from clear or every
+
+
+def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:
     extents = sorted({n for spec in specs for n in spec.shape})
     for family in _FAMILIES:
         counts = {
@@ -132,19 +179,39 @@ def _fitting(
         counts |= {e - b for e, b in itertools.product(extents, family.beside)}
         tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None else [known]
         seen: set[Any] = set()
-        for n in [*tried, *([_CLASSES_OF_ROWS] if known is None else [])]:
+        for n in [*tried, *([family.rows] if known is None else [])]:
             head = family.make(n, "none")
-            if head.classes in seen:
+            if head.classes in seen or (known is not None and head.classes != known):
                 continue
             seen.add(head.classes)
             try:
                 fitted = fit(head, specs, size, {})
+            except UndistinguishedError as error:
+                yield _Fit(family, None, head.classes, error.ways)
+                continue
             except LayoutError:
                 continue
-            if known is None and fitted.form.part("label") is not None and n != _CLASSES_OF_ROWS:
-                continue
-            if known is None or head.classes == known:
-                yield family, fitted, head.classes
+            if known is not None or fitted.form.part("label") is None or n == family.rows:
+                yield _Fit(family, fitted, head.classes)
+
+
+_NORMAL = 2.0  # boxes that are never larger are of an input of 1
+
+
+def _units(family: _Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -> tuple[str | None, ...]:
+    """Return the units of boxes in a list that their range leaves open; None: as the head says."""
+    if fitted is None or not family.units or fitted.form.cells != "list":
+        return (None,)
+    span = _span(specs[fitted.levels[0].places["box"].output])
+    return (None, "input") if span is None else ("input",) if span[1] <= _NORMAL else (None,)
+
+
+def _in_unit(head: Head, unit: str | None) -> Head:
+    """Return the head whose lists have boxes in another unit."""
+    if unit is None:
+        return head
+    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.cells == "list" else f for f in head.forms]
+    return replace(head, forms=tuple(forms))
 
 
 def _activations(family: _Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:

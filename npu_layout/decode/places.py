@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from .assigning import Axes, Size, assign, flat_axes, grid_axes, listed
+from .assigning import Axes, Size, UndistinguishedError, assign, flat_axes, grid_axes, listed
 from .head import Form, Head, Part
 from .mask_crops import planes_of
 
@@ -91,14 +91,17 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     for spec in specs:
         if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1:
             raise LayoutError(f"{spec.describe()}: a batch of {spec.shape[0]}; a Decoder reads outputs of one input")
-    problems = []
+    problems: list[LayoutError] = []
     for form in head.forms:
         try:
             return _fit(head, form, specs, input_hw, names)
         except LayoutError as error:
-            problems.append(f"as {form.name!r}: {error}")
+            problems.append(error)
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
-    raise LayoutError(f"head {head.name!r} does not fit the outputs {shapes}; " + "; ".join(problems))
+    told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
+    told = f"head {head.name!r} does not fit the outputs {shapes}; {told}"
+    unclear = next((error for error in problems if isinstance(error, UndistinguishedError)), None)
+    raise LayoutError(told) if unclear is None else UndistinguishedError(told, unclear.ways)
 
 
 def _fit(

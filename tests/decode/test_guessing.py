@@ -42,7 +42,7 @@ EXPORTS = {
     "retinaface": ([(1, 16800, 4), (1, 16800, 2), (1, 16800, 10)], 640, {"retinaface"}, 1),
     "scrfd": ([(2 * (640 // s) ** 2, n) for n in (1, 4, 10) for s in (8, 16, 32)], 640, {"scrfd"}, 1),
     "yunet": ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], 640, {"yunet"}, 1),
-    "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 80),
+    "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 90),
     "v8 416": (maps((64, 2), 416), 416, {"yolov8", "yolov10"}, 2),
 }
 
@@ -90,6 +90,43 @@ def test_what_shapes_never_tell() -> None:
     found = decode.guess(specs_of("v8 rknn 9 maps", "int8", SIGMOID_DONE), (640, 640), 80)
     assert found.head is None and found.others == (decode.yolov8(80), decode.yolov10(80))
     assert "suppression (YOLOv8, 9, 11, 12), 80 classes; no suppression (YOLOv10), 80 classes" in found.why
+
+
+def of_shapes(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec]:
+    return [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"y{i}", **how) for i, s in enumerate(shapes)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "family", "classes"),
+    [
+        (maps((64, 1, 1)), "yolov8", 1),  # scores and their sums
+        (maps((64, 64)), "yolov8", 64),
+        ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], "yunet", 1),
+        ([(1, 10, 4), (1, 10), (1, 10), (1,)], "ssd_postprocessed", 90),
+    ],
+)
+def test_what_names_would_tell_is_said(shapes: list[tuple[int, ...]], family: str, classes: int) -> None:
+    for given in (None, classes):
+        found = decode.guess(of_shapes(shapes), (640, 640), given)
+        assert found.head is None and "which output is which part (outputs=): " in found.why, found.why
+        assert any(head.name == family and head.classes == classes for head in found.others)
+
+
+def test_the_range_of_boxes_tells_their_unit() -> None:
+    """TFLite's exports have boxes of an input of 1; floats may have either."""
+    shapes = [(1, 116, 8400), (1, 32, 160, 160)]
+    tflite = decode.guess(of_shapes(shapes, dtype="int8", quantization=nl.Quantization(1 / 255, -128)), (640, 640), 80)
+    assert tflite.head == decode.yolov8(80, coefficients=32, unit="input")
+    wide = decode.guess(of_shapes(shapes, dtype="int16", quantization=nl.Quantization(0.05, 0)), (640, 640), 80)
+    assert {form.boxes.unit for head in (wide.head, *wide.others) if head for form in head.forms} == {"stride", "pixel"}
+    floats = decode.guess(of_shapes(shapes), (640, 640), 80)
+    assert "whether boxes are in pixels, or the whole input is 1 (unit=)" in floats.why
+    assert decode.yolov8(80, coefficients=32, unit="input") in floats.others
+
+
+def test_a_batch_is_named() -> None:
+    found = decode.guess(of_shapes([(2, 84, 8400)]), (640, 640))
+    assert found.head is None and "a batch of 2 is decoded image by image" in found.why
 
 
 def test_nothing_fits() -> None:
