@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
@@ -87,8 +88,7 @@ class FrameSource(NamedTuple):
             return self._of(self.spec, self.spec.planes(frame))
         if frame is None:
             raise self._unfit("got None (did the camera deliver a frame?)")
-        more = "; bytes need source=FrameSpec(format, size_wh)" if _is_memory(frame) else ""
-        raise self._unfit(f"got {type(frame).__name__}{more}")
+        raise self._unfit(f"got {type(frame).__name__}{_advice(frame)}")
 
     def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> FramePlanes:
         colors = self.spec or spec
@@ -336,6 +336,18 @@ def _shaped(memory: memoryview, given: Any) -> Any:
         return np.asarray(memory)
     except (TypeError, ValueError, NotImplementedError) as error:  # elements that numpy has not
         raise NpuLayoutError(f"memory of {memory.format!r} of shape {memory.shape} is no array ({error})") from None
+
+
+def _advice(frame: Any) -> str:
+    """Return what to do with what is no frame."""
+    if isinstance(frame, (str, os.PathLike)):
+        return "; read the file first, by cv2.imread"
+    if isinstance(frame, (tuple, list)) and not frame:
+        return " without planes"
+    if not _is_memory(frame):
+        return ""
+    is_jpeg = bytes(memoryview(frame).cast("B")[:2]) == b"\xff\xd8"
+    return '; it is a JPEG: give source="MJPEG"' if is_jpeg else "; bytes need source=FrameSpec(format, size_wh)"
 
 
 def _is_memory(given: Any) -> bool:

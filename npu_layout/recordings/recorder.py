@@ -16,7 +16,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import ARGUMENTS, FrameSpec, Preprocessor, frame_array
+from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array
 from ..layouts import Layout
 from ..support import PathLike, __version__, isolated, path_of, text_of
 from .folder import (
@@ -140,6 +140,10 @@ class Recorder:
 
     def _recorded(self, inputs: Any, frame: Any) -> Any:
         where = f"frame {self.count}"
+        if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[1], Geometry):
+            raise RecordingError(
+                f"{where}: expected an input, got a Preprocessor's (buffer, geometry); give its first item"
+            )
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
         if frame is not None and FRAME in given:
             raise RecordingError(

@@ -111,6 +111,21 @@ def test_memory_as_rows_of_its_pitch() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("a.jpg", "got str; read the file first, by cv2.imread"),
+        (Path("a.jpg"), "PosixPath; read the file first"),
+        ([], "got list without planes"),
+        (b"\xff\xd8\xff\xe0", 'got bytes; it is a JPEG: give source="MJPEG"'),
+        (bytes(9), r"got bytes; bytes need source=FrameSpec\(format, size_wh\)"),
+    ],
+)
+def test_what_is_no_frame_gets_advice(given: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        FrameSource.of("BGR").read("frame", given)
+
+
 def test_memory_with_a_shape() -> None:
     """Such as a memoryview of an array, or one that ctypes has."""
     image = formats.noise(16 * 12 * 3).reshape(12, 16, 3)

@@ -62,6 +62,16 @@ def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> Non
         np.testing.assert_array_equal(frame.inputs[name], np.arange(1, 13))
 
 
+def test_what_a_preprocessor_returns_is_two_things(tmp_path: Path) -> None:
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 2, 2)))
+    with nl.Recorder(Engine(), tmp_path / "r") as recorder:
+        with pytest.raises(
+            nl.RecordingError, match=r"frame 0: expected an input, got .* \(buffer, geometry\); give its first"
+        ):
+            recorder.infer(preprocess(np.zeros((4, 4, 3), np.uint8)))
+        assert recorder.count == 0
+
+
 def test_an_input_that_is_called_frame(tmp_path: Path) -> None:
     """The camera's would take its place."""
 
