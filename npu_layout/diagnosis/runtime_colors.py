@@ -36,8 +36,10 @@ def runtime_exchanges(
     made = next(iter(inputs.values()), None)
     fix = None if made is None else _conversion(made, declared, next(iter(found.values())).fix)
     if made is None or fix is None:
-        advice = _advice(made, color)
-        return {**judgements, **{name: j.noted(advice) for name, j in found.items()}}, {**inputs}
+        told = {name: j.noted(_advice(made, color)) for name, j in found.items()}
+        if made is not None and made and made.spec.channels is None:  # the input cannot be at fault
+            told = {name: j._replace(advice=_given_to_the_runtime(made, color)) for name, j in found.items()}
+        return {**judgements, **told}, {**inputs}
     spec = fix["target"]
     what = f"The buffer of input {made.name!r} contains {spec.channels}, and the runtime exchanges red and blue in its "
     what += f"graph: the model reads {color}, as declared."
@@ -75,15 +77,23 @@ def _reversed(values: Any) -> Any:
     return values if np.ndim(values) == 0 else list(values)[::-1]
 
 
+def _given_to_the_runtime(made: InputReport, color: str) -> str:
+    """Return how to mend it if the buffer is as declared."""
+    other = FLIPPED[color]
+    return (
+        f"The input {made.name!r} is as declared, so that the runtime exchanges red and blue, and the model reads "
+        f"{other}. If it was trained on {other}, declare the input as TensorSpec(..., channels={color!r}) with "
+        f"color={other!r}; if on {color}, give the runtime {other}, by channels={other!r} with color={color!r}, or turn "
+        f"the exchange off."
+    )
+
+
 def _advice(made: InputReport | None, color: str) -> str:
     """Return what channels= has to do with outputs that are those for red and blue exchanged."""
     other = FLIPPED[color]
     if made is not None and made.spec.channels is not None:
         contains = f"channels={made.spec.channels!r} of the input's TensorSpec"
         return f"Or {contains} is wrong: the runtime does not do what it and color={color!r} declare."
-    if made is not None and made:
-        words = f"declare it as TensorSpec(..., channels={color!r}), with color={other!r}"
-        return f"Or the runtime exchanges red and blue of the input {made.name!r} in its graph: if it should, {words}."
     return (
         "Or the runtime exchanges red and blue of the input in its graph: if it should, declare the buffer's order in "
         f"the input's TensorSpec(..., channels={other!r} or {color!r}), and the other one, the model's, as color."

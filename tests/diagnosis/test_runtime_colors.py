@@ -120,7 +120,11 @@ def test_one_cause_if_the_buffers_colour_is_declared(board: Board, kind: str) ->
     report = nl.validate(given, board.engine)
     output = report.outputs["maps"]
     assert output.verdict == "preprocessing" and report.inputs["image"], str(report)
-    assert output.fix == PRE and "declare it as TensorSpec(..., channels='BGR'), with color='RGB'" in output.why
+    assert output.fix == PRE
+    assert (
+        "If it was trained on RGB, declare the input as TensorSpec(..., channels='BGR') with color='RGB'" in output.why
+    )
+    assert "make the input as declared" not in output.why
     fixed = nl.Recording({**given.specs, "image": spec}, given.frames, {"preprocess": output.fix})
     assert nl.validate(fixed, board.engine)
 
