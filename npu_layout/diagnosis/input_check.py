@@ -125,10 +125,23 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         return {}
     if found is None:
         return {}
+    if found.verdict == "match":
+        found = _makeable(spec, declared, found)
     changed = found.fix is not None and "source" in found.fix and found.names_cause
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
+
+
+def _makeable(spec: TensorSpec, declared: Mapping[str, Any], found: Judgement) -> Judgement:
+    """Return a match, unless no Preprocessor makes that input: then what was recorded was made wrongly as well."""
+    if spec.quantization is None:
+        return found
+    try:
+        Preprocessor(spec, **_stated(declared))
+    except NpuLayoutError as error:
+        return Judgement("preprocessing", None, f"{_RIGHT}, but a Preprocessor refuses that: {error}.", _COMPARE)
+    return found
 
 
 def _of_raw_frames(

@@ -83,8 +83,8 @@ def _given_to_the_runtime(made: InputReport, color: str) -> str:
     return (
         f"The input {made.name!r} is as declared, so that the runtime exchanges red and blue, and the model reads "
         f"{other}. If it was trained on {other}, declare the input as TensorSpec(..., channels={color!r}) with "
-        f"color={other!r}; if on {color}, give the runtime {other}, by channels={other!r} with color={color!r}, or turn "
-        f"the exchange off."
+        f"color={other!r}; if on {color}, give the runtime {other}, by channels={other!r} with color={color!r}, or "
+        f"turn the exchange off."
     )
 
 

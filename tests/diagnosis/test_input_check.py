@@ -233,3 +233,15 @@ def test_an_antialiased_resize_of_smooth_frames_is_one_of_ones_own() -> None:
     assert found.verdict == "match" and "except for the resize formula" in found.why, found
     area = judged(by(interpolation="area"), frames=smooth)
     assert area.fix is not None and area.fix["interpolation"] == "area", area
+
+
+def test_what_a_preprocessor_refuses_is_no_match() -> None:
+    """Pixels of 0 to 255 in an input of 0 to 1: the input is as declared, and all of it is clamped."""
+    spec = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8", quantization=nl.Quantization(1 / 255, 0), name="image")
+    pixels = by(nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC"), mean=0, std=1)
+    how = {**HOW, "mean": 0, "std": 1}
+    found = judged(lambda frame: spec.pack(np.moveaxis(pixels(frame), 3, 1)), how, spec=spec)
+    assert found.verdict == "preprocessing" and found.fix is None
+    assert "but a Preprocessor refuses that: " in found.why and "mean=0, std=255 would fit" in found.why
+    right = judged(by(spec, mean=0, std=255), {**HOW, "mean": 0, "std": 255}, spec=spec)
+    assert right.verdict == "match"
