@@ -229,7 +229,9 @@ def matrix(session: nox.Session) -> None:
         os.environ["HYPOTHESIS_PROFILE"] = "slow"
     summary, failed = [], False
     runs: list[tuple[str, str, list[str]]] = []
-    for version, path in reversed([*interpreters().items()]):  # the newest headers make the wheel of the stable ABI
+    for version, path in reversed(
+        [*interpreters().items()]
+    ):  # a wheel of newer headers must not be taken by older ones
         runs.append((version, path, []))
         if version == "3.9":
             runs.append(("oldest", path, OLDEST))

@@ -13,9 +13,11 @@ HEADERS = sorted(glob(f"{CSRC}/**/*.h", recursive=True))
 FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 
-# The stable ABI has buffers since 3.11: from there on one binary serves every version that has the lock.
+# The stable ABI has buffers since 3.11: from there on one binary serves the version that built it and every later one that
+# has the lock. Not an earlier one: headers of 3.12 return None without counting it, and those of 3.13 have other lengths.
 LOCKED = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = LOCKED and sys.version_info >= (3, 11)
+LIMITED = f"0x{sys.version_info.major:02X}{sys.version_info.minor:02X}0000"
 
 
 class BuildInParallel(build_ext):
@@ -47,11 +49,13 @@ setup(
             # No fused multiply-add: every backend gives the same bits.
             extra_compile_args=[*FLAGS.split(), "-ffp-contract=off"],
             extra_link_args=["-pthread"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            define_macros=[("Py_LIMITED_API", LIMITED)] if STABLE else [],
             py_limited_api=STABLE,
             include_dirs=[CSRC],
             optional=True,
         )
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
+    options={"bdist_wheel": {"py_limited_api": f"cp{sys.version_info.major}{sys.version_info.minor}"}}
+    if STABLE
+    else {},
 )

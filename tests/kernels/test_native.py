@@ -69,7 +69,7 @@ def test_a_program_refuses_what_leaves_its_buffers() -> None:
 
 
 def test_no_format_counts_bytes() -> None:
-    """Under the stable ABI, headers of 3.13 have lengths of "#" that 3.11 and 3.12 do not."""
+    """Lengths of "#" are of another type in the headers of 3.13 than in those before, under the stable ABI."""
     sources = sorted((ROOT / "npu_layout" / "kernels" / "csrc" / "binding").glob("*.c"))
     if not sources:
         pytest.skip("the installed package has no sources of the core")
