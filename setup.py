@@ -13,8 +13,8 @@ HEADERS = sorted(glob(f"{CSRC}/**/*.h", recursive=True))
 FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 
-# The stable ABI has buffers since 3.11: from there on one binary serves the version that built it and every later one that
-# has the lock. Not an earlier one: headers of 3.12 return None without counting it, and those of 3.13 have other lengths.
+# The stable ABI has buffers since 3.11: from there on one binary serves the version that built it and every later one
+# that has the lock. No earlier one: headers of 3.12 return None without counting it, those of 3.13 have other lengths.
 LOCKED = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = LOCKED and sys.version_info >= (3, 11)
 LIMITED = f"0x{sys.version_info.major:02X}{sys.version_info.minor:02X}0000"
