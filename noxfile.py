@@ -363,6 +363,19 @@ def runtimes(session: nox.Session) -> None:
 
 
 @nox.session
+def oracles(session: nox.Session) -> None:
+    """The decoders against other libraries' own functions, in an environment with them."""
+    from _venv import prepare
+
+    home = ROOT / "build" / "oracles"
+    home.parent.mkdir(exist_ok=True)
+    prepare(home, {"test", "test-oracles"})
+    files = ["tests/decode/test_other_libraries.py", "tests/decode/test_suppression.py"]
+    every = [] if session.posargs else ["-m", "slow or not slow"]
+    session.run(str(home / "bin" / "python"), "-m", "pytest", *files, *every, *session.posargs, external=True)
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """scripts/mutation.py with the arguments after `--`, in an environment with cosmic-ray."""
     from _venv import prepare

@@ -35,10 +35,59 @@ def test_nms_of_torchvision(backend: str, monkeypatch: pytest.MonkeyPatch) -> No
     for i in range(200):
         n = int(rng.choice([0, 1, 5, 60, 300]))
         boxes = boxes_of(rng, n, ("float", "whole", "one size")[i % 3])
-        scores = rng.permutation(np.linspace(0, 1, n, dtype=np.float32))  # torchvision's sort is not stable
+        scores = rng.permutation(np.linspace(0, 1, n, dtype=np.float32))
         for iou in (0.0, 0.25, 0.45, 0.5):
             theirs = nms(torch.from_numpy(boxes), torch.from_numpy(scores), iou).numpy()
             assert np.array_equal(decode.nms(boxes, scores, iou=iou), theirs), (i, iou)
+
+
+@pytest.mark.parametrize("classes", [1, 7])
+def test_ties_and_classes_of_torchvision(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of 8 bits, which tie all the time, on sets of up to 3,000 boxes."""
+    pytest.importorskip("torchvision")
+    import torch
+    from torchvision.ops.boxes import _batched_nms_vanilla
+
+    monkeypatch.setattr(kernels, "_ACTIVE", kernels.backends()[-1])
+    rng = np.random.default_rng(classes)
+    for i in range(60):
+        n = int(rng.choice([1, 7, 80, 600, 3000], p=[0.2, 0.2, 0.3, 0.25, 0.05]))
+        boxes, codes = boxes_of(rng, n, ("float", "whole", "one size")[i % 3]), rng.integers(0, 256, n)
+        scores, labels = (codes / np.float32(255)).astype(np.float32), rng.integers(0, classes, n)
+        given = [torch.from_numpy(array) for array in (boxes, scores, labels)]
+        for iou in (0.25, 0.45, 0.5):
+            theirs = _batched_nms_vanilla(*given, iou).numpy()
+            ours = decode.nms(boxes, scores, iou=iou, class_id=labels)
+            assert np.array_equal(np.sort(ours), np.sort(theirs)), (i, iou)
+            assert np.array_equal(scores[ours], scores[theirs]), (
+                i,
+                iou,
+            )  # its order of equal scores across classes varies
+            for label in range(classes):
+                assert np.array_equal(ours[labels[ours] == label], _of(labels, label, boxes, scores, iou)), (i, iou)
+
+
+def _of(labels: np.ndarray, label: int, boxes: np.ndarray, scores: np.ndarray, iou: float) -> np.ndarray:
+    import torch
+    from torchvision.ops import nms
+
+    rows = np.flatnonzero(labels == label)
+    return rows[nms(torch.from_numpy(boxes[rows]), torch.from_numpy(scores[rows]), iou).numpy()]
+
+
+@pytest.mark.slow
+def test_a_thousand_sets_of_three_thousand_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torchvision")
+    import torch
+    from torchvision.ops import nms
+
+    monkeypatch.setattr(kernels, "_ACTIVE", kernels.backends()[-1])
+    rng = np.random.default_rng(5)
+    for i in range(1000):
+        boxes = boxes_of(rng, 3000, ("float", "whole", "one size")[i % 3])
+        scores = (rng.integers(0, 256, 3000) / np.float32(255)).astype(np.float32)
+        theirs = nms(torch.from_numpy(boxes), torch.from_numpy(scores), 0.45).numpy()
+        assert np.array_equal(decode.nms(boxes, scores, iou=0.45), theirs), i
 
 
 def outputs(rng: np.random.Generator, **parts: int) -> tuple[list[nl.TensorSpec], list[np.ndarray]]:
@@ -167,7 +216,8 @@ def test_ssd_of_litert(tmp_path: Path, per_class: bool) -> None:
         np.testing.assert_allclose(found.xyxy, edges, atol=1e-3)
         assert np.array_equal(found.confidence, answers[2][0, :count])
         assert np.array_equal(found.class_id, answers[1][0, :count].astype(np.int64))
-        named = [nl.TensorSpec.of_storage(a.shape, "NCW"[: a.ndim], name=f"found:{k}") for k, a in enumerate(answers)]
+        names = [f"TFLite_Detection_PostProcess{end}" for end in ("", ":1", ":2", ":3")]
+        named = [nl.TensorSpec.of_storage(a.shape, "NCW"[: a.ndim], name=n) for n, a in zip(names, answers)]
         read = decode.Decoder(decode.ssd_postprocessed(CLASSES), named, SIZE)([a.ravel() for a in answers], 0.3)
         np.testing.assert_allclose(read.xyxy, found.xyxy, atol=1e-3)
         assert np.array_equal(read.class_id, found.class_id)
