@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,13 +94,15 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         Raises
         ------
         NpuLayoutError
-            On another toolchain, on a frame that does not fit, if there is no frame, or if the toolchain cannot read
-            what the Preprocessor makes.
+            On another toolchain, on a frame that does not fit, if there is no frame, if the toolchain cannot read what
+            the Preprocessor makes, or if the folder has files.
         OSError
-            If the folder exists or cannot be written.
+            If the folder cannot be written.
         """
         if not Path(path_of("folder", folder)).name:
             raise NpuLayoutError(f"folder: expected the path of a new folder, got {str(folder)!r}")
+        if Path(folder).is_file() or (Path(folder).is_dir() and any(Path(folder).iterdir())):
+            raise NpuLayoutError(f"folder: {folder} is there already; expected a new or an empty one")
         row = TOOLCHAINS[one_of("toolchain", toolchain, tuple(TOOLCHAINS))]
         shape, pixels = (maker.target.storage_shape for maker in (self._float, self._pixels))
         how = {**self.preprocess.arguments, "name": self.name, "shape": shape, "pixels": pixels}
@@ -109,8 +111,14 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             count = row.write(unfinished, self.samples(), how)
             if not count:
                 raise NpuLayoutError("frames: expected one at least, got none")
-            write_text(unfinished / "how.txt", row.use(how, count))
+            write_text(unfinished / "how.txt", f"{row.use(how, count)}\n{_made_with(how)}")
         return count
+
+
+def _made_with(how: Mapping[str, Any]) -> str:
+    """Return a line of what the frames went through, to compare with another set, and with what the board does."""
+    numbers = ", ".join(f"{name} {how[name]}" for name in ("color", "resize", "interpolation", "mean", "std"))
+    return f"The Preprocessor's arguments: {numbers} (of pixel values 0 to 255).\n"
 
 
 def _made(preprocess: Preprocessor, frame: Any) -> np.ndarray:

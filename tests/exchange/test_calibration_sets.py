@@ -191,6 +191,8 @@ def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
         CalibrationSet(frames(), rgba).save(tmp_path / "set", "mnn")
     CalibrationSet(frames(), board).save(tmp_path / "set", "rknn")
     before = sorted(path.name for path in (tmp_path / "set").iterdir())
-    with pytest.raises(OSError):
+    with pytest.raises(nl.NpuLayoutError, match="is there already; expected a new or an empty one"):
         CalibrationSet(frames(1), board).save(tmp_path / "set", "rknn")
+    how = (tmp_path / "set" / "how.txt").read_text("utf-8")
+    assert "The Preprocessor's arguments: color " in how and "mean [" in how and "std [" in how
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == before
