@@ -40,7 +40,7 @@ def assert_matches(
 ) -> Report:
     """Assert that a recording, or the one in a folder, matches the model.
 
-    The AssertionError's text is the Report. Relative paths are searched beside the calling file, then in the
+    The AssertionError's text is `Report.failures`. Relative paths are searched beside the calling file, then in the
     working directory. Arguments and other errors are those of `validate`; returns the Report.
     """
     __tracebackhide__ = True
@@ -65,7 +65,7 @@ def assert_matches(
     except NpuLayoutError as error:
         raise error.with_traceback(None) from None
     if not report:
-        raise AssertionError(str(report))
+        raise AssertionError(report.failures())
     return report
 
 

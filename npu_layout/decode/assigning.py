@@ -45,6 +45,11 @@ def listed(i: int, spec: TensorSpec) -> str:
     return f"{spec.name or f'output {i}'} {spec.shape}"
 
 
+def is_hinted(part: Part, name: str) -> bool:
+    """Return whether an output's name has the letters of a part's hint; of none, every name has them."""
+    return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in part.hint.split("|"))
+
+
 def _inner(spec: TensorSpec) -> list[int]:
     """Return the axes of an output without that of the batch."""
     axes = list(range(len(spec.shape)))
@@ -135,7 +140,7 @@ class _Assignment(NamedTuple):
 
     def is_hinted(self, cover: _Cover) -> bool:
         """Return whether the name of each output has the letters that its parts hint at."""
-        return all(part.is_hinted(self.specs[k].name) for k, run in cover for part in self.parts_of(run))
+        return all(is_hinted(part, self.specs[k].name) for k, run in cover for part in self.parts_of(run))
 
     def words(self, cover: _Cover) -> str:
         """Return in words which part each output begins with."""

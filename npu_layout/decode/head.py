@@ -51,11 +51,6 @@ class Part(Record):
     hint: str = ""
     across: bool = False
 
-    def is_hinted(self, name: str) -> bool:
-        """Return whether an output's name has the letters of the hint; of none, every name has them."""
-        hints = self.hint.split("|")
-        return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in hints)
-
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:

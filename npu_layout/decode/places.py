@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from .assigning import Axes, Size, UndistinguishedError, assign, flat_axes, grid_axes, listed
+from .assigning import Axes, Size, UndistinguishedError, assign, flat_axes, grid_axes, is_hinted, listed
 from .head import Form, Head, Part
 from .mask_crops import planes_of
 
@@ -116,7 +116,7 @@ def _fit(
     part = form.part("count")
     if part is not None:
         ones = [i for i, spec in left.items() if int(np.prod(spec.shape)) == 1]
-        hinted = [i for i in ones if part.is_hinted(specs[i].name)]
+        hinted = [i for i in ones if is_hinted(part, specs[i].name)]
         chosen = hinted if len(ones) > 1 and len(hinted) == 1 else ones
         count = _single("count", left, lambda spec: any(spec is specs[i] for i in chosen), "one element")
     given = _Given(head, form, specs, left, input_hw, names)

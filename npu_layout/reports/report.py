@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -273,9 +273,17 @@ class Report:
         return next((found.verdict for found in wrong), "match" if self else "mismatch")
 
     def __str__(self) -> str:
+        return self._text(map(str, self.findings))
+
+    def failures(self) -> str:
+        """Return the text with what does not match in full, and what does in one line."""
+        bad = [str(found) for found in self.findings if found.verdict != "match"]
+        good = ", ".join(isolated(found.title) for found in self.findings if found.verdict == "match")
+        return self._text([*bad, f"match: {good}"] if bad and good else map(str, self.findings))
+
+    def _text(self, findings: Iterable[str]) -> str:
         head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
-        found = (head, self.note, *map(str, self.findings), self.unchecked, detected(self.detections))
-        return "\n".join(filter(None, found))
+        return "\n".join(filter(None, (head, self.note, *findings, self.unchecked, detected(self.detections))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures."""

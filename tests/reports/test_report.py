@@ -50,6 +50,16 @@ def test_one_word_for_all(board: Board) -> None:
     assert two.verdict == "layout" and not two and not replace(good, frames=0) and not replace(good, outputs={})
 
 
+def test_failures_have_what_matches_in_one_line(board: Board) -> None:
+    good = nl.validate(board.recording(), board.engine)
+    output = good.outputs["maps"]
+    wrong = replace(output, name="b", verdict="layout")
+    mixed = replace(good, outputs={"a": replace(output, name="a"), "b": wrong, "c": replace(output, name="c")})
+    text = mixed.failures()
+    assert str(wrong) in text and "\nmatch: a, c" in text and len(text.splitlines()) < len(str(mixed).splitlines())
+    assert good.failures() == str(good) and "match: " not in replace(good, outputs={"b": wrong}, inputs={}).failures()
+
+
 def test_json_holds_what_the_report_does(board: Board, tmp_path: Path) -> None:
     report = nl.validate(nhwc(board), board.engine)
     text = report.to_json(tmp_path / "report.json")

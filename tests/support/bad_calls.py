@@ -73,7 +73,8 @@ UNCHECKED = {
     },
     "decode.Masks": {"offsets", "input_shape"},
     "decode.Comparison": {
-        *("matched", "missing", "extra", "moved", "relabelled", "rescored", "marginal", "pixels", "score"),
+        *("matched", "missing", "extra", "moved", "relabelled", "rescored", "keypoints", "masks", "tied", "marginal"),
+        *("pixels", "score"),
     },
     "decode.Guess": {"head", "why", "others"},
     "decode.Classes": {"class_id", "confidence"},

@@ -447,6 +447,7 @@ CALLS: dict[str, Callable[[], Call]] = {
         nl.Report,
         {name: getattr(report(), name) for name in ("outputs", "frames", "model", "note", "meta", "inputs")},
     ),
+    "Report.failures": lambda: Call(report().failures, {}),
     "Report.to_dict": lambda: Call(report().to_dict, {}),
     "Report.to_html": lambda: Call(report().to_html, dict(path=new("page.html"))),
     "Report.to_json": lambda: Call(report().to_json, dict(path=new("report.json"))),
