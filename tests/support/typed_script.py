@@ -228,6 +228,7 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
     assert_type(words, tuple[str, str, str, str, int])
     assert not report.detections
     report.to_html(folder / "report.html")
+    assert_type(report.failures(), str)
     report.to_json(folder / "report.json")
     report.to_dict(), report.meta
     assert_type(report.findings, "tuple[nl.OutputReport | nl.InputReport, ...]")
@@ -333,6 +334,7 @@ def decoding() -> None:
     assert_type((alike, alike.matched, alike.pixels), "tuple[decode.Comparison, tuple[tuple[int, int], ...], float]")
     assert alike and not (alike.missing + alike.extra) and alike.score == 0 and alike.to_dict()
     assert not (alike.moved or alike.relabelled or alike.rescored or alike.marginal)
+    assert not (alike.keypoints or alike.masks or alike.tied)
     assert_type(decode.draw(np.zeros((16, 16, 3), np.uint8), found, names=["a", "b"]), np.ndarray)
     vector, line = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 5, 3), "NCW")
     best = decode.classify(vector, np.zeros(4, np.float32), 2)
