@@ -31,6 +31,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 _RAN: Counter[str] = Counter()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def as_many_threads_as_before() -> Iterator[None]:
+    """Scripts that run in this process set their number."""
+    before = nl.kernels.get_num_threads()
+    yield
+    if nl.kernels.get_num_threads() != before:
+        nl.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def last_cache() -> Iterator[Callable[[int], None]]:
     """``last_cache(size)``: what is stored past the caches is decided as if the last one held so many bytes; at first

@@ -57,6 +57,8 @@ def test_the_largest_score() -> None:
     )
     assert largest(decode.yolov5(2), "int8", 0.125, 10) == float(most) * float(most)
     assert largest(decode.yolov8(2), "float32", 1, 0) == math.inf
-    softmax = largest(decode.retinaface(activation="softmax"), "int8", 0.001, 0)
-    assert softmax == pytest.approx(1 / (1 + math.exp(-0.255)))
+    assert largest(decode.yolov8(2, activation="softmax"), "int8", 0.001, 0) == pytest.approx(
+        1 / (1 + math.exp(-0.255))
+    )
+    assert largest(decode.yolov8(2, activation="softmax"), "float32", 1, 0) == 1
     assert largest(decode.yolov8(2, activation="sigmoid"), "float16", 1, 0) == 1

@@ -9,7 +9,7 @@ from npu_layout.reports.detected import detected
 def compared(matched: int = 0, missing: int = 0, marginal: int = 0, extra: int = 0) -> Comparison:
     pairs = tuple((i, i) for i in range(matched))
     beside = tuple(("found", i) for i in range(marginal))
-    return Comparison(pairs, tuple(range(missing)), tuple(range(extra)), (), (), (), beside, 0.5, 0.125)
+    return Comparison(pairs, tuple(range(missing)), tuple(range(extra)), (), (), (), (), (), (), beside, 0.5, 0.125)
 
 
 def test_no_comparison_has_no_words() -> None:

@@ -95,7 +95,7 @@ def test_axes_of_each_rank(rank: int) -> None:
     """The channels are last where TFLite has them; other ranks have letters without a meaning."""
     shape = tuple(range(2, 2 + rank))
     spec = nl.specs.from_tflite(coral(shape=shape, dtype=np.float32))
-    assert spec.axes == {3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(rank, "ABCDEFGH"[:rank])
+    assert spec.axes == {2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(rank, "ABCDEFGH"[:rank])
     assert (spec.shape, str(spec.layout)) == (shape, spec.axes)
 
 
