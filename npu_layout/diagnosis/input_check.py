@@ -125,22 +125,21 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         return {}
     if found is None:
         return {}
-    if found.verdict == "match":
-        found = _makeable(spec, declared, found)
     changed = found.fix is not None and "source" in found.fix and found.names_cause
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
     return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
 
 
-def _makeable(spec: TensorSpec, declared: Mapping[str, Any], found: Judgement) -> Judgement:
-    """Return a match, unless no Preprocessor makes that input: then what was recorded was made wrongly as well."""
-    if spec.quantization is None:
+def _makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
+    """Return the judgement, but of a match that no Preprocessor makes: what was recorded was made wrongly as well."""
+    if spec.quantization is None or found.verdict != "match":
         return found
     try:
-        Preprocessor(spec, **_stated(declared))
+        Preprocessor(spec, **how)
     except NpuLayoutError as error:
-        return Judgement("preprocessing", None, f"{_RIGHT}, but a Preprocessor refuses that: {error}.", _COMPARE)
+        why = f"{_RIGHT}, but a Preprocessor refuses that: {error}."
+        return Judgement("preprocessing", None, why, _COMPARE, names_cause=True)
     return found
 
 
@@ -159,7 +158,7 @@ def _of_raw_frames(
 
     declared = off(how)
     if declared <= _SAME:
-        return Judgement("match", None, f"{_RIGHT} ({frames} made again).")
+        return _makeable(spec, how, Judgement("match", None, f"{_RIGHT} ({frames} made again)."))
     best, words, source = min((off({**how, "source": one.source}), *one) for one in others)
     if best > min(_SAME, _BETTER * declared):
         return None
@@ -236,13 +235,14 @@ def _found(seen: _Seen, how: How) -> Judgement | None:
     """
     pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
-        return _judged(pairs, how)
+        return _makeable(seen.spec, how, _judged(pairs, how))
     usually = []
     for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
         base = {**how, "mean": list(m), "std": list(s)}
-        usually.append(_judged(seen.pairs(base), base, scaled=False))
+        usually.append(_makeable(seen.spec, base, _judged(seen.pairs(base), base, scaled=False)))
     explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
-    return min(explained, key=lambda found: found.verdict != "match", default=None)
+    refused = next((found for found in usually if found.names_cause), None)
+    return min(explained, key=lambda found: found.verdict != "match", default=refused)
 
 
 class _Tried(NamedTuple):

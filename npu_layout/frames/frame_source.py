@@ -346,7 +346,8 @@ def _advice(frame: Any) -> str:
         return " without planes"
     if not _is_memory(frame):
         return ""
-    is_jpeg = bytes(memoryview(frame).cast("B")[:2]) == b"\xff\xd8"
+    memory = memoryview(frame)
+    is_jpeg = memory.ndim == 1 and memory[:2].tobytes()[:2] == b"\xff\xd8"
     return '; it is a JPEG: give source="MJPEG"' if is_jpeg else "; bytes need source=FrameSpec(format, size_wh)"
 
 
@@ -356,6 +357,6 @@ def _is_memory(given: Any) -> bool:
         return True
     try:
         memoryview(given)
-    except TypeError:
+    except (TypeError, ValueError):  # or it was released
         return False
     return True

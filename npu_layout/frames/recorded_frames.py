@@ -30,7 +30,7 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     if source.format.kind == "coded":
         return read.planes[0]
     spec = source.spec or FrameSpec(source.name, read.size_wh)
-    if source.spec is None and is_described(frame):
+    if source.spec is None and source.format.kind == "yuv" and is_described(frame):
         _check_colors(spec, FrameSpec.of(frame))
     memory = np.zeros(spec.size or 0, np.uint8)
     for plane, own in zip(read.planes, spec.planes(memory)):

@@ -243,5 +243,8 @@ def test_what_a_preprocessor_refuses_is_no_match() -> None:
     found = judged(lambda frame: spec.pack(np.moveaxis(pixels(frame), 3, 1)), how, spec=spec)
     assert found.verdict == "preprocessing" and found.fix is None
     assert "but a Preprocessor refuses that: " in found.why and "mean=0, std=255 would fit" in found.why
-    right = judged(by(spec, mean=0, std=255), {**HOW, "mean": 0, "std": 255}, spec=spec)
-    assert right.verdict == "match"
+    for how in ({"mean": 0, "std": 255}, {}):  # or neither is said
+        said = {name: value for name, value in HOW.items() if name not in ("mean", "std")}
+        assert judged(by(spec, mean=0, std=255), {**said, **how}, spec=spec).verdict == "match"
+        white = [np.full_like(frame, 255) - frame // 250 for frame in FRAMES]
+        assert judged(by(spec, mean=0, std=255), {**said, **how}, white, spec=spec).verdict == "match"

@@ -119,11 +119,21 @@ def test_memory_as_rows_of_its_pitch() -> None:
         ([], "got list without planes"),
         (b"\xff\xd8\xff\xe0", 'got bytes; it is a JPEG: give source="MJPEG"'),
         (bytes(9), r"got bytes; bytes need source=FrameSpec\(format, size_wh\)"),
+        (memoryview(bytes(9))[::2], "got memoryview; bytes need source=FrameSpec"),
+        (ctypes.c_int32(7), "got c_int"),
     ],
 )
 def test_what_is_no_frame_gets_advice(given: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         FrameSource.of("BGR").read("frame", given)
+
+
+def test_memory_that_was_released() -> None:
+    memory = memoryview(bytearray(12))
+    memory.release()
+    for source in (FrameSource.of("BGR"), FrameSource.of(nl.FrameSpec("BGR", (2, 2)))):
+        with pytest.raises(nl.NpuLayoutError, match="got memoryview"):
+            source.read("frame", memory)
 
 
 def test_memory_with_a_shape() -> None:
