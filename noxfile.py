@@ -229,9 +229,8 @@ def matrix(session: nox.Session) -> None:
         os.environ["HYPOTHESIS_PROFILE"] = "slow"
     summary, failed = [], False
     runs: list[tuple[str, str, list[str]]] = []
-    for version, path in reversed(
-        [*interpreters().items()]
-    ):  # a wheel of newer headers must not be taken by older ones
+    newest_first = [*interpreters().items()][::-1]  # older ones must not take a wheel of newer headers
+    for version, path in newest_first:
         runs.append((version, path, []))
         if version == "3.9":
             runs.append(("oldest", path, OLDEST))

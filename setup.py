@@ -17,7 +17,7 @@ FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops th
 # that has the lock. No earlier one: headers of 3.12 return None without counting it, those of 3.13 have other lengths.
 LOCKED = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = LOCKED and sys.version_info >= (3, 11)
-LIMITED = f"0x{sys.version_info.major:02X}{sys.version_info.minor:02X}0000"
+MAJOR, MINOR = sys.version_info[:2]
 
 
 class BuildInParallel(build_ext):
@@ -49,13 +49,11 @@ setup(
             # No fused multiply-add: every backend gives the same bits.
             extra_compile_args=[*FLAGS.split(), "-ffp-contract=off"],
             extra_link_args=["-pthread"],
-            define_macros=[("Py_LIMITED_API", LIMITED)] if STABLE else [],
+            define_macros=[("Py_LIMITED_API", f"0x{MAJOR:02X}{MINOR:02X}0000")] if STABLE else [],
             py_limited_api=STABLE,
             include_dirs=[CSRC],
             optional=True,
         )
     ],
-    options={"bdist_wheel": {"py_limited_api": f"cp{sys.version_info.major}{sys.version_info.minor}"}}
-    if STABLE
-    else {},
+    options={"bdist_wheel": {"py_limited_api": f"cp{MAJOR}{MINOR}"}} if STABLE else {},
 )

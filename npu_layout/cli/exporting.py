@@ -16,16 +16,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="a new folder")
     parser.add_argument("--form", required=True, help="raw, polygraphy or onnx")
     parser.add_argument(
-        "--model",
-        metavar="FILE",
-        help="polygraphy, onnx: write only this model's tensors, by its names",
+        "--model", metavar="FILE", help="polygraphy, onnx: write only this model's tensors, by its names"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the files and return 0."""
-    model = options.model if options.model is None else words.file("--model", options.model)
+    if options.model is not None:
+        words.file("--model", options.model)
     recording = Recording.load(options.recording)
-    exchange.save(recording, options.out, form=options.form, model=model)
+    exchange.save(recording, options.out, form=options.form, model=options.model)
     console.show(f"{isolated(options.out)}: {len(recording)} frames")
     return 0

@@ -119,8 +119,9 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
         frames, how = _Frames(recording, declared), as_channels(seen[0][FRAME], _stated(declared))[1]
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
-        found = _of_raw_frames(spec_in_model_order(spec, color), raw, recorded, _stated(declared))
-        found = found or _found(_Seen(spec_in_model_order(spec, color), frames, recorded), how)
+        ordered = spec_in_model_order(spec, color)
+        found = _of_raw_frames(ordered, raw, recorded, _stated(declared))
+        found = found or _found(_Seen(ordered, frames, recorded), how)
     except NpuLayoutError:
         return {}
     if found is None:

@@ -103,10 +103,10 @@ class FrameSpec:
     def _check_lines(self, what: str) -> None:
         """Raise NpuLayoutError if a buffer is as large as one with more rows, in which other planes begin later."""
         width, height = self.size_wh
-        planes = pixel_format(self.format).planes
-        for lines in dict.fromkeys(-(-height // step) * step for step in _LINES):
-            if len(planes) < 2 or lines == height or any(plane.tile for plane in planes):
-                continue
+        form = pixel_format(self.format)
+        if len(form.planes) < 2 or form.is_tiled:
+            return
+        for lines in {-(-height // step) * step for step in _LINES} - {height}:
             other = FrameSpec(self.format, (width, lines), strides=self.strides)
             if other.size == self.size:
                 raise NpuLayoutError(
