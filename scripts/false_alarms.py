@@ -64,7 +64,8 @@ def zoo(name: str, shade: str) -> Zoo:
     for row, x in enumerate(inputs):
         for variant in variants(x, {"preprocess": model.preprocess}, frames[row], limits):
             for output, answer in engine.infer(variant.x).items():
-                made[output].setdefault(variant.id, Remade(variant.text, variant.fix, {})).answers[row] = answer
+                one = made[output].setdefault(variant.id, Remade(variant.text, variant.fix, {}, variant.cause))
+                one.answers[row] = answer
     return Zoo(
         model, references, [quantised.infer(x) for x in inputs], {output: [*of.values()] for output, of in made.items()}
     )

@@ -9,11 +9,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..reports import INPUT_VERDICTS, VERDICTS, Report, Reports, summary_line
+from ..reports import VERDICTS, Report, Reports, summary_line
 from ..support import isolated
 
 _STYLES = {
-    **dict.fromkeys((*VERDICTS, *INPUT_VERDICTS), "bold red"),
+    **dict.fromkeys(VERDICTS, "bold red"),
     "error": "bold red",
     "match": "bold green",
     "ambiguous": "bold yellow",

@@ -11,7 +11,7 @@ from .identification import Identification, identify
 from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from .answers import Remade
+    from .answers import Remade, explains_far_less
     from .causes import Situation
     from .channel_ends import other_end
     from .evidence import Candidate, Evidence
@@ -41,6 +41,7 @@ __all__ = [
     "doubled",
     "ends",
     "exchanges",
+    "explains_far_less",
     "identify",
     "image_channels",
     "in_other_places",
@@ -65,6 +66,7 @@ __getattr__, __dir__ = late(
         "doubled": "wording",
         "ends": "samples",
         "exchanges": "input_orders",
+        "explains_far_less": "answers",
         "image_channels": "input_variants",
         "in_other_places": "input_orders",
         "other_end": "channel_ends",

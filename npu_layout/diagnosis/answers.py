@@ -17,18 +17,19 @@ from .readings import declared
 from .thresholds import LEAST, MARGIN, ROUNDING
 
 _MANY = 1000  # values, of which so many do not fit by coincidence
+_FAR = 2 * MARGIN  # dB
 _FEWEST = 3  # frames that are needed to find exchanged ones
 
 
 class Remade(NamedTuple):
     """One output of the model for inputs made in another way.
 
-    The way in words and as a fix (the Preprocessor's arguments, or the places of exchanged inputs), {row of the kept
-    frames: tensor}, and the verdict that it leads to.
+    The way in words and as a fix (the Preprocessor's arguments, or the places of exchanged inputs, or None), {row of
+    the kept frames: tensor}, and the verdict that it leads to. Without a tensor it was tried on few frames, and left.
     """
 
     text: str
-    fix: dict[str, Any]
+    fix: dict[str, Any] | None
     answers: dict[int, np.ndarray]
     cause: str = "preprocessing"
 
@@ -89,7 +90,16 @@ def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial
         text = f"each output is for the input {frames} {'earlier' if shift < 0 else 'later'}"
         answers = {k: evidence.references[j] for k, j in source.items()}
         trial = Trial(
-            "wrong_input", text, shift, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers
+            "wrong_input",
+            text,
+            shift,
+            codes,
+            left,
+            evidence.steps,
+            evidence.spec,
+            rows=rows,
+            answers=answers,
+            of_input=True,
         )
         proven = max(proven, len(rows) if evidence.score(trial) >= LEAST else 0)
         yield trial
@@ -110,25 +120,37 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
         return
     pairs = (f"{numbers[k]} has the output of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
     text = f"frame {listed(pairs, 8)}"
-    yield Trial("wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec)
+    yield Trial("wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec, of_input=True)
 
 
 def other_inputs(
     evidence: Evidence,
     text: str,
-    fix: dict[str, Any],
+    fix: dict[str, Any] | None,
     answers: Mapping[int, np.ndarray],
     choices: int,
     cause: str = "preprocessing",
 ) -> Iterator[Trial]:
     """Yield the model's output for inputs made in another way (see Remade), one of so many `choices`."""
-    if not evidence.fits:
+    if not (evidence.fits and answers):
         return
     rows = list(answers)
     codes = evidence.codes[rows]
     left = codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
     if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
-        yield Trial(cause, text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers)
+        yield Trial(
+            cause, text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers, of_input=True
+        )
+
+
+def explains_far_less(evidence: Evidence, row: int, answer: np.ndarray) -> bool:
+    """Whether the model's output for another input explains far less of a kept frame than that for the recorded one."""
+    if not evidence.fits or answer.shape != evidence.references[row].shape:
+        return False
+    declared = evidence.as_declared([row])
+    score = evidence.score(declared)
+    left = declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
+    return score >= LEAST and evidence.score(declared._replace(left=left)) < score - _FAR
 
 
 def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:

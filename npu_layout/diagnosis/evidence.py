@@ -48,7 +48,9 @@ class Trial(NamedTuple):
     parameters, choices
         How many numbers were fitted, and the logarithm of the number of arrangements that it was picked from.
     answers
-        {row of the kept frames: what the model would have returned}, if the trial is about the model's inputs.
+        {row of the kept frames: what the model would have returned}, if the trial says that it was something else.
+    of_input
+        Whether the trial is about the model's inputs: somebody who reads the output does not mind.
     """
 
     cause: str
@@ -65,6 +67,7 @@ class Trial(NamedTuple):
     answers: Mapping[int, np.ndarray] = {}
     parameters: int = 0
     choices: float = 0.0
+    of_input: bool = False
 
 
 class Candidate(NamedTuple):
@@ -72,7 +75,7 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
-    cause, text, fix, spec, order
+    cause, text, fix, spec, order, of_input
         As in Trial.
     score
         dB that it explains.
@@ -94,6 +97,7 @@ class Candidate(NamedTuple):
     spec: TensorSpec | None = None
     order: tuple[int, ...] | None = None
     trial: int = 0
+    of_input: bool = False
 
 
 class Evidence:
@@ -303,7 +307,7 @@ class Evidence:
         if t.cause == "match":
             return Candidate(t.cause, t.text, score, 0.0, None, 0.0, True, t.spec)
         if not self.fits:
-            return Candidate(t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order)
+            return Candidate(t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order, of_input=t.of_input)
         declared = self.as_declared(t.rows)
         if t.order is not None:
             moved = np.flatnonzero(np.asarray(t.order) != np.arange(len(t.order)))
@@ -317,7 +321,7 @@ class Evidence:
         leans, decided = 1.0, True
         if t.steps == self.steps and t.comparable:
             leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
-        return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order)
+        return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order, of_input=t.of_input)
 
 
 def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None) -> bool:

@@ -43,6 +43,12 @@ _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input 
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
+_NOT_CHECKED = "input: not checked"
+_NO_FRAME = f"{_NOT_CHECKED}, no camera frame recorded"
+_NOT_DECLARED = f"{_NOT_CHECKED}, the recording does not say how it was made; record with preprocess="
+_NO_IMAGE = f"{_NOT_CHECKED}, none is an image of 1 or 3 channels"
+_SEVERAL = f"{_NOT_CHECKED}, several are images, and the frame may be of any of them"
+_NO_USUAL = f"{_NOT_CHECKED}, its mean and std are not in preprocess=, and no usual ones make it of the frame"
 
 
 @dataclass(frozen=True)
@@ -97,21 +103,30 @@ class InputReport:
         return {"name": self.name, "verdict": self.verdict, "fix": fix, "why": self.why, "spec": spec, "frames": frames}
 
 
-def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
-    """Return {name: report} of the one input that is an image.
+class InputChecks(NamedTuple):
+    """{name: report} of the inputs that were checked; if none was, why."""
 
-    The first, the middle and the last of its frames are made again. Nothing if the recording has no camera frames or
-    does not state how its inputs were made, or if a Preprocessor cannot make them.
+    reports: dict[str, InputReport]
+    unchecked: str = ""
+
+
+def recorded_inputs(recording: Recording) -> InputChecks:
+    """Return the check of the one input that is an image.
+
+    The first, the middle and the last of its frames are made again. Nothing is checked if the recording has no camera
+    frames or does not state how its inputs were made, or if a Preprocessor cannot make them.
     """
     declared, count = recording.meta.get("preprocess"), len(recording.frames)
-    if not count or not declared or not isinstance(declared, Mapping):
-        return {}
-    numbers = sorted({0, count // 2, count - 1})
+    numbers = sorted({0, count // 2, count - 1}) if count else []
     seen = [recording.frames[i].inputs for i in numbers]
+    if not count or FRAME not in seen[0]:
+        return InputChecks({}, _NO_FRAME)
+    if not declared or not isinstance(declared, Mapping):
+        return InputChecks({}, _NOT_DECLARED)
     specs = {name: _spec(array, recording.specs.get(name)) for name, array in seen[0].items() if name != FRAME}
     images = [(name, spec) for name, spec in specs.items() if spec is not None]
-    if FRAME not in seen[0] or len(images) != 1:
-        return {}
+    if len(images) != 1:
+        return InputChecks({}, _SEVERAL if images else _NO_IMAGE)
     name, spec = images[0]
     color = declared.get("color", "RGB")
     try:
@@ -122,14 +137,14 @@ def recorded_inputs(recording: Recording) -> dict[str, InputReport]:
         ordered = spec_in_model_order(spec, color)
         found = _of_raw_frames(ordered, raw, recorded, _stated(declared))
         found = found or _found(_Seen(ordered, frames, recorded), how)
-    except NpuLayoutError:
-        return {}
+    except NpuLayoutError as error:
+        return InputChecks({}, f"{_NOT_CHECKED}, a Preprocessor cannot make it of the frame: {error}")
     if found is None:
-        return {}
+        return InputChecks({}, _NO_USUAL)
     changed = found.fix is not None and "source" in found.fix and found.names_cause
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
-    return {name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))}
+    return InputChecks({name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))})
 
 
 def _makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:

@@ -13,6 +13,7 @@ from ..errors import NpuLayoutError, RecordingError
 from ..frames import MODES, Preprocessor, as_channels, usual
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..recordings import FRAME, normalisation
+from .device_inputs import seen
 from .usual_mistakes import mistakes
 
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean and std are applied afterwards
@@ -27,13 +28,15 @@ How = dict[str, Any]
 class Variant(NamedTuple):
     """Another way to make an input.
 
-    An id that is the same for every frame, words, the Preprocessor's arguments, and the input of the model.
+    An id that is the same for every frame, words, the Preprocessor's arguments (None if none make it), the input of
+    the model, and the verdict that it leads to.
     """
 
     id: tuple[Any, ...]
     text: str
-    fix: How
+    fix: How | None
     x: np.ndarray
+    cause: str = "preprocessing"
 
 
 def image_channels(shape: tuple[int, ...]) -> int | None:
@@ -69,12 +72,13 @@ def variants(
         meta = {**meta, "preprocess": how} if own else meta
     source = {"source": own["source"]} if "source" in own else {}
     image = _Image(x, axis, meta, channels)
-    seen = [_Input.of(image.x)]
+    known = [_Input.of(image.x)]
     for variant in _every(image, frame, limits):
         made = _Input.of(variant.x)
-        if not _alike(made, seen[0], _AS_GIVEN) and not any(_alike(made, other, _AS_ANOTHER) for other in seen):
-            seen.append(made)
-            yield variant._replace(x=variant.x.astype(x.dtype), fix={**variant.fix, **source})
+        if not _alike(made, known[0], _AS_GIVEN) and not any(_alike(made, other, _AS_ANOTHER) for other in known):
+            known.append(made)
+            fix = None if variant.fix is None else {**variant.fix, **source}
+            yield variant._replace(x=variant.x.astype(x.dtype), fix=fix)
 
 
 class _Input(NamedTuple):
@@ -159,6 +163,7 @@ def _every(image: _Image, frame: np.ndarray | None, limits: tuple[float, float])
     yield from _misread(image)
     if frame is not None:
         yield from _refitted(image, frame)
+    yield from _seen(image)
 
 
 def _recolored(image: _Image) -> Iterator[Variant]:
@@ -180,13 +185,13 @@ def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
         ranges["all pixels"] = float(ends.min()), float(ends.max())
-    seen = [_Input.of(image.x)]
+    known = [_Input.of(image.x)]
     for mistake in mistakes(image.mean, image.std, image.color, image.known):
         made = (image.pixels - image.along(mistake.mean)) / image.along(mistake.std)
         one = _Input.of(made)
-        if any(_alike(one, other, _AS_GIVEN) for other in seen):
+        if any(_alike(one, other, _AS_GIVEN) for other in known):
             continue
-        seen.append(one)
+        known.append(one)
         fix = {**image.base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
         yield Variant(("scale", mistake.id), mistake.text, fix, made)
         for what, (low, high) in ranges.items():
@@ -218,6 +223,15 @@ def _refitted(image: _Image, frame: np.ndarray) -> Iterator[Variant]:
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         yield Variant(("fit", *how.items()), what, {**image.how, **how}, image.normalised(buffer))
+
+
+def _seen(image: _Image) -> Iterator[Variant]:
+    """Yield what a device may see of an input that is as declared."""
+    pixels = np.moveaxis(image.pixels, image.axis, 3)
+    for way in seen(pixels.shape, image.color):
+        if image.known or not way.of_pixels:
+            made = image.normalised(np.moveaxis(way.change(pixels), 3, image.axis))
+            yield Variant(("device", way.id), way.text, None, made, way.cause)
 
 
 def _ways(asked: How) -> Sequence[tuple[str, How]]:

@@ -91,7 +91,12 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     others = [
         k
         for k, t in enumerate(evidence.trials)
-        if t.cause in _COMPUTES and t.answers and t.comparable and t.steps == evidence.steps and not t.places
+        if t.cause in _COMPUTES
+        and t.answers
+        and t.comparable
+        and t.steps == evidence.steps
+        and not t.places
+        and not (t.of_input and t.fix is None)  # a moved input has outputs like those of any other one
     ]
     off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
     unlike = {k: _unlike(evidence, evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}

@@ -23,9 +23,6 @@ _HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of th
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
-# Causes that do not matter to somebody who reads the output, unless the data are on their side.
-_OF_INPUT = ("preprocessing", "input_order", "wrong_input")
-
 
 class Judgement(NamedTuple):
     """A verdict with its fix, and why.
@@ -235,7 +232,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
         return False
-    if c.cause in _OF_INPUT:
+    if c.of_input:
         return c.decided and c.leans > 0.5 and evidence.differs(c)
     return not c.decided or c.leans > 0.5
 

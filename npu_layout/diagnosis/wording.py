@@ -17,6 +17,11 @@ OTHER_SHAPE = "Check that this is the buffer of this output."
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 MEANS_ONLY = f"Less than {LEAST:g} dB proves nothing: it may be that only the channels' means agree."
 VARY_MORE = "Record frames that make the output vary more."
+_CLOSEST = "are the closest to what was done, and may be a part of it"
+_CORRECT_THE_INPUT = (
+    "No argument of Preprocessor makes that. Fix: find what changes the picture between the recorded input and the "
+    "accelerator's network."
+)
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
@@ -30,7 +35,8 @@ WRONG: Mapping[str, str] = {
     "input_order": "inputs were exchanged",
     "activation": "the device's model ends in another way",
     "wrong_input": "the outputs belong to other inputs",
-    "geometry": "the output is the model's, but its picture was moved or resized",
+    "geometry": "the picture was moved or resized",
+    "input_layout": "the device read the bytes of the input in another way",
 }
 
 # What to record if a cause is not proven.
@@ -45,6 +51,7 @@ RECORD = {
     "activation": "Record inputs whose outputs use more of their range.",
     "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
     "wrong_input": "Record more frames, and frames that differ more from one to the next.",
+    "input_layout": "Record frames with dark and bright parts.",
 }
 
 
@@ -58,11 +65,17 @@ def _by_the_fix(how: str) -> Callable[[Candidate], str]:
 
 
 def _make_the_input(c: Candidate) -> str:
+    if c.fix is None:
+        return _CORRECT_THE_INPUT
     if "target" in c.fix:
         given = f"The accelerator's input was given as {c.fix['target'].layout}."
         return f"{given} Fix: give it the layout that it expects; if that is this one, correct the input's spec."
-    done = "what was really done" if c.score >= _GOOD else "the closest to what was done, and may be a part of it"
-    return f"Fix: make the input as declared, or record again with the arguments of the fix: these are {done}."
+    done = "describe what was done, or come near to it" if c.score >= _GOOD else _CLOSEST
+    return f"Fix: make the input as declared, or record again with the arguments of the fix: these {done}."
+
+
+def _read_the_bytes(c: Candidate) -> str:
+    return "Fix: give the accelerator its input in the dtype that it expects, or declare that dtype where it is opened."
 
 
 def _pair_the_frames(c: Candidate) -> str:
@@ -100,6 +113,7 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
     "activation": _convert_the_values,
     "wrong_input": _pair_the_frames,
     "geometry": _move_the_picture,
+    "input_layout": _read_the_bytes,
 }
 
 

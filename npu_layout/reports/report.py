@@ -32,12 +32,10 @@ VERDICTS = (
     "wrong_input",
     "geometry",
     "activation",
+    "input_layout",
     "ambiguous",
     "mismatch",
 )
-
-INPUT_VERDICTS = ("input_layout",)  # of recorded inputs, beside those above
-
 
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
 _NONE = type(None)
@@ -73,13 +71,13 @@ class OutputReport:
         The recording's name of the output, and the model's of what it was compared with.
     verdict
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "input_order",
-        "wrong_input", "geometry", "activation", "ambiguous" or "mismatch".
+        "wrong_input", "geometry", "activation", "input_layout", "ambiguous" or "mismatch".
     fix
         layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
         the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
-        Preprocessor's arguments that describe what was really done to the frame; output_order: {recorded name: model's
-        name} of all outputs that were exchanged; input_order: {recorded input: the model's input in whose place it was
-        fed}; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
+        Preprocessor's arguments that describe what was done to the frame (None if none do); output_order: {recorded
+        name: model's name} of all outputs that were exchanged; input_order: {recorded input: the model's input in whose
+        place it was fed}; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
     why
         The evidence, in two sentences.
     spec
@@ -226,7 +224,8 @@ class Report:
         {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
         recording's preprocess describes.
     unchecked
-        A line for people if the camera's frame was not recorded, so that no input could be made again; else "".
+        Why no input was made again, as a line for people: the camera's frame was not recorded, the recording does not
+        say how its inputs were made, or a Preprocessor refuses that; "" if one was.
     detections
         {frame: decode.Comparison} of the device's detections with the model's, if `validate` was given a head. If there
         are any, and all are the same, outputs that miss the tolerances are right too, unless another reading explains

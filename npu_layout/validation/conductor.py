@@ -41,7 +41,6 @@ from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _UNSURE = ("ambiguous", "mismatch")
-_UNCHECKED = "input: not checked, no camera frame recorded"
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -116,15 +115,13 @@ def validate(
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
     examined = _exchanged(_examine(engine, recording, outputs, kept, asked, progress))
-    judgements, inputs = runtime_exchanges(
-        {e.output.name: e.judgement for e in examined}, recorded_inputs(recording), recording.meta
-    )
+    checked, unchecked = recorded_inputs(recording)
+    judgements, inputs = runtime_exchanges({e.output.name: e.judgement for e in examined}, checked, recording.meta)
     inputs = in_other_places(_in_other_places(examined), inputs, recording, _reran(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
-    unchecked = _UNCHECKED if kept[0].frame is None and not inputs else ""
     detections = {} if head is None else compare_detections(head, outputs, kept, confidence)
     note = _not_recorded(pairing.missing)
-    return Report(reports, count, engine.model, note, recording.meta, inputs, unchecked, detections)
+    return Report(reports, count, engine.model, note, recording.meta, inputs, "" if inputs else unchecked, detections)
 
 
 def _not_recorded(missing: Sequence[str]) -> str:
@@ -199,7 +196,8 @@ def _examine(
     """Look for the causes of every output; the model runs again unless all differ by rounding alone."""
     evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
     settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
-    remade = {} if settled else rerun(engine, recording, kept, progress)
+    of_models = {o.model.name: evidence[o.name] for o in outputs if o.name in evidence}
+    remade = {} if settled else rerun(engine, recording, kept, of_models, progress)
     examined = []
     with steps(len(outputs), LOOKING, progress) as shown:
         for o in outputs:

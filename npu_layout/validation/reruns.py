@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import Remade, exchanges, image_channels, variants
+from ..diagnosis import Evidence, Remade, exchanges, explains_far_less, image_channels, variants
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
@@ -17,7 +17,13 @@ from .comparing import Kept
 
 LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
-_TRIED = {"color": "colours", "scale": "mean and std", "layout": "layouts", "fit": "resizing"}  # by the id of a variant
+_TRIED = {  # by the id of a variant
+    "color": "colours",
+    "scale": "mean and std",
+    "layout": "layouts",
+    "fit": "resizing",
+    "device": "bytes, colours and geometry",
+}
 
 Answers = dict[str, list[Remade]]
 
@@ -36,11 +42,18 @@ class _ImageInput(NamedTuple):
         return "the input" if self.alone else f"input {quoted(self.name)}"
 
 
-def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept], progress: bool | None) -> Answers:
+def rerun(
+    engine: OnnxRuntimeEngine,
+    recording: Recording,
+    kept: Sequence[Kept],
+    evidence: Mapping[str, Evidence],
+    progress: bool | None,
+) -> Answers:
     """Return {model's output: its tensors for each other way to make an input}.
 
-    Tensors of another shape than for the recorded input are left out, and so are ways that have a tensor in fewer than
-    half of the frames.
+    Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
+    half of the frames, or if it explains far less of the first one than the input as recorded. `evidence`: of the
+    model's outputs.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     chosen = [(row, kept[row]) for row in rows]
@@ -48,13 +61,28 @@ def rerun(engine: OnnxRuntimeEngine, recording: Recording, kept: Sequence[Kept],
     made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
     with steps(len(images) * len(rows), LOOKING, progress) as shown:
         for image in images:
+            far: set[Any] = set()
             for row, k in chosen:
-                _remake(engine, recording, image, row, k, made, shown)
+                _remake(engine, recording, image, row, k, made, far, shown)
+                if row == rows[0] < rows[-1]:
+                    far = {key for key in _keys(made) if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
         if len(kept[0].inputs) > 1:
             shown.say(f"{LOOKING}: order of the inputs")
             _exchange(engine, recording, chosen, made)
-    return {output: [one for one in of.values() if 2 * len(one.answers) >= len(rows)] for output, of in made.items()}
+    return {
+        output: [one if 2 * len(one.answers) >= len(rows) else one._replace(answers={}) for one in of.values()]
+        for output, of in made.items()
+    }
+
+
+def _keys(made: Mapping[str, Mapping[Any, Remade]]) -> set[Any]:
+    """Return the keys of the ways that have a tensor of every output."""
+    return set.intersection(*(set(of) for of in made.values()))
+
+
+def _is_far(evidence: Mapping[str, Evidence], row: int, remade: Mapping[str, Remade]) -> bool:
+    return all(explains_far_less(e, row, remade[output].answers[row]) for output, e in evidence.items())
 
 
 def _images(recording: Recording, kept: Sequence[Kept]) -> list[_ImageInput]:
@@ -72,18 +100,22 @@ def _remake(
     row: int,
     k: Kept,
     made: Mapping[str, dict[Any, Remade]],
+    far: set[Any],
     shown: Steps,
 ) -> None:
-    """Add the model's answers to one frame, an image of it made in each other way."""
+    """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`."""
     channels = None if image.spec is None else image.spec.channels
     for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels):
+        key = image.name, variant.id
+        if key in far:
+            continue
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"
         answer = engine.infer({**k.inputs, image.name: variant.x})
         fix = _stored_as(image.spec, variant.fix)
         for output, reference in k.references.items():
             if answer[output].shape == reference.shape:
-                one = made[output].setdefault((image.name, variant.id), Remade(text, fix, {}))
+                one = made[output].setdefault(key, Remade(text, fix, {}, variant.cause))
                 one.answers[row] = answer[output]
 
 
@@ -117,9 +149,9 @@ def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
     return min(float(x.min()) for x in inputs), max(float(x.max()) for x in inputs)
 
 
-def _stored_as(spec: TensorSpec | None, fix: dict[str, Any]) -> dict[str, Any]:
+def _stored_as(spec: TensorSpec | None, fix: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the fix; its target, if there is one, has the dtype of the recorded input."""
-    if spec is None or "target" not in fix:
+    if spec is None or fix is None or "target" not in fix:
         return fix
     target = fix["target"]
     like = TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes, channels=target.channels)

@@ -1,4 +1,4 @@
-"""What a device may have done to an output after the network: pictures moved, activations more or less."""
+"""What a device may have done to an output after the network, or to an input before it."""
 
 from __future__ import annotations
 
@@ -161,4 +161,60 @@ ACTIVATIONS: dict[str, Change] = {
     "factors_each": _each_factor,
     "boxes_of_one": _unit_boxes,
     "rows_sorted": _sorted_rows,
+}
+
+
+def _codes(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """A change of the bytes of pixels, which what they are between is interpolated by."""
+    table = change(np.arange(256, dtype=np.uint8)).astype(np.float64)
+
+    def changed(pixels: np.ndarray) -> np.ndarray:
+        return table[np.clip(np.rint(pixels), 0, 255).astype(np.uint8)]
+
+    return changed
+
+
+def _colours(code: str, back: str, order: list[int]) -> Callable[[np.ndarray], np.ndarray]:
+    """Channels of another colour space in another order, by OpenCV, of (N, RGB, H, W)."""
+
+    def changed(pixels: np.ndarray) -> np.ndarray:
+        import cv2
+
+        if pixels.shape[1] != 3:
+            raise Unchanged("one channel")
+        rgb = np.ascontiguousarray(pixels[0].transpose(1, 2, 0) / 255, np.float32)
+        other = cv2.cvtColor(rgb, getattr(cv2, code))
+        other = np.atleast_3d(other)[..., order]
+        return 255.0 * cv2.cvtColor(np.ascontiguousarray(other), getattr(cv2, back)).transpose(2, 0, 1)[None]
+
+    return changed
+
+
+def _square(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def changed(pixels: np.ndarray) -> np.ndarray:
+        if pixels.shape[2] != pixels.shape[3]:
+            raise Unchanged("not square")
+        return change(pixels)
+
+    return changed
+
+
+# {fault: (the verdict, what the device makes of the pixels (N, C, H, W), 0..255)}
+SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "input_sign": ("input_layout", _codes(lambda p: p ^ 0x80)),
+    "input_as_int8": ("input_layout", _codes(lambda p: p.view(np.int8))),
+    "input_as_int8_without_sign": ("input_layout", _codes(lambda p: np.maximum(p.view(np.int8), 0))),
+    "input_clamped": ("input_layout", _codes(lambda p: np.where(p > 127, 127, p))),
+    "input_gray": ("preprocessing", _colours("COLOR_RGB2GRAY", "COLOR_GRAY2RGB", [0])),
+    "input_uv": ("preprocessing", _colours("COLOR_RGB2YUV", "COLOR_YUV2RGB", [0, 2, 1])),
+    "input_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** 2.2),
+    "input_bright_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** (1 / 2.2)),
+    "input_halved": ("preprocessing", lambda p: p / 2),
+    "input_doubled": ("preprocessing", lambda p: np.minimum(p * 2, 255)),
+    "input_mirrored": ("geometry", lambda p: p[..., ::-1]),
+    "input_upside_down": ("geometry", lambda p: p[:, :, ::-1]),
+    "input_rotated_180": ("geometry", lambda p: p[:, :, ::-1, ::-1]),
+    "input_rotated_90": ("geometry", _square(lambda p: p.transpose(0, 1, 3, 2)[..., ::-1])),
+    "input_shifted_1": ("geometry", lambda p: np.concatenate([p[..., -1:], p[..., :-1]], -1)),
+    "input_shifted_2": ("geometry", lambda p: np.concatenate([p[:, :, 2:], p[:, :, :2]], 2)),
 }

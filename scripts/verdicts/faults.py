@@ -67,7 +67,7 @@ class Fault(NamedTuple):
         Of one output: channel k of the device is channel result[k] of the model.
     done
         From the declared preprocessing, what was done in truth ("target": the layout that the bytes were given in;
-        "exchanged": of two inputs, each was fed in the other's place).
+        "exchanged": of two inputs, each was fed in the other's place; "seen": what the device did to the pixels).
     declared
         The preprocessing to declare, where it is not the model's.
     names
@@ -398,6 +398,10 @@ def _inputs_exchanged(declared: dict[str, Any]) -> dict[str, Any]:
     return {**declared, "exchanged": True}
 
 
+def _seen(name: str, declared: dict[str, Any]) -> dict[str, Any]:
+    return {**declared, "seen": name}
+
+
 def _widest(values: np.ndarray, axis: int) -> int:
     if values.shape[axis] < 2:
         raise NotApplicable("one channel")
@@ -511,6 +515,10 @@ FAULTS: tuple[Fault, ...] = (
     *(
         Fault(name, "activation", device=name, dtypes=("float32", "float16") if name in _OF_FLOATS else DTYPES)
         for name in changes.ACTIVATIONS
+    ),
+    *(
+        Fault(name, cause, done=partial(_seen, name), dtypes=_FLOATS, overflows="int8" in name)
+        for name, (cause, _) in changes.SEEN.items()
     ),
     *(
         Fault(

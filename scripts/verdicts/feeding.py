@@ -8,6 +8,7 @@ import numpy as np
 
 import npu_layout as nl
 
+from . import changes
 from .models import Model
 from .second_input import EXCHANGED
 
@@ -16,9 +17,10 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
     """The float tensor that the device's network sees when a frame is preprocessed as `done` says.
 
     "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
-    normalises inside the device, after the bytes were read. "exchanged": of two inputs, which `fed` looks at.
+    normalises inside the device, after the bytes were read. "exchanged": of two inputs, which `fed` looks at. "seen":
+    one of `changes.SEEN`, which the device does to the pixels.
     """
-    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std", "exchanged")}
+    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std", "exchanged", "seen")}
     arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
     declared = model.input_spec
     layout = done.get("target", declared.layout)
@@ -31,6 +33,13 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
         pixels, mean32, std32 = target.unpack(buffer), mean.astype(np.float32), std.astype(np.float32)
         buffer = target.pack((pixels - mean32) * (np.float32(1) / std32))
     seen = declared.unpack(np.ascontiguousarray(buffer).reshape(-1))
+    if "seen" in done:
+        pixels = seen.astype(np.float64) if model.folded else seen * std + mean
+        if done.get("color") == "BGR":
+            pixels = pixels[:, ::-1]
+        pixels = changes.SEEN[done["seen"]][1](pixels)
+        pixels = pixels[:, ::-1] if done.get("color") == "BGR" else pixels
+        seen = pixels if model.folded else (pixels - mean) / std
     if model.folded:
         seen = ((seen - mean) / std).astype(np.float32)
     return np.ascontiguousarray(seen, np.float32)

@@ -80,7 +80,7 @@ def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
         return _reading_error(truth, fix)
     if verdict == "channel_order":
         return _order_error(truth, fix)
-    if verdict == "preprocessing":
+    if verdict == "preprocessing" and "seen" not in planted.done:
         return _input_error(planted, fix)
     expected: Any = {
         "output_order": planted.names,

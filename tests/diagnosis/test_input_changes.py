@@ -78,7 +78,7 @@ class Bench:
 
     def judged(self, recorded: list[np.ndarray]) -> Any:
         runs = [({"image": made, "frame": frame}, {}) for made, frame in zip(recorded, self.frames)]
-        return recorded_inputs(nl.Recording({"image": self.spec}, runs, {"preprocess": self.how}))["image"]
+        return recorded_inputs(nl.Recording({"image": self.spec}, runs, {"preprocess": self.how})).reports["image"]
 
     def of_frames(self, change: Callable[[np.ndarray], np.ndarray], **how: Any) -> Any:
         return self.judged([self.stored(self.pixels(change(frame), **how), **how) for frame in self.frames])

@@ -60,7 +60,7 @@ def judged(make: Make, how: Any = HOW, frames: Any = FRAMES, spec: nl.TensorSpec
     """The InputReport, or None where there is none."""
     specs = {} if spec is None else {"image": spec}
     pairs = [({"image": make(frame), "frame": frame}, {}) for frame in frames]
-    return recorded_inputs(nl.Recording(specs, pairs, {"preprocess": how})).get("image")
+    return recorded_inputs(nl.Recording(specs, pairs, {"preprocess": how})).reports.get("image")
 
 
 M, S = np.array(MEAN), np.array(STD)
@@ -159,23 +159,30 @@ def test_where_mean_and_std_are_not_said_the_usual_ones_will_do() -> None:
     assert judged(by(mean=17, std=3), how) is None
 
 
-def test_what_is_judged_as_before() -> None:
-    frame = FRAMES[0]
-    for inputs, meta in (
-        ({"image": by()(frame)}, {"preprocess": HOW}),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {}),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {}}),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "color": "rgb"}}),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "mean": "grey"}}),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": "RGB"}),
-        ({"image": by(color="BGR")(frame), "frame": frame[..., 0]}, {"preprocess": HOW}),
-        ({"left": by(color="BGR")(frame), "right": by()(frame), "frame": frame}, {"preprocess": HOW}),
-        ({"image": np.zeros((2, 3, 48, 48), np.float32), "frame": frame}, {"preprocess": HOW}),
-        ({"image": np.zeros((1, 3, 48, 48), np.int8), "frame": frame}, {"preprocess": HOW}),
-        ({"words": np.zeros((1, 77), np.int64), "frame": frame}, {"preprocess": HOW}),
+def test_what_cannot_be_checked_is_said() -> None:
+    frame, cannot = FRAMES[0], "a Preprocessor cannot make it of the frame: "
+    for inputs, meta, why in (
+        ({"image": by()(frame)}, {"preprocess": HOW}, "no camera frame recorded"),
+        ({"image": by(color="BGR")(frame), "frame": frame}, {}, "preprocess="),
+        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {}}, "preprocess="),
+        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "color": "rgb"}}, cannot),
+        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "mean": "grey"}}, cannot),
+        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": "RGB"}, "preprocess="),
+        ({"image": by(color="BGR")(frame), "frame": frame[..., 0]}, {"preprocess": HOW}, cannot),
+        (
+            {"left": by(color="BGR")(frame), "right": by()(frame), "frame": frame},
+            {"preprocess": HOW},
+            "several are images",
+        ),
+        ({"image": np.zeros((2, 3, 48, 48), np.float32), "frame": frame}, {"preprocess": HOW}, "none is an image"),
+        ({"image": np.zeros((1, 3, 48, 48), np.int8), "frame": frame}, {"preprocess": HOW}, "none is an image"),
+        ({"words": np.zeros((1, 77), np.int64), "frame": frame}, {"preprocess": HOW}, "none is an image"),
     ):
-        assert recorded_inputs(nl.Recording({}, [(inputs, {})], meta)) == {}
-    assert recorded_inputs(nl.Recording({}, [], {"preprocess": HOW})) == {}
+        reports, unchecked = recorded_inputs(nl.Recording({}, [(inputs, {})], meta))
+        assert reports == {} and unchecked.startswith("input: not checked, ") and why in unchecked, unchecked
+    assert recorded_inputs(nl.Recording({}, [], {"preprocess": HOW})).reports == {}
+    odd = {"image": by(mean=17, std=3)(frame), "frame": frame}
+    assert "no usual ones" in recorded_inputs(nl.Recording({}, [(odd, {})], {"preprocess": {"color": "RGB"}})).unchecked
 
 
 @pytest.fixture(scope="module")

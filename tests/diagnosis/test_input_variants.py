@@ -83,7 +83,7 @@ def test_colours_and_resizing_at_once(board: Board) -> None:
     other = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how)
     values = [board.engine.infer(other(f)[0])["maps"] for f in board.frames]
     output = board.verdict(board.recording(None, [{"maps": board.spec.pack(v)} for v in values]))
-    assert output.verdict == "preprocessing" and output.fix == how and "really done" in output.why, str(output)
+    assert output.verdict == "preprocessing" and output.fix == how and "what was done" in output.why, str(output)
     again = nl.Recording(
         {"maps": board.spec},
         [({"image": other(f)[0]}, {"maps": board.spec.pack(v)}) for f, v in zip(board.frames, values)],

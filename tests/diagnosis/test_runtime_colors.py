@@ -157,12 +157,12 @@ def test_the_wrong_order_in_a_buffer_that_states_it(board: Board) -> None:
             return written(of, flipped, color=color)  # noqa: B023
 
         given = recording(board, spec, buffer=turned, color=color)
-        found = recorded_inputs(given)["image"]
+        found = recorded_inputs(given).reports["image"]
         assert found.verdict == "preprocessing" and found.fix is not None, str(found)
         assert found.fix["color"] == OTHER[color] and found.fix["target"].channels == color, str(found)
         how = dict(found.fix)
         again = nl.Recording({**given.specs, "image": how.pop("target")}, given.frames, {"preprocess": how})
-        assert recorded_inputs(again)["image"], str(recorded_inputs(again)["image"])
+        assert recorded_inputs(again).reports["image"], str(recorded_inputs(again).reports["image"])
 
 
 def test_the_layout_of_an_input_that_is_converted(board: Board) -> None:
@@ -207,7 +207,7 @@ def test_an_input_that_is_wrong_otherwise_is_not_the_cause(board: Board) -> None
     """The outputs are those of exchanged colours, and the input is of a stretched frame: both keep what they say."""
     spec = image("floats")
     made = recording(board, spec, undeclared(spec), buffer=lambda s, f: written(s, f, resize="stretch", color="BGR"))
-    inputs = recorded_inputs(made)
+    inputs = recorded_inputs(made).reports
     judgement = Judgement("preprocessing", {**PRE, "color": "BGR"}, "It is so.", agreement="Both agree.")
     judgements, after = runtime_exchanges({"maps": judgement}, inputs, made.meta)
     assert after == inputs and judgements["maps"].fix == judgement.fix and "channels=" in judgements["maps"].why

@@ -33,8 +33,10 @@ def test_every_verdict_has_its_words() -> None:
     assert set(wording.RECORD) == causes, "wording.RECORD: what to record where this cannot be told"
     assert set(wording.ADVICE) == causes, "wording.ADVICE: what to do"
     assert set(wording.WRONG) == causes, "wording.WRONG: what is wrong"
-    assert set(fixes._CODE) == causes - {"geometry", "activation"}, "fixes._CODE: the fix as Python, if there is one"
-    assert page.WORDS.keys() == {*report.VERDICTS, *report.INPUT_VERDICTS}, "page.WORDS: what each verdict says"
+    assert set(fixes._CODE) == causes - {"geometry", "activation", "input_layout"}, (
+        "fixes._CODE: the fix as Python, if there is one"
+    )
+    assert page.WORDS.keys() == {*report.VERDICTS}, "page.WORDS: what each verdict says"
 
 
 def test_parts_are_named() -> None:
@@ -66,7 +68,7 @@ def test_advice_depends_on_the_fix() -> None:
     assert "no constant order" in wording.ADVICE["wrong_input"](late._replace(fix=None))
     assert "No TensorSpec" in wording.ADVICE["quantization"](late._replace(fix=None))
     made = late._replace(cause="preprocessing", fix={"color": "BGR"})
-    assert "really done" in wording.ADVICE["preprocessing"](made)
+    assert "describe what was done" in wording.ADVICE["preprocessing"](made)
     assert "may be a part of it" in wording.ADVICE["preprocessing"](made._replace(score=9))
 
 

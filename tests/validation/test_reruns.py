@@ -9,7 +9,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout.validation.comparing import compare
+from npu_layout.diagnosis import Evidence, Remade
+from npu_layout.validation.comparing import Kept, compare
 from npu_layout.validation.reruns import rerun
 from tests.support.boards import Board
 
@@ -54,12 +55,37 @@ def test_an_output_whose_shape_depends_on_the_preprocessing() -> None:
 
 def test_answers_are_those_of_the_model_to_other_inputs(board: Board) -> None:
     """Each way has one record for all frames, whatever its words are."""
-    recording = board.recording()
-    _, kept = compare(recording, board.engine, False)
-    (remade,) = rerun(board.engine, recording, kept, False).values()
+    recording = board.recording(None, board.changed(lambda y: y[:, ::-1]))
+    remade, kept = remade_for(board, recording)
     assert len({one.text for one in remade}) == len(remade) > 10
     assert all(len(one.answers) > len(kept) // 3 for one in remade)
     flipped = next(one for one in remade if "swapped after" in one.text)
     for row, answer in flipped.answers.items():
         expected = board.engine.infer(kept[row].inputs["image"][:, ::-1].copy())["maps"]
         np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-4)
+
+
+def remade_for(board: Board, recording: nl.Recording) -> tuple[list[Remade], list[Kept]]:
+    pairing, kept = compare(recording, board.engine, False)
+    (output,) = pairing.outputs
+    axis = output.channel_axis
+    buffers = [k.outputs[output.name] for k in kept]
+    evidence = {"maps": Evidence(output.spec, buffers, [k.references["maps"] for k in kept], (), axis)}
+    (remade,) = rerun(board.engine, recording, kept, evidence, False).values()
+    return remade, kept
+
+
+def test_what_is_far_off_in_the_first_frame_is_left(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model runs once for it, and not for every frame; what comes near, or what is true, has all its answers."""
+    rng = np.random.default_rng(5)
+    noisy = board.changed(lambda y: (y + 0.1 * y.std() * rng.standard_normal(y.shape)).astype(np.float32))
+    runs: list[Any] = []
+    infer = board.engine.infer
+    monkeypatch.setattr(board.engine, "infer", lambda x: runs.append(x) or infer(x))
+    remade, kept = remade_for(board, board.recording(None, noisy))
+    left = [one for one in remade if not one.answers]
+    assert len(left) > len(remade) // 2 and len(runs) - len(kept) < 2 * len(remade) + 5 * (len(remade) - len(left))
+    as_fed = board.fed(lambda x: np.ascontiguousarray(x[..., ::-1]))
+    remade, kept = remade_for(board, board.recording(None, as_fed))
+    mirrored = next(one for one in remade if "left to right" in one.text)
+    assert len(mirrored.answers) == min(6, len(kept)) and (mirrored.cause, mirrored.fix) == ("geometry", None)

@@ -1,0 +1,112 @@
+"""Make an input as a device may see one that was recorded as declared: moved, in other colours, its bytes misread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+Pixels = np.ndarray  # (N, H, W, C), float64, in pixel units
+
+_LUMA = 0.299, 0.587, 0.114  # BT.601, of red, green and blue
+_BLUE, _RED = 0.492, 0.877  # U and V of BT.601: how blue and red differ from luma
+_GAMMAS = 2.2, 1 / 2.2
+_BRIGHTNESSES = 0.5, 2.0
+_SHIFTS = 1, 2  # pixels
+
+Change = Callable[[Pixels], Pixels]
+
+
+class Seen(NamedTuple):
+    """One way in which a device sees an input: an id, words, the verdict that it leads to, and what makes it.
+
+    `of_pixels`: whether the pixel values have to be known.
+    """
+
+    id: str
+    text: str
+    cause: str
+    change: Change
+    of_pixels: bool = True
+
+
+def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
+    """Yield the ways for inputs of a shape (N, H, W, C), whose channels are those of `color`, the likely ones first."""
+    for name, text, change in _BYTES:
+        yield Seen(name, text, "input_layout", change)
+    if color in ("RGB", "BGR"):
+        for name, text, recolored in _COLORS:
+            yield Seen(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
+    for power in _GAMMAS:
+        yield Seen(f"gamma {power:.2f}", f"with a gamma of {power:.3g}", "preprocessing", partial(_gamma, power=power))
+    for factor in _BRIGHTNESSES:
+        words = f"with {factor:g} times the pixel values"
+        yield Seen(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
+    for name, text, move in _MOVES[: None if shape[1] == shape[2] else -2]:
+        yield Seen(name, f"the input is {text}", "geometry", move, False)
+    for by in _SHIFTS:
+        for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
+            words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
+            move = partial(np.roll, shift=sign * by, axis=axis)
+            yield Seen(f"shift {axis} {sign * by}", words, "geometry", move, False)
+
+
+def _inverted(pixels: Pixels) -> Pixels:
+    return np.where(pixels < 128, pixels + 128, pixels - 128)
+
+
+def _signed(pixels: Pixels) -> Pixels:
+    return np.where(pixels < 128, pixels, pixels - 256)
+
+
+def _without_negative(pixels: Pixels) -> Pixels:
+    return np.where(pixels < 128, pixels, 0)
+
+
+def _clamped(pixels: Pixels) -> Pixels:
+    return np.minimum(pixels, 127)
+
+
+def _gamma(pixels: Pixels, power: float) -> Pixels:
+    return np.asarray(255 * (np.clip(pixels, 0, 255) / 255) ** power)
+
+
+def _brightness(pixels: Pixels, factor: float) -> Pixels:
+    return np.clip(pixels * factor, 0, 255)
+
+
+def _of_rgb(pixels: Pixels, change: Change, flip: bool) -> Pixels:
+    return change(pixels[..., ::-1])[..., ::-1] if flip else change(pixels)
+
+
+def _gray(rgb: Pixels) -> Pixels:
+    return np.repeat(rgb @ np.array(_LUMA)[:, None], 3, -1)
+
+
+def _u_and_v(rgb: Pixels) -> Pixels:
+    luma = rgb @ np.array(_LUMA)
+    u, v = (rgb[..., 2] - luma) * _BLUE, (rgb[..., 0] - luma) * _RED
+    red, blue = luma + u / _RED, luma + v / _BLUE
+    green = (luma - _LUMA[0] * red - _LUMA[2] * blue) / _LUMA[1]
+    return np.clip(np.stack([red, green, blue], -1), 0, 255)
+
+
+_BYTES: tuple[tuple[str, str, Change], ...] = (
+    ("sign", "the highest bit of every byte is inverted (uint8 as int8)", _inverted),
+    ("signed", "pixels of 128 and more are negative (uint8 read as int8)", _signed),
+    ("negative", "pixels of 128 and more are 0 (uint8 read as int8, what is negative clamped)", _without_negative),
+    ("clamped", "pixels are clamped at 127 (uint8 through int8)", _clamped),
+)
+_COLORS: tuple[tuple[str, str, Change], ...] = (
+    ("gray", "in gray", _gray),
+    ("u and v", "with U and V exchanged", _u_and_v),
+)
+_MOVES: tuple[tuple[str, str, Change], ...] = (  # the last two for square ones
+    ("mirrored", "mirrored from left to right", partial(np.flip, axis=2)),
+    ("upside down", "mirrored from top to bottom", partial(np.flip, axis=1)),
+    ("turned 180", "rotated by 180 degrees", partial(np.flip, axis=(1, 2))),
+    ("turned clockwise", "rotated by 90 degrees clockwise", partial(np.rot90, k=-1, axes=(1, 2))),
+    ("turned counterclockwise", "rotated by 90 degrees counterclockwise", partial(np.rot90, k=1, axes=(1, 2))),
+)

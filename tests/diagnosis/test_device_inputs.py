@@ -1,0 +1,136 @@
+"""Inputs that are recorded as declared, and that the device sees in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+import pytest
+
+from npu_layout.diagnosis import variants
+from npu_layout.diagnosis.device_inputs import Seen, seen
+from tests.support.boards import PRE, SIDE, Board
+
+MEAN, STD = (np.array(PRE[key])[None, :, None, None] for key in ("mean", "std"))
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def by_byte(function: Callable[[int], int]) -> Callable[[np.ndarray], np.ndarray]:
+    """A function of every byte of (H, W, RGB)."""
+    table = np.array([function(code) for code in range(256)], np.float64)
+    return lambda image: table[image]
+
+
+def gray(image: np.ndarray) -> np.ndarray:
+    return cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
+
+
+def u_and_v(image: np.ndarray) -> np.ndarray:
+    y, u, v = cv2.split(cv2.cvtColor(image, cv2.COLOR_RGB2YUV))
+    return cv2.cvtColor(cv2.merge([y, v, u]), cv2.COLOR_YUV2RGB)
+
+
+def moved(right: int, down: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Shifted; what leaves at one side comes in at the other."""
+    by = np.float64([[1, 0, right], [0, 1, down]])
+    size = SIDE, SIDE
+    return lambda image: cv2.warpAffine(image, by, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_WRAP)
+
+
+# {the id of the way: (the verdict, words, what makes it of an RGB image)}
+WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
+    "sign": ("input_layout", "highest bit", by_byte(lambda c: c ^ 128)),
+    "signed": ("input_layout", "are negative", by_byte(lambda c: int(np.array(c, np.uint8).view(np.int8)))),
+    "negative": ("input_layout", "more are 0", by_byte(lambda c: c if c < 128 else 0)),
+    "clamped": ("input_layout", "clamped at 127", by_byte(lambda c: min(c, 127))),
+    "gray": ("preprocessing", "in gray", gray),
+    "u and v": ("preprocessing", "U and V exchanged", u_and_v),
+    "gamma 2.20": ("preprocessing", "gamma of 2.2", by_byte(lambda c: round(255 * (c / 255) ** 2.2))),
+    "gamma 0.45": ("preprocessing", "gamma of 0.455", by_byte(lambda c: round(255 * (c / 255) ** (1 / 2.2)))),
+    "brightness 0.5": ("preprocessing", "0.5 times", by_byte(lambda c: c >> 1)),
+    "brightness 2": ("preprocessing", "2 times", by_byte(lambda c: min(2 * c, 255))),
+    "mirrored": ("geometry", "left to right", lambda image: cv2.flip(image, 1)),
+    "upside down": ("geometry", "top to bottom", lambda image: cv2.flip(image, 0)),
+    "turned 180": ("geometry", "by 180", lambda image: cv2.rotate(image, cv2.ROTATE_180)),
+    "turned clockwise": (
+        "geometry",
+        "90 degrees clockwise",
+        lambda image: cv2.rotate(image, cv2.ROTATE_90_CLOCKWISE),
+    ),
+    "turned counterclockwise": (
+        "geometry",
+        "90 degrees counterclockwise",
+        lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
+    ),
+    "shift 2 1": ("geometry", "to the right by 1 pixel.", moved(1, 0)),
+    "shift 2 -1": ("geometry", "to the left by 1 pixel.", moved(-1, 0)),
+    "shift 1 1": ("geometry", "down by 1 pixel.", moved(0, 1)),
+    "shift 1 -1": ("geometry", "up by 1 pixel.", moved(0, -1)),
+    "shift 2 2": ("geometry", "to the right by 2 pixels.", moved(2, 0)),
+    "shift 2 -2": ("geometry", "to the left by 2 pixels.", moved(-2, 0)),
+    "shift 1 2": ("geometry", "down by 2 pixels.", moved(0, 2)),
+    "shift 1 -2": ("geometry", "up by 2 pixels.", moved(0, -2)),
+}
+
+
+def on_images(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def changed(x: np.ndarray) -> np.ndarray:
+        image = np.rint(x * STD + MEAN)[0].transpose(1, 2, 0).astype(np.uint8)
+        pixels = np.asarray(change(np.ascontiguousarray(image)), np.float64).transpose(2, 0, 1)[None]
+        return np.ascontiguousarray((pixels - MEAN) / STD, np.float32)
+
+    return changed
+
+
+def test_there_is_a_case_for_every_way() -> None:
+    assert list(WAYS) == [way.id for way in seen((1, SIDE, SIDE, 3), "RGB")]
+    assert not {"turned clockwise", "turned counterclockwise"} & {way.id for way in seen((1, 4, 8, 3), "RGB")}
+    assert not {"gray", "u and v"} & {way.id for way in seen((1, 4, 8, 1), "GRAY")}
+
+
+@pytest.mark.parametrize("way", list(seen((1, SIDE, SIDE, 3), "RGB")), ids=lambda way: way.id)
+def test_the_pixels_are_those_of_opencv(way: Seen) -> None:
+    image = np.random.default_rng(2).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
+    made = way.change(image[None].astype(np.float64))
+    expected = np.asarray(WAYS[way.id][2](image), np.float64)
+    far = 1.5 if way.cause == "preprocessing" else 0  # rounded by OpenCV
+    if way.id == "u and v":  # what OpenCV clamps in U and V
+        inner = (u_and_v(image) > 8) & (u_and_v(image) < 247)
+        made, expected = made[0][inner], expected[inner]
+        assert np.median(np.abs(made - expected)) < far
+        return
+    np.testing.assert_allclose(made[0], expected, atol=far, rtol=0)
+    turned = [w for w in seen((1, SIDE, SIDE, 3), "BGR") if w.id == way.id]
+    of_bgr = turned[0].change(image[None, ..., ::-1].astype(np.float64))
+    np.testing.assert_allclose(of_bgr, made[..., ::-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_it_is_named(board: Board, name: str) -> None:
+    verdict, words, change = WAYS[name]
+    output = board.verdict(board.recording(None, board.fed(on_images(change))))
+    assert (output.verdict, output.fix) == (verdict, None), str(output)
+    assert words in output.why and "Fix: " in output.why, output.why
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_is_none_of_them(board: Board, noise: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    spoiled = board.changed(lambda y: (y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32))
+    output = board.verdict(board.recording(None, spoiled))
+    assert output.verdict in ("match", "mismatch", "ambiguous") and output.fix is None, str(output)
+    assert output.verdict == "match" or noise > 0.1, str(output)
+
+
+def test_a_way_that_is_hardly_another_input_is_not_tried() -> None:
+    """A gray picture in gray, and one of a single value moved."""
+    flat = np.full((1, 3, SIDE, SIDE), 100.0, np.float32)
+    ids = {variant.id for variant in variants(flat, {"preprocess": {"mean": 0, "std": 1}}, None, (0.0, 255.0))}
+    assert not {("device", name) for name in WAYS if WAYS[name][0] == "geometry" or name == "gray"} & ids
+    assert ("device", "clamped") not in ids and ("device", "sign") in ids
