@@ -22,7 +22,7 @@ _TRIED = {  # by the id of a variant
     "scale": "mean and std",
     "layout": "layouts",
     "fit": "resizing",
-    "device": "bytes, colours and geometry",
+    "device": "what the device sees",
 }
 
 Answers = dict[str, list[Remade]]
@@ -65,7 +65,7 @@ def rerun(
             for row, k in chosen:
                 _remake(engine, recording, image, row, k, made, far, shown)
                 if row == rows[0] < rows[-1]:
-                    far = {key for key in _keys(made) if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
+                    far = {key for key in _keys(made, row) if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
         if len(kept[0].inputs) > 1:
             shown.say(f"{LOOKING}: order of the inputs")
@@ -76,9 +76,9 @@ def rerun(
     }
 
 
-def _keys(made: Mapping[str, Mapping[Any, Remade]]) -> set[Any]:
-    """Return the keys of the ways that have a tensor of every output."""
-    return set.intersection(*(set(of) for of in made.values()))
+def _keys(made: Mapping[str, Mapping[Any, Remade]], row: int) -> set[Any]:
+    """Return the keys of the ways that have a tensor of every output for a frame."""
+    return set.intersection(*({key for key, one in of.items() if row in one.answers} for of in made.values()))
 
 
 def _is_far(evidence: Mapping[str, Evidence], row: int, remade: Mapping[str, Remade]) -> bool:

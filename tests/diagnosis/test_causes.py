@@ -25,7 +25,10 @@ def test_every_verdict_of_a_cause_has_a_trial() -> None:
     evidence = Evidence(spec, buffers, references, others, 1)
     remade = Remade("in another way", {"color": "BGR"}, dict(enumerate(others)))
     exchanged = remade._replace(fix={"a": "b", "b": "a"}, cause="input_order")
-    situation = Situation("y", range(6), {"y": references, "z": others}, {"y": spec, "z": spec}, [remade, exchanged])
+    misread = remade._replace(fix=None, cause="input_layout")
+    left = remade._replace(answers={}, text="tried on one frame alone")
+    ways = [remade, exchanged, misread, left]
+    situation = Situation("y", range(6), {"y": references, "z": others}, {"y": spec, "z": spec}, ways)
     tried = list(causes.every(evidence, situation))
     mirrored = Evidence(
         spec, [spec.pack(np.ascontiguousarray(r[..., ::-1])) for r in references], references, others, 1
@@ -33,8 +36,10 @@ def test_every_verdict_of_a_cause_has_a_trial() -> None:
     tried += causes.every(mirrored, situation)
     assert {t.cause for t in tried} == set(VERDICTS) - {"ambiguous", "mismatch"}
     assert all(t.codes.shape == t.left.shape and t.text for t in tried)
-    of_inputs = {"preprocessing", "output_order", "input_order", "wrong_input"}
-    assert {t.cause for t in tried if t.answers} == of_inputs | {"geometry", "activation"}
+    of_inputs = {"preprocessing", "input_layout", "input_order", "wrong_input"}
+    assert {t.cause for t in tried if t.of_input} == of_inputs
+    assert {t.cause for t in tried if t.answers} == of_inputs | {"geometry", "activation", "output_order"}
+    assert not any(t.text == left.text for t in tried)
 
 
 def test_each_generator_is_asked() -> None:

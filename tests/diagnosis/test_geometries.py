@@ -46,7 +46,7 @@ def test_moved_maps_are_named(text: str, dtype: str, db: float) -> None:
     output = verdict(ending(WIDE), smooth(WIDE), lambda x, y: MOVED[text](y), db, dtype)
     assert output.verdict == "geometry" and output.fix is None, str(output)
     assert output.why.startswith(
-        f"The output is the model's, but its picture was moved or resized: the maps are {text}. "
+        f"The picture was moved or resized: the maps are {text}. "
     ), output.why
 
 

@@ -179,7 +179,7 @@ def test_progress_describes_what_is_tried(
     assert out == "" and str(told) == str(quiet)
     assert lines[1] == "comparing: 0 of 8" and lines[-2] == "looking for causes: pairs of causes of 'maps': 1 of 1"
     tried = [line.partition("looking for causes: ")[2].rpartition(": ")[0] for line in lines]
-    of_inputs = ["colours", "mean and std", "layouts", "resizing"]
+    of_inputs = ["colours", "mean and std", "layouts", "resizing", "what the device sees"]
     of_outputs = ["scales", "layouts", "activations", "orders of channels and rows", "geometry", "exchanges", "inputs"]
     words = [f"{what} of the input" for what in of_inputs]
     words += [f"{what} of 'maps'" for what in (*of_outputs, "pairs of causes")]
