@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,21 +128,34 @@ def explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
     return np.where(good, score, -np.inf)
 
 
+class _Scored(NamedTuple):
+    """A score, and what makes the spec that has it: most are never asked for."""
+
+    score: float
+    spec: Callable[[], TensorSpec]
+
+
 def searched(
-    buffer: Buffer, dtypes: Sequence[str], values: np.ndarray, letters: str, rng: np.random.Generator
+    buffer: Buffer,
+    dtypes: Sequence[str],
+    values: np.ndarray,
+    letters: str,
+    rng: np.random.Generator,
+    most: int | None = None,
 ) -> list[Hypothesis]:
-    """Return hypotheses that read different elements, best first."""
-    found: list[Hypothesis] = []
+    """Return hypotheses that read different elements, best first; the best ones if `most` is given."""
+    found: list[_Scored] = []
     with np.errstate(all="ignore"):  # bytes read as floats may be anything
         for _, group in itertools.groupby(sorted(dtypes, key=itemsize), key=itemsize):
             found += _of_size(buffer, tuple(group), values, letters, rng)
-    return sorted(found, key=lambda h: -h.score)
+        best_first = sorted(found, key=lambda one: -one.score)
+        return [Hypothesis(one.spec(), one.score) for one in best_first[:most]]
 
 
 def _of_size(
     buffer: Buffer, dtypes: tuple[str, ...], values: np.ndarray, letters: str, rng: np.random.Generator
-) -> list[Hypothesis]:
-    """Hypotheses of dtypes that are all of one size."""
+) -> list[_Scored]:
+    """Return the fillings of dtypes that are all of one size."""
     size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
     orders, moves = weighted(shape, letters, size)
     index = sampled(values, COARSE, rng)
@@ -165,8 +179,8 @@ def _of_size(
             if same in seen or not np.isfinite(db):
                 continue
             seen.add(same)
-            spec = _spec(orders[k], shape, letters, dtype, size, gathered[:, column], wanted_more)
-            found.append(Hypothesis(spec, float(db)))
+            spec = partial(_spec, orders[k], shape, letters, dtype, size, gathered[:, column], wanted_more)
+            found.append(_Scored(float(db), spec))
     return found
 
 

@@ -102,12 +102,12 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     return _refined(_verdict(ranking, values.size), buffer, values, rng)
 
 
-def hypotheses(flat: bytes, reference: np.ndarray, axes: str) -> list[Hypothesis]:
-    """Return the ranking of `identify`, each with one scale for all channels."""
+def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int) -> list[Hypothesis]:
+    """Return the first of the ranking of `identify`, each with one scale for all channels."""
     values, letters = _reference(reference, axes)
     buffer = Buffer(flat)
     fitting = _fitting(buffer, values)
-    return searched(buffer, fitting, values, letters, np.random.default_rng(0)) if _varies(values) else []
+    return searched(buffer, fitting, values, letters, np.random.default_rng(0), most) if _varies(values) else []
 
 
 def _fitting(buffer: Buffer, values: np.ndarray) -> list[str]:

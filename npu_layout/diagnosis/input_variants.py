@@ -20,6 +20,7 @@ _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value")  # mean
 PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEAR = 1e-3  # values so far outside a range still belong to it
+_ROUNDING = 1e-9  # of means and deviations
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
 
 How = dict[str, Any]
@@ -82,18 +83,28 @@ def variants(
 
 
 class _Input(NamedTuple):
+    """An input with its mean, its deviation, and the means along the last axis.
+
+    None of these differs by more than the values do, root mean square, and they are compared sooner.
+    """
+
     x: np.ndarray
-    means: np.ndarray  # along the last axis: they differ by no more than the values do, and are compared sooner
+    mean: float
     deviation: float
+    means: np.ndarray
 
     @classmethod
     def of(cls, x: np.ndarray) -> _Input:
-        return cls(x, x.mean(-1), float(x.std()))
+        means = x.mean(-1)
+        return cls(x, float(means.mean()), float(x.std()), means)
 
 
 def _alike(a: _Input, b: _Input, share: float) -> bool:
     """Whether two inputs differ by less than a share of `b`'s deviation; std 255 for 256 is within 0.02."""
-    most = (share * b.deviation) ** 2
+    far = share * b.deviation
+    most = far**2
+    if max(abs(a.mean - b.mean), abs(a.deviation - b.deviation)) > far * (1 + _ROUNDING) + _ROUNDING * abs(b.mean):
+        return False
     return all(float(((u - v) ** 2).mean()) <= most for u, v in ((a.means, b.means), (a.x, b.x)))
 
 

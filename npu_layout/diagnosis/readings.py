@@ -74,10 +74,10 @@ def _identified(evidence: Evidence) -> list[_Located]:
     for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
-            ranking = hypotheses(flat, evidence.references[i], evidence.letters)
+            ranking = hypotheses(flat, evidence.references[i], evidence.letters, _READINGS)
         except NpuLayoutError:
             continue
-        for spec, _ in ranking[:_READINGS]:
+        for spec, _ in ranking:
             one = _located(evidence, spec)
             same = (f for f in found if f.spec.dtype == spec.dtype)
             if not any(np.array_equal(one.offsets, f.offsets) for f in same):

@@ -157,13 +157,13 @@ def test_hypotheses_are_the_ranking_with_one_scale_for_all(dtype: str, size: int
     reference = blobs(SHAPE)
     scales = nl.Quantization(np.linspace(0.005, 0.05, 17), np.full(17, 3), axis=1) if dtype != "float16" else None
     flat = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=scales, size=size).pack(reference).tobytes()
-    found, ranking = hypotheses(flat, reference, "NCHW"), nl.identify(flat, reference).ranking
+    found, ranking = hypotheses(flat, reference, "NCHW", 300), nl.identify(flat, reference).ranking
     assert len(found) == len(ranking) > 3
     for one, other in zip(found, ranking):
         assert (
             one.score == other.score and one.spec.storage == other.spec.storage and one.spec.dtype == other.spec.dtype
         )
         assert one.spec.quantization is None or one.spec.quantization.axis is None
-    assert hypotheses(flat, np.zeros(SHAPE), "NCHW") == []
+    assert hypotheses(flat, np.zeros(SHAPE), "NCHW", 16) == []
     with pytest.raises(nl.LayoutError, match="too small"):
-        hypotheses(b"", reference, "NCHW")
+        hypotheses(b"", reference, "NCHW", 16)
