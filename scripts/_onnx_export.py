@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 
-def export(model: Any, size: int, outputs: Sequence[str], preprocess: Mapping[str, object], path: Path) -> None:
-    """`model`: in evaluation mode, of one input (1, 3, size, size), "image"; the file appears when it is complete."""
+def export(
+    model: Any, size_hw: tuple[int, int], outputs: Sequence[str], preprocess: Mapping[str, object], path: Path
+) -> None:
+    """`model`: in evaluation mode, of one input (1, 3, H, W), "image"; the file appears when it is complete."""
     import onnx
     import torch
 
     written = io.BytesIO()
     torch.onnx.export(
         model,
-        (torch.zeros(1, 3, size, size),),
+        (torch.zeros(1, 3, *size_hw),),
         written,
         input_names=["image"],
         output_names=list(outputs),

@@ -33,6 +33,7 @@ from verdicts import cases, faults, judge, models, runtimes
 from verdicts.cases import Case
 from verdicts.judge import FAILURES, Outcome
 
+NETWORKS = (*models.NAMES, *models.TRAINED)
 FLOATS = ("float32", "int8", "float32", "float16")  # how float outputs are recorded, in turn
 Alternatives = list[Case]
 PROCESSES = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
@@ -173,7 +174,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", action="append", choices=sorted(runtimes.known()), help="one of them; repeat")
     parser.add_argument("--group", choices=("all", "rknn"), help="rknn: that one; all: all others (noxfile.py)")
-    parser.add_argument("--network", action="append", choices=models.NAMES, help="one of them; repeat")
+    parser.add_argument("--network", action="append", choices=NETWORKS, help="one of them; repeat")
     parser.add_argument("--each", type=int, default=1, help="cases of each fault and runtime (1)")
     parser.add_argument("--faultless", type=int, default=60, metavar="N", help="faultless recordings a runtime (60)")
     parser.add_argument("--seed", type=int, default=0)
@@ -191,7 +192,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def cases_of(runtime: str, given: argparse.Namespace, not_run: list[str]) -> list[Alternatives]:
     """What is asked for on one runtime; adds to `not_run`."""
     usable = []
-    for name, why in available(runtime, given.network or models.NAMES):
+    for name, why in available(runtime, given.network or NETWORKS):
         if why:
             not_run.append(f"not run: {name}: {why}")
         else:
@@ -233,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0  # other environments have that runtime
         outcomes += measured([[case] for case in exact], given.workers, given.seconds)
     else:
-        for name in given.network or models.NAMES:
+        for name in given.network or NETWORKS:
             models.load(name)  # once, before the workers would all build it
         for runtime in wanted:
             print(f"{runtime} ...", file=sys.stderr, flush=True)

@@ -287,7 +287,7 @@ def save(model: Any, mean: Any) -> None:
 def export(model: Any) -> None:
     """Write the network; the exporter folds the batch norms."""
     names = [*(f"{part}{stride}" for stride in STRIDES for part in PARTS), "prototypes"]
-    _onnx_export.export(model.eval(), SIZE, names, detector.PREPROCESS, MODEL)
+    _onnx_export.export(model.eval(), (SIZE, SIZE), names, detector.PREPROCESS, MODEL)
 
 
 def average_precision(found: list[np.ndarray], real: list[np.ndarray], least: float) -> float:

@@ -183,7 +183,7 @@ def export(model: Any) -> None:
     from torch.fx.experimental.optimization import fuse
 
     folded = fuse(copy.deepcopy(model).eval().to(memory_format=torch.contiguous_format))
-    _onnx_export.export(folded, stick_figures.SIZE, ["pose"], pose.PREPROCESS, MODEL)
+    _onnx_export.export(folded, (stick_figures.SIZE, stick_figures.SIZE), ["pose"], pose.PREPROCESS, MODEL)
 
 
 def evaluate(frames: int) -> None:

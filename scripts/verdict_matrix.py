@@ -3,6 +3,7 @@
 
     scripts/verdict_matrix.py                                   # all faults and models, 1,000 faultless recordings
     scripts/verdict_matrix.py --quick                           # seven minutes on one core
+    scripts/verdict_matrix.py --trained                         # the networks of scripts/train_zoo.py
     scripts/verdict_matrix.py --only bgr/segmentation           # shell patterns: FAULT/MODEL/DTYPE/NOISE/SEED
     scripts/verdict_matrix.py --only 'bgr/segmentation/int8/qdq/3'  # one case again
 
@@ -151,6 +152,7 @@ def show(outcomes: Sequence[Outcome], most: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer models, one case of each, 75 faultless")
+    parser.add_argument("--trained", action="store_true", help="the networks that scripts/train_zoo.py trained")
     parser.add_argument("--each", type=int, help="cases of each fault and model (2)")
     parser.add_argument(
         "--faultless", type=int, metavar="N", help="easy faultless recordings (1000); half as many hard"
@@ -163,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     each = given.each if given.each is not None else 1 if given.quick else 2
     count = given.faultless if given.faultless is not None else 50 if given.quick else 1000
-    names = QUICK if given.quick else models.NAMES
+    names = models.TRAINED if given.trained else QUICK if given.quick else models.NAMES
     everything = [
         *cases.planted_cases(each, given.seed, names),
         *cases.faultless_cases(count, given.seed, names),

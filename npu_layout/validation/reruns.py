@@ -65,9 +65,8 @@ def rerun(
             for row, k in chosen:
                 _remake(engine, recording, image, row, k, made, far, shown)
                 if row == rows[0] < rows[-1]:
-                    far = {
-                        key for key in _keys(made, row) if _is_far(evidence, row, {o: made[o][key] for o in evidence})
-                    }
+                    known = _keys(made, row)
+                    far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
         if len(kept[0].inputs) > 1:
             shown.say(f"{LOOKING}: order of the inputs")

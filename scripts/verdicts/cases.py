@@ -103,6 +103,8 @@ def _applicable(scene: Scene, planted: str) -> list[int] | None:
     shape = model.outputs[planted]
     if faults.anchors_first(shape):
         raise NotApplicable("axis 1 are anchors")
+    if shape[1] < 2:
+        raise NotApplicable("one channel")
     order = list(fault.channels(scene.rng, shape[1]))
     if order == sorted(order):
         raise NotApplicable("the order is the same")

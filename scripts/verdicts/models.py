@@ -36,18 +36,24 @@ CALIBRATION = 24
 class Kind(NamedTuple):
     """How a model is built: input shape, preprocessing, and the function that builds the graph behind the input.
 
+    `trained`: instead of that, the file of a trained network; `pictures`: of the kind that it has learned.
     `wide`: 8 bits are too few for its activations. `apart`: nodes that are not quantised, so that what they join keeps
-    its own scales. `special`: for the faults that name it. `pair`: it has a second input like the first.
+    its own scales. `special`: for the faults that name it. `pair`: it has a second input like the first. `most` and
+    `enough`: frames of a recording, at most, and for a vector at least.
     """
 
     shape: tuple[int, int, int, int]
     preprocess: dict[str, Any]
-    build: Callable[[Network], None]
+    build: Callable[[Network], None] | None = None
     folded: bool = False
     wide: bool = False
     apart: tuple[str, ...] = ()
     special: bool = False
     pair: bool = False
+    trained: str = ""
+    pictures: str = ""
+    most: int = 24
+    enough: int = 0
 
 
 class Model(NamedTuple):
@@ -198,7 +204,7 @@ KINDS = {
     "yolo": Kind((1, 3, 128, 128), UNIT, _yolo),
     "yolo8": Kind((1, 3, 128, 128), UNIT, _yolo8, apart=("output0",)),
     "segmentation": Kind((1, 3, 64, 96), IMAGENET, _segmentation),
-    "classifier": Kind((1, 3, 128, 128), IMAGENET, _classifier),
+    "classifier": Kind((1, 3, 128, 128), IMAGENET, _classifier, enough=16),
     "ssd": Kind((1, 3, 128, 128), HALF, _ssd),
     "twins": Kind((1, 3, 96, 128), IMAGENET, _twins),
     "sparse": Kind((1, 3, 96, 96), CAFFE, _sparse),
@@ -206,19 +212,34 @@ KINDS = {
     "flow": Kind((1, 3, 64, 80), UNIT, _flow),
     "embedding": Kind((1, 3, 128, 128), IMAGENET, _embedding),
     "folded": Kind((1, 3, 96, 96), IMAGENET, _maps, folded=True),
-    "pose": Kind((1, 3, 368, 368), HALF, _maps, wide=True),
+    "pose": Kind((1, 3, 368, 368), HALF, wide=True, trained="samples/models/pose.onnx", most=8),
     "symmetric": Kind((1, 3, 128, 128), HALF, _symmetric, special=True),
     "constant": Kind((1, 3, 128, 128), HALF, _constant, special=True),
     "yolo5": Kind((1, 3, 128, 128), UNIT, _yolo5, apart=("joined", "output0")),
     "box": Kind((1, 3, 128, 128), UNIT, _box, special=True),
     "pair": Kind((1, 3, 96, 128), IMAGENET, _pair, special=True, pair=True),
+    **{
+        name: Kind(
+            (1, 3, *size_hw), UNIT, trained=f"scripts/verdicts/trained/{name}.onnx", pictures=seen, enough=enough
+        )
+        for name, size_hw, seen, enough in (
+            ("depth", (96, 128), "shapes", 0),
+            ("regions", (96, 96), "shapes", 0),
+            ("quarter", (96, 96), "shapes", 16),
+            ("anchors", (128, 128), "shapes", 0),
+            ("tokens", (96, 96), "shapes", 0),
+            ("face", (64, 64), "faces", 16),
+            ("words", (32, 128), "words", 0),
+        )
+    },
 }
-NAMES = tuple(name for name, kind in KINDS.items() if not kind.special)
+TRAINED = tuple(name for name, kind in KINDS.items() if kind.pictures)
+NAMES = tuple(name for name, kind in KINDS.items() if not kind.special and name not in TRAINED)
 
 
 def _cache() -> Path:
     key = hashlib.sha256()
-    for module in ("networks.py", "models.py", "pictures.py", "second_input.py"):
+    for module in ("networks.py", "models.py", "pictures.py", "rendered.py", "second_input.py"):
         key.update(Path(__file__).with_name(module).read_bytes())
     key.update(f"{np.__version__} {ort.__version__}".encode())
     parent = Path(os.environ.get("VERDICTS_CACHE") or Path(tempfile.gettempdir()) / "npu-layout-verdicts")
@@ -234,7 +255,8 @@ def prepare(name: str, frame: np.ndarray, preprocess: dict[str, Any]) -> np.ndar
 def _calibration(name: str) -> list[np.ndarray]:
     kind, rng = KINDS[name], np.random.default_rng(1)
     size_wh = (kind.shape[3], kind.shape[2])
-    frames = pictures.stream(rng, "mixed", CALIBRATION, size_wh) + pictures.stream(rng, "clip", 4, size_wh)
+    kinds = ((kind.pictures or "mixed", CALIBRATION), (kind.pictures or "clip", 4))
+    frames = [frame for what, count in kinds for frame in pictures.stream(rng, what, count, size_wh)]
     first = [prepare(name, frame, kind.preprocess) for frame in frames]
     return [np.concatenate(both, 1) for both in zip(first, first[::-1])] if kind.pair else first
 
@@ -242,18 +264,29 @@ def _calibration(name: str) -> list[np.ndarray]:
 def _float_models(name: str, inputs: list[np.ndarray]) -> Iterator[bytes]:
     """The model, and one of the same form and other weights."""
     kind = KINDS[name]
+    if kind.build is None:
+        trained = (pictures.ROOT / kind.trained).read_bytes()
+        yield from (trained, _with_other_weights(trained))
+        return
     for k in range(2):
-        if name == "pose" and k == 0:
-            yield (pictures.ROOT / "samples" / "models" / "pose.onnx").read_bytes()
-            continue
         n, channels, *size = kind.shape
         net = Network(100 * list(KINDS).index(name) + k, (n, channels * (1 + kind.pair), *size))
-        if name == "pose":
-            heads = net.conv(_stem(net, (8, 12, 16)), 57, act="Sigmoid", mean=-1.5)
-            net.output(net.apply("Identity", heads, name="pose"))
-        else:
-            kind.build(net)
+        kind.build(net)
         yield net.settle(inputs).SerializeToString()
+
+
+def _with_other_weights(trained: bytes) -> bytes:
+    """The network with the weights of each layer in another order."""
+    import onnx.numpy_helper
+
+    model, rng = onnx.load_from_string(trained), np.random.default_rng(0)
+    for tensor in model.graph.initializer:
+        weights = onnx.numpy_helper.to_array(tensor)
+        if weights.ndim > 1 and weights.dtype.kind == "f":
+            tensor.CopyFrom(
+                onnx.numpy_helper.from_array(rng.permutation(weights.ravel()).reshape(weights.shape), tensor.name)
+            )
+    return model.SerializeToString()
 
 
 def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) -> None:

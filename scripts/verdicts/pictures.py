@@ -9,6 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from . import rendered
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "samples" / "data"
 sys.path.append(str(ROOT / "scripts"))  # behind everything else: for stick_figures alone
@@ -56,11 +58,34 @@ def _crop(rng: np.random.Generator, size_wh: tuple[int, int]) -> np.ndarray:
     return cv2.resize(photo[y : y + height, x : x + width], size_wh, interpolation=cv2.INTER_AREA)
 
 
+def _shapes(rng: np.random.Generator, size_wh: tuple[int, int]) -> np.ndarray:
+    return rendered.shapes(rng, size_wh).frame
+
+
+def _face(rng: np.random.Generator, size_wh: tuple[int, int]) -> np.ndarray:
+    return rendered.face(rng, int(rng.integers(rendered.PEOPLE)), size_wh)
+
+
+def _word(rng: np.random.Generator, size_wh: tuple[int, int]) -> np.ndarray:
+    return rendered.word(rng, size_wh)[0]
+
+
+_MAKERS = {
+    "figures": [_figures],
+    "blobs": [_blobs],
+    "photo": [_crop],
+    "mixed": [_figures, _blobs, _crop],
+    "shapes": [_shapes],
+    "faces": [_face],
+    "words": [_word],
+}
+
+
 def stream(rng: np.random.Generator, kind: str, count: int, size_wh: tuple[int, int]) -> list[np.ndarray]:
     """`count` different frames of one kind; those of "clip" follow each other."""
     if kind == "clip":
         frames, step = _clip(), int(rng.integers(2, 7))
         start = int(rng.integers(0, len(frames) - step * (count - 1)))
         return [cv2.resize(f, size_wh, interpolation=cv2.INTER_AREA) for f in frames[start::step][:count]]
-    makers = {"figures": [_figures], "blobs": [_blobs], "photo": [_crop], "mixed": [_figures, _blobs, _crop]}[kind]
+    makers = _MAKERS[kind]
     return [makers[i % len(makers)](rng, size_wh) for i in range(count)]

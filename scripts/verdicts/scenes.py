@@ -44,6 +44,7 @@ class Scene:
         odd = fault.odd_frames or (self.rng.random() < 0.3)
         size_wh = ((width, height), (240, 160), (150, 240))[int(self.rng.integers(1, 3)) if odd else 0]
         kind = str(self.rng.choice(pictures.KINDS))
+        kind = models.KINDS[self.model.name].pictures or kind
         self.lead = 3
         length = self.count + 2 * self.lead
         self.images = pictures.stream(self.rng, kind, length, size_wh)
@@ -62,10 +63,10 @@ class Scene:
 
     def _count(self) -> int:
         low, high = self.fault.frames or ((2, 24) if self.fault.cause == "match" else (4, 24))
-        if self.model.name == "pose":
-            high = min(high, 8)  # its frames take 16 times longer than all others
-        if self.model.name == "classifier" and low > 1:
-            low, high = max(low, 16), max(high, 24)
+        most, enough = models.KINDS[self.model.name][-2:]
+        high = min(high, most)
+        if enough and low > 1:
+            low, high = max(low, enough), max(high, enough + 8)
         return int(self.rng.integers(low, high + 1))
 
     def image(self, t: int) -> np.ndarray:

@@ -45,9 +45,7 @@ MOVED: dict[str, Change] = {
 def test_moved_maps_are_named(text: str, dtype: str, db: float) -> None:
     output = verdict(ending(WIDE), smooth(WIDE), lambda x, y: MOVED[text](y), db, dtype)
     assert output.verdict == "geometry" and output.fix is None, str(output)
-    assert output.why.startswith(
-        f"The picture was moved or resized: the maps are {text}. "
-    ), output.why
+    assert output.why.startswith(f"The picture was moved or resized: the maps are {text}. "), output.why
 
 
 @pytest.mark.parametrize("shape", [WIDE, SQUARE])

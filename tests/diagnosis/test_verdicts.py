@@ -58,6 +58,23 @@ def test_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
             assert cases.score([engine.infer(cases.feed(model, i, turned))[output] for i in images], reference) < 5
 
 
+@pytest.mark.parametrize("name", ["depth", "regions", "quarter", "anchors", "tokens", "face", "words"])
+def test_trained_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
+    """Each network has learned: what it says of one picture is not what it says of the next, nor noise."""
+    models, cases = matrix.models, matrix.cases
+    model = models.load(name)
+    assert name in models.TRAINED and len(models.TRAINED) == 7
+    images = cases.pictures.stream(np.random.default_rng(3), models.KINDS[name].pictures, 6, model.shape[:1:-1])
+    fed = [cases.feed(model, image, model.preprocess) for image in images]
+    for output in model.outputs:
+        said, rounded, other = (
+            [models.engine(path).infer(x)[output] for x in fed] for path in (model.path, model.quantised, model.other)
+        )
+        assert models.by_channel(said).std(1).max() > 0.005
+        assert 15 < cases.score(rounded, said) < 45
+        assert cases.score(said[1:], said[:-1]) < 4 and cases.score(other, said) < 4
+
+
 def test_a_case_is_a_function_of_its_name(matrix: Any) -> None:
     one, two = (matrix.cases.build(matrix.Case.parse("bgr/maps/int8/20/4")) for _ in range(2))
     assert str(one.case) == "bgr/maps/int8/20/4" and one.recording.meta == two.recording.meta
@@ -136,6 +153,9 @@ SOME = (
     "exchanged_equal",
     "inputs_exchanged",
     "late_one",
+    "input_sign",
+    "input_mirrored",
+    "input_gamma",
     "other_weights",
     "constant_maps",
     "one_frame_bgr",
@@ -155,6 +175,7 @@ def test_no_verdict_on_the_faultless(matrix: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_figures_that_are_asked_for(matrix: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    status = matrix.main(["--seed", "0"])
+@pytest.mark.parametrize("more", [[], ["--trained", "--each", "1", "--faultless", "200"]], ids=["random", "trained"])
+def test_the_figures_that_are_asked_for(matrix: Any, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status = matrix.main(["--seed", "0", *more])
     assert status == 0, capsys.readouterr().out
