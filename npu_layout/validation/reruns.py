@@ -76,7 +76,7 @@ def _remake(
 ) -> None:
     """Add the model's answers to one frame, an image of it made in each other way."""
     channels = None if image.spec is None else image.spec.channels
-    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels):
+    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"
         answer = engine.infer({**k.inputs, image.name: variant.x})
