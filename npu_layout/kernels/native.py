@@ -117,9 +117,9 @@ def _means(along: Axis, down: Axis) -> int:
     return 1 if along.mean and down.mean else 2 if along.box and down.box else 0
 
 
-def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int]:
+def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int, int, int]:
     weights = None if axis.weights is None else np.ascontiguousarray(axis.weights, np.uint16)
-    return np.ascontiguousarray(axis.first, np.int32), weights, axis.size, results
+    return np.ascontiguousarray(axis.first, np.int32), weights, axis.size, results, axis.begin, axis.end
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:

@@ -73,8 +73,9 @@ def made_of(choices: Choices) -> tuple[RowSource | None, tuple[tuple[int, int], 
 
 def of_tiles(components: Any, plane: int, size_wh: tuple[int, int], wide: int, high: int) -> tuple[int, int]:
     """Return rows of tiles, and bytes of each, of a plane."""
-    c = next(c for c in components if c.plane == plane)
-    rows, row = -(-size_wh[1] // c.every_y), -(-size_wh[0] // c.every_x) * c.step
+    own = [c for c in components if c.plane == plane]
+    rows = max(-(-size_wh[1] // c.every_y) for c in own)
+    row = max(-(-size_wh[0] // c.every_x) * c.step for c in own)
     return -(-rows // high), -(-row // wide) * wide * high
 
 
@@ -110,6 +111,10 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
         if not packed and pair[0].box and not (pair[0].mean and pair[1].mean):
             pair = [kernels.linear_axis(n, m, i == 1) for i, (n, m) in enumerate(zip(size, (to_w, to_h)))]
         axes.append((pair[0], pair[1]))
+    if exact and not packed:  # a part
+        (before, behind), (above, below) = ((choices.of((0, 0, 1, 3)), choices.of((0, 0, 1, 40))) for _ in "xy")
+        axes = [(axes[0][0].within(before, behind), axes[0][1].within(above, below))]
+        w, h = w + before + behind, h + above + below
     order, depth = choices.of(((0, 1, 2), (2, 1, 0))), choices.of((3, 4))
     if packed or len(components) == 1:
         order, depth = () if packed else (0,), len(components)

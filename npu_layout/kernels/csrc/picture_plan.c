@@ -68,11 +68,13 @@ static int single(const PictureAxis *axis) { /* whether each result is one sourc
         if (axis->weights[2 * i] && axis->weights[2 * i + 1]) return 0;
     return 1;
 }
-static int64_t inside(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+static int64_t inside(int64_t i, const PictureAxis *axis) {
+    return i < axis->begin ? axis->begin : i < axis->end ? i : axis->end - 1;
+}
 /* Source element `tap` (0 or 1) of a result; the same one twice where the second one has no weight. */
 static int64_t element_at(const PictureAxis *axis, int64_t i, int tap) {
     const int only = !axis->weights ? 0 : !axis->weights[2 * i + 1] ? 0 : !axis->weights[2 * i] ? 1 : tap;
-    return inside(axis->first[i] + only, axis->from);
+    return inside(axis->first[i] + only, axis);
 }
 
 static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, const PictureAxis *y, int mean) {
@@ -85,7 +87,7 @@ static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, c
             continue;
         }
         if (mean) {
-            *pair = (RowPair){{(int32_t)(2 * i), (int32_t)(2 * i + 1)}, 1, 1};
+            *pair = (RowPair){{(int32_t)(y->begin + 2 * i), (int32_t)(y->begin + 2 * i + 1)}, 1, 1};
             continue;
         }
         const uint16_t above = y->weights ? y->weights[2 * i] : 2048, below = y->weights ? y->weights[2 * i + 1] : 0;
@@ -127,7 +129,7 @@ static int64_t columns_of(const PictureAxis *x, Filter filter, int32_t *at) {
         if (filter == ONE) at[n++] = (int32_t)element_at(x, i, 0);
         else
             for (int tap = 0; tap < 2; ++tap)
-                at[n++] = (int32_t)(filter == MEAN ? 2 * i + tap : inside(x->first[i] + tap, x->from));
+                at[n++] = (int32_t)(filter == MEAN ? x->begin + 2 * i + tap : inside(x->first[i] + tap, x));
     return n;
 }
 
@@ -159,13 +161,14 @@ static Way way_of(const PicturePlan *plan) {
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
     if (spec->components == 1 || !spec->convert_first) return PLANES;
-    if (filter == MEAN && halves && spec->component[1].every_y == 2) return MEANS;
+    const int64_t begin = spec->x[0].begin;
+    if (filter == MEAN && halves && spec->component[1].every_y == 2 && !begin && spec->y[0].begin % 2 == 0) return MEANS;
     if (filter == ONE) {
-        int same = spec->x[0].from == spec->x[0].to;
-        for (int64_t i = 0; same && i < spec->x[0].to; ++i) same = element_at(spec->x, i, 0) == i;
-        return same && halves ? SHARED : POINTS;
+        int same = 1;
+        for (int64_t i = 0; same && i < spec->x[0].to; ++i) same = element_at(spec->x, i, 0) == begin + i;
+        return !same || !halves ? POINTS : begin ? ROWS : SHARED;
     }
-    return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
+    return filter == MEAN || spec->x[0].end - begin < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
 /* Of the pixels that a result needs, the first one: one before the last if both are the last one. */

@@ -45,10 +45,15 @@ struct PicturePlan {
     void *memory[64];
 };
 
-/* Bytes of a row of the plane of a component. */
+/* Bytes of a row of the plane of a component, which others may share. */
 static inline int64_t plane_bytes(const PictureSpec *spec, int k) {
-    const PictureComponent *c = spec->component + k;
-    return (spec->width + c->every_x - 1) / c->every_x * c->step;
+    int64_t most = 0;
+    for (int i = 0; i < spec->components; ++i) {
+        const PictureComponent *c = spec->component + i;
+        const int64_t bytes = (spec->width + c->every_x - 1) / c->every_x * c->step;
+        if (c->plane == spec->component[k].plane && bytes > most) most = bytes;
+    }
+    return most;
 }
 
 #endif

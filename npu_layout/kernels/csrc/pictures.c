@@ -114,11 +114,12 @@ static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const PicturePlan *plan = w->plan;
     const RowPair *rows = plan->resize[0].rows + y;
     const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
+    const int64_t first = plan->spec.x[0].begin; /* of the bytes whose means are taken */
     for (int c = 0; c < plan->spec.components; ++c)
         if (plan->resize[0].filter == ONE) {
             gather(w, &plan->pairs, w->bytes[a][c], w->second);
             memcpy(out[c], w->second, (size_t)plan->n);
-        } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c], w->bytes[b][c], plan->n, out[c]);
+        } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c] + first, w->bytes[b][c] + first, plan->n, out[c]);
         else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
 }
 static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {

@@ -6,9 +6,10 @@
 #include "picture_loops.h"
 
 /* One axis of a resize: where the first of the two source elements of each result is, and the weights of both, in 11 bits.
- * Without weights there is one element. Rows may begin outside the picture; columns may not. */
+ * Without weights there is one element. Of `from` elements those from begin to end - 1 are a part, and the others are not in any
+ * result. Rows may begin outside the part; columns may not. */
 typedef struct {
-    int64_t from, to;
+    int64_t from, to, begin, end;
     const int32_t *first;
     const uint16_t *weights;
 } PictureAxis;

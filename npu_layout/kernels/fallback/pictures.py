@@ -163,14 +163,14 @@ def _taps(axis: Axis, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     """Return both source elements of each result, and their weights."""
     first = axis.first[part]
     weights = np.array([[2048, 0]]) if axis.weights is None else axis.weights[part].astype(np.int32)
-    both = (np.clip(first + tap, 0, axis.size - 1) for tap in (0, 1))
+    both = (np.clip(first + tap, axis.begin, axis.end - 1) for tap in (0, 1))
     return (*both, weights[:, 0], weights[:, 1])
 
 
 def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
     """Return rows of the result; `source` returns the elements at rows and columns, with any axes before."""
     if along.mean and down.mean:
-        y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
+        y, x = down.begin + 2 * np.arange(rows.start, rows.stop), along.begin + 2 * np.arange(len(along.first))
         four = [source(y + i, x + k) for i in (0, 1) for k in (0, 1)]
         return np.asarray((four[0] + four[1] + four[2] + four[3] + 2) >> 2)
     if along.box and down.box:
@@ -179,7 +179,7 @@ def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray
         scale = np.float32(1) / np.float32(along.box * down.box)
         return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
     if along.weights is None and down.weights is None:
-        return source(np.clip(down.first[rows], 0, down.size - 1), along.first)
+        return source(np.clip(down.first[rows], down.begin, down.end - 1), along.first)
     left, right, left_weight, right_weight = _taps(along, slice(None))
     above, below, above_weight, below_weight = _taps(down, rows)
 

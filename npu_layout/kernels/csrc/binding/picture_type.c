@@ -19,13 +19,14 @@ static int wrong(const char *text) {
     return 0;
 }
 
-/* (first, weights or None, source elements, results): arrays of int32 and of pairs of uint16. The views stay open. */
+/* (first, weights or None, source elements, results, begin, end): arrays of int32 and of pairs of uint16. The views stay open. */
 static int read_axis(PyObject *from, PictureAxis *axis, Py_buffer *views, int *open) {
     PyObject *first, *weights;
-    long long size, count;
-    if (!PyArg_ParseTuple(from, "OOLL", &first, &weights, &size, &count)) return 0;
-    *axis = (PictureAxis){size, count, NULL, NULL};
+    long long size, count, begin, end;
+    if (!PyArg_ParseTuple(from, "OOLLLL", &first, &weights, &size, &count, &begin, &end)) return 0;
+    *axis = (PictureAxis){size, count, begin, end, NULL, NULL};
     if (size < 1 || size > SIDE || count < 1 || count > SIDE) return wrong("an axis of less than 1 element, or more than 65536");
+    if (begin < 0 || end <= begin || end > size) return wrong("begin and end: expected a part of the elements");
     if (PyObject_GetBuffer(first, views + *open, PyBUF_SIMPLE)) return 0;
     axis->first = views[(*open)++].buf;
     if (views[*open - 1].len != 4 * count || (uintptr_t)axis->first % 4) return wrong("first: expected one int32 for each result");
@@ -41,19 +42,21 @@ static int read_axis(PyObject *from, PictureAxis *axis, Py_buffer *views, int *o
     return 1;
 }
 
-/* Columns have to be inside; rows are clamped, but fit 32 bits with one more. */
+/* Columns have to be inside their part; rows are clamped, but fit 32 bits with one more. */
 static int axes_fit(const PictureSpec *spec, int k) {
     const PictureAxis *x = spec->x + k, *y = spec->y + k;
     for (int64_t i = 0; i < x->to; ++i)
-        if (x->first[i] < 0 || x->first[i] >= x->from) return wrong("columns: expected positions inside the plane");
+        if (x->first[i] < x->begin || x->first[i] >= x->end) return wrong("columns: expected positions inside the plane");
     for (int64_t i = 0; i < y->to; ++i)
         if (y->first[i] < -SIDE || y->first[i] > SIDE) return wrong("rows: expected positions near the plane");
     if (x->to != spec->x[0].to || y->to != spec->y[0].to) return wrong("axes: expected the same number of results");
+    if (spec->packed && (x->end - x->begin != x->from || y->end - y->begin != y->from))
+        return wrong("begin and end: expected all of packed pixels");
     if (spec->mean[k] == 2) {
         const int64_t across = x->from / x->to, down = y->from / y->to;
         if (!spec->packed || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
             return wrong("boxes: expected packed pixels, and whole numbers of them for each result");
-    } else if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) {
+    } else if (spec->mean[k] && (x->end - x->begin != 2 * x->to || y->end - y->begin != 2 * y->to)) {
         return wrong("means: expected two elements for each result");
     }
     const int in_pixels = spec->packed || spec->convert_first;
